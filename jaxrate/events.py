@@ -1,0 +1,248 @@
+"""The three kinds of event, their host-side builders and the checks at the door.
+
+Rules (see `system.py`) see one event; these containers hold one event or any batch of them, written `[...]`.
+Histories whose events differ in size are `Ragged`: the same container with the events end to end.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = Any  # jax.Array, a tracer of one, or numpy.ndarray
+
+LAST_ID = np.iinfo(np.int32).max
+
+
+class Context(NamedTuple):
+    """What else is known of a match. A field that the data lack is None and costs nothing."""
+
+    side: Array | None = None  # [...] 1 if player 0 has the side advantage, -1 if player 1 has, 0 if neither
+    weight: Array | None = None  # [...] a match of weight w counts as w matches
+    category: Array | None = None  # [..., 2] each player's category, from 0
+
+
+class Matches(NamedTuple):
+    """Games of two players."""
+
+    player: Array  # [..., 2] which rows of the state
+    score: Array  # [...] of player 0, in [0, 1]; a draw is one half
+    time: Array  # [...] not decreasing; days, or any unit of one's own
+    context: Context = Context()
+
+
+class Periods(NamedTuple):
+    """Rating periods: all games of a period are rated together, at the ratings before it."""
+
+    player: Array  # [..., A] the active players
+    pair: Array  # [..., M, 2] positions in `player`
+    score: Array  # [..., M] of the pair's first player, in [0, 1]
+    time: Array  # [...] the start of the period, on the clock of the matches
+    context: Context = Context()  # leaves [..., M]; `weight` is never None: 0 marks padding
+
+
+class Rounds(NamedTuple):
+    """Contests of many players or teams, ranked."""
+
+    player: Array  # [..., P] the participants
+    rank: Array  # [..., P] from 0, lower is better, equal is a tie: the number of participants strictly better
+    team: Array  # [..., P] from 0; equal numbers play together
+    weight: Array  # [..., P] partial play, above 0; 0 marks padding
+    time: Array  # [...]
+
+
+class Ragged(NamedTuple):
+    """A history of periods or rounds of differing sizes, end to end: every leaf is flat."""
+
+    events: Periods | Rounds  # `time` [E]; leaves of players [sum A]; leaves of pairs [sum M]
+    player_start: np.ndarray[Any, Any]  # [E + 1] where each event's players begin
+    pair_start: np.ndarray[Any, Any] | None  # [E + 1] where each period's pairs begin; None for rounds
+
+
+def _fail(bad: Any, say: Callable[[int], str]) -> None:
+    """ValueError about the first row where `bad`; `say(row)` is the message."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"row {row} (counting from 0): {say(row)}")
+
+
+def _column(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """`values` as finite numbers of this shape."""
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+    _fail(~np.isfinite(array), lambda row: f"{name} is {array[row]}, not a finite number")
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integer ids from 0, got {array.dtype}; `read` turns names into ids")
+    if array.size and (array.min() < 0 or array.max() >= LAST_ID):
+        _fail(
+            ((array < 0) | (array >= LAST_ID)).reshape(len(array), array.size // len(array)).any(axis=1),
+            lambda row: f"{name} is {array[row]}; ids run from 0 to {LAST_ID - 1}",
+        )
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _sorted(time: np.ndarray[Any, Any], advice: str) -> None:
+    _fail(
+        np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
+        lambda row: f"time {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
+    )
+
+
+def matches(
+    player: Any, score: Any, time: Any = None, *, side: Any = None, weight: Any = None, category: Any = None
+) -> Matches:
+    """Checked `Matches` from columns.
+
+    Args:
+      player: [n, 2] integer ids from 0 (`jaxrate.read` makes them from names).
+      score: [n] of player 0 in [0, 1]; a draw is 0.5. Unbounded scores, as in poker, are out of scope.
+      time: [n] finite, not decreasing, in days or any unit of one's own. None: no time passes between matches.
+      side: [n] in [-1, 1]; 1 if player 0 has the side advantage (home, white), -1 if player 1 has. None: nobody.
+      weight: [n] above 0; a match of weight w counts as w matches. None: 1.
+      category: [n] or [n, 2] integers from 0: of the match or of each player in it.
+
+    Raises:
+      ValueError: names the first bad row, counting from 0, and what is wrong with it.
+    """
+    n = np.size(score)
+    player = _ids("player", player, (n, 2))
+    _fail(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} meets himself; remove the row")
+    score = _column("score", score, (n,))
+    _fail(
+        (score < 0) | (score > 1),
+        lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
+    )
+    time = np.zeros(n) if time is None else _column("time", time, (n,))
+    _sorted(time, "sort the matches by time")
+    if side is not None:
+        side = _column("side", side, (n,))
+        _fail(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
+    if weight is not None:
+        weight = _column("weight", weight, (n,))
+        _fail(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+    if category is not None:
+        category = np.asarray(category)
+        category = _ids("category", category if category.ndim == 2 else np.stack([category] * 2, axis=-1), (n, 2))
+    return Matches(player, score, time, Context(side, weight, category))
+
+
+def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:
+    """Group matches into rating periods.
+
+    Args:
+      matches: as from `matches` or `read`.
+      length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length).
+      period: [n] period numbers that do not decrease, instead of a length; they become the time.
+
+    Returns:
+      `Ragged` periods, pairs in the order of the matches; periods without a match are not stored: players age by the
+      clock when they are next touched, or when ratings "as of" a later time are asked for.
+
+    Raises:
+      ValueError: if not exactly one of length and period is given, if the length is not a positive number, or if the
+        period numbers decrease (names the row).
+    """
+    n = len(matches.score)
+    if (length is None) == (period is None):
+        raise ValueError("give either the length of a period or the period of each match")
+    if length is not None:
+        if not (np.isfinite(length) and length > 0):
+            raise ValueError(f"the length of a period must be above 0, got {length}")
+        number = np.floor(np.asarray(matches.time, np.float64) / length)
+        start = number * length
+    else:
+        number = start = _column("period", period, (n,)).astype(np.float64)
+        _sorted(number, "period numbers must not decrease")
+    first = np.flatnonzero(np.diff(number, prepend=np.nan))  # the first match of each period
+    which = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
+    player = np.asarray(matches.player, np.int64)
+    width = int(player.max(initial=0)) + 1
+    key, local = np.unique((which[:, None] * width + player).ravel(), return_inverse=True)
+    player_start = np.searchsorted(key // width, np.arange(len(first) + 1)).astype(np.int64)
+    pair = (local.reshape(n, 2) - player_start[which][:, None]).astype(np.int32)
+    context = matches.context
+    context = context._replace(weight=np.ones(n) if context.weight is None else context.weight)
+    return Ragged(
+        Periods((key % width).astype(np.int32), pair, matches.score, start[first], context),
+        player_start,
+        np.append(first, n).astype(np.int64),
+    )
+
+
+def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: Any = None, time: Any = None) -> Ragged:
+    """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
+
+    Args:
+      contest: [n] any integers; a change of number begins a new contest.
+      player: [n] integer ids from 0, no player twice in a contest.
+      rank: [n] finite, lower is better, equal is a tie. (Negate a score that is better when higher.)
+      team: [n] integers; participants of a contest with the same number play together and must share their rank.
+        None: everyone for himself.
+      weight: [n] partial play, above 0. None: 1.
+      time: [n] the same within a contest and not decreasing. None: no time passes.
+
+    Raises:
+      ValueError: names the first bad row, counting from 0, and what is wrong with it.
+    """
+    n = np.size(contest)
+    contest = _column("contest", contest, (n,))
+    player = _ids("player", player, (n,))
+    rank = _column("rank", rank, (n,)).astype(np.float64)
+    weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
+    _fail(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+    time = np.zeros(n) if time is None else _column("time", time, (n,))
+    _sorted(time, "sort the contests by time")
+    new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
+    first = np.flatnonzero(new)
+    which = np.cumsum(new) - 1
+    once = np.unique(contest[first], return_index=True)[1]
+    again = np.ones(n, bool)
+    again[~new] = False
+    again[first[once]] = False
+    _fail(again, lambda row: f"contest {contest[row]} begins a second time; put the rows of a contest together")
+    _fail(time != time[first][which], lambda row: f"time {time[row]} differs within contest {contest[row]}")
+    _fail(_repeats(which, player), lambda row: f"player {player[row]} is in contest {contest[row]} twice")
+    if team is None:
+        team = np.arange(n) - first[which]
+    else:
+        team = _column("team", team, (n,))
+        order = np.lexsort((np.arange(n), team, which))
+        head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(team[order]) != 0)])[:n]
+        label = np.cumsum(head) - 1
+        local = np.empty(n, np.int64)
+        local[order] = label - label[first][which]
+        captain = np.empty(n, np.int64)
+        captain[order] = order[np.flatnonzero(head)][label]
+        team = local
+        _fail(
+            rank != rank[captain],
+            lambda row: f"rank {rank[row]} differs from {rank[captain[row]]} of the same team in row {captain[row]}",
+        )
+    order = np.lexsort((rank, which))
+    head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(rank[order]) != 0)])[:n]
+    better = np.empty(n, np.int64)
+    better[order] = np.maximum.accumulate(np.where(head, np.arange(n), 0)) - first[which]
+    return Ragged(
+        Rounds(player, better.astype(np.int32), team.astype(np.int32), weight, time[first]),
+        np.append(first, n).astype(np.int64),
+        None,
+    )
+
+
+def _repeats(which: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """[n] whether the player stands in an earlier row of the same event."""
+    order = np.lexsort((player, which))
+    same = (np.diff(which[order]) == 0) & (np.diff(player[order]) == 0)
+    repeats = np.zeros(len(player), bool)
+    repeats[order[1:][same]] = True
+    return repeats

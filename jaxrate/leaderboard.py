@@ -1,0 +1,80 @@
+"""Ratings as people read them: as of a time, best first."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.system import Params, Rating, RatingSystem, State
+
+
+def ratings(system: RatingSystem, state: State, *, time: float | None = None, params: Params = None) -> Rating:
+    """Every player's rating [num_players]: as each left his last event, or as of `time`, with the time since passed.
+
+    Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
+    Players who have not played do not age.
+    """
+    params = system.params if params is None else params
+    if time is not None:
+        state = system.rules.advance(system.rules.prepare(params), state, jnp.asarray(time, float))
+    return system.summary(params, state)
+
+
+class Leaderboard(NamedTuple):
+    """The best players first. `print` shows a table; `_asdict()` gives the columns to any data frame."""
+
+    rank: np.ndarray[Any, Any]  # [top] from 1
+    player: np.ndarray[Any, Any]  # [top] names, or ids if no names were given
+    rating: np.ndarray[Any, Any]  # [top]
+    deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none
+
+    def __str__(self) -> str:
+        head, columns = ["rank", "player", "rating"], [self.rank, self.player, [f"{r:.1f}" for r in self.rating]]
+        if self.deviation is not None:
+            head.append("95 % interval")
+            columns.append([interval(*x) for x in zip(self.rating, self.deviation, strict=True)])
+        return table(head, zip(*columns, strict=True))
+
+
+def leaderboard(
+    system: RatingSystem,
+    state: State,
+    players: Any = None,
+    *,
+    params: Params = None,
+    top: int = 20,
+    time: float | None = None,
+) -> Leaderboard:
+    """The `top` players by mean rating; ties by id. `players` [num_players] are names; `time` is as in `ratings`.
+
+    Raises:
+      ValueError: if there are fewer names than rows, or `top` is below 1.
+    """
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    rating = ratings(system, state, time=time, params=params)
+    mean = np.asarray(rating.mean)
+    if players is not None and len(players) < len(mean):
+        raise ValueError(f"{len(mean)} players are rated, but only {len(players)} names were given")
+    best = np.argsort(-mean, kind="stable")[:top]
+    return Leaderboard(
+        np.arange(1, len(best) + 1),
+        best if players is None else np.asarray(players)[best],
+        mean[best],
+        None if rating.deviation is None else np.asarray(rating.deviation)[best],
+    )
+
+
+def interval(mean: float, deviation: float) -> str:
+    """The central 95 % of a normal belief, in whole points."""
+    return f"{mean - 1.96 * deviation:.0f} to {mean + 1.96 * deviation:.0f}"
+
+
+def table(head: list[str], rows: Iterable[Any]) -> str:
+    """Rows of values in aligned columns: numbers to the right, names to the left."""
+    cells = [head, *([str(x) for x in row] for row in rows)]
+    width = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    align = [str.ljust if name in ("player", "system") else str.rjust for name in head]
+    lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,296 @@
+"""The runner: the only place that gathers, scatters or scans.
+
+The scan carries the state *and the rows of the next event*, so that nothing reads the old state after it is written.
+Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
+number of players.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds
+from jaxrate.schedule import Block, Plan, blocks, gather_events, on_device, plan
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sides
+
+
+class Run(NamedTuple):
+    """What a history leaves behind."""
+
+    state: State  # leaves [num_players, ...]
+    prediction: Any  # made before each event, in the order of the input: [n] matches, [M] pairs or [P] participants
+
+
+def take(state: State, player: Array) -> State:
+    """The rows of some players; an id past the end reads the last player."""
+    return jax.tree.map(lambda x: x.at[player].get(mode="clip", wrap_negative_indices=False), state)
+
+
+def put(state: State, player: Array, rows: State) -> State:
+    """The state with these rows written. Ids must be distinct; one past the end is dropped.
+
+    That they are distinct is said to XLA: without it the gradient of a scan keeps every state and takes 8 times as
+    long.
+    """
+
+    def write(x: Array, y: Array) -> Array:
+        return x.at[player].set(y, mode="drop", unique_indices=True, wrap_negative_indices=False)
+
+    return jax.tree.map(write, state, rows)
+
+
+def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
+    """Let time pass until the event.
+
+    For a match one player at a time: the time of a match meeting a pair of rows would make `vmap` transpose the pairs.
+    """
+    if not isinstance(event, Matches):
+        return rules.advance(constants, rows, event.time)
+    first, second = (rules.advance(constants, row, event.time) for row in sides(rows, event))
+    return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
+
+
+def step(rules: Rules, constants: Constants, rows: State, event: Any, key: Array | None) -> tuple[State, Any]:
+    """One event on its rows: the rows after it, and the prediction before it."""
+    rows = advance(rules, constants, rows, event)
+    guess = rules.predict(constants, rows, event)
+    return rules.update(constants, rows, event, key), guess
+
+
+def run(
+    system: RatingSystem,
+    events: Matches | Ragged,
+    *,
+    params: Params = None,
+    state: State = None,
+    key: Array | None = None,
+    schedule: str | Plan | list[Block] = "auto",
+    num_players: int | None = None,
+) -> Run:
+    """Rate a history: predict every event, then learn from it.
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time.
+      params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
+      state: to carry on from, by default a fresh one.
+      key: a PRNG key, for systems that draw random numbers; event i gets `fold_in(key, i)`.
+      schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
+        ("levels"), the faster of the two for this history ("auto"), or one made before by `by_level`, which saves
+        making it again. The numbers are the same. Periods and rounds are always in levels.
+      num_players: rows of a fresh state, by default the largest id plus one.
+
+    Returns:
+      `Run(state, prediction)`.
+
+    Raises:
+      ValueError: for events that the system does not consume, bad rows (see `matches`), or ids beyond the state.
+    """
+    kind = type(events.events) if isinstance(events, Ragged) else type(events)
+    if kind not in system.events:
+        names = " or ".join(e.__name__ for e in system.events)
+        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}")
+    params = system.params if params is None else params
+    if isinstance(events, Ragged):
+        if schedule not in ("auto", "levels") and not isinstance(schedule, list):
+            raise ValueError(
+                f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}'
+            )
+        steps = schedule if isinstance(schedule, list) else blocks(events)
+        state = _start(system, params, state, num_players, int(np.max(events.events.player, initial=-1)) + 1)
+        return _run_ragged(system.rules, params, state, events, key, steps)
+    arranged = plan(events, schedule, _worth(system, params))
+    state = _start(system, params, state, num_players, arranged.num_players)
+    if arranged.num_matches == 0:
+        return Run(state, jnp.zeros(0))
+    if arranged.number is None:
+        return Run(*_stream(system.rules, params, state, arranged.events, key))
+    return Run(*_levels(system.rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
+
+
+def _start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
+    """The given state, or a fresh one; ValueError if it has no row for a player of the events."""
+    rows = num_players if state is None else len(jax.tree.leaves(state)[0])
+    if rows is not None and rows < known:
+        raise ValueError(f"the events name player {known - 1}, but there are only {rows} players")
+    return system.init(params, known if rows is None else rows) if state is None else state
+
+
+def _worth(system: RatingSystem, params: Params) -> float:
+    """Matches per step from which levels beat a stream.
+
+    On a CPU, XLA compiles a stream of simple rules into one native loop, which only wide steps can match (the two cross
+    near 40 matches a step for Elo and Glicko). It does not for rules with an inner loop, in float64 or under
+    differentiation, and no GPU runs a stream well.
+    """
+    leaves, structure = jax.tree.flatten(params)
+    double = jnp.result_type(float) == np.float64
+    if double or jax.default_backend() != "cpu" or any(isinstance(x, jax.core.Tracer) for x in leaves):
+        return 2.0
+    return 40.0 if _simple(system.rules, system.init, structure) else 2.0
+
+
+@lru_cache
+def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any) -> bool:
+    """Whether the rules work on one number per player and leaf, and without an inner loop."""
+
+    def rate(params: Params, match: Matches) -> Any:
+        return step(rules, rules.prepare(params), init(params, 2), match, None)
+
+    params = jax.tree.unflatten(structure, [1.0] * structure.num_leaves)
+    match = Matches(jnp.zeros(2, jnp.int32), jnp.zeros(()), jnp.zeros(()))
+    state = jax.eval_shape(lambda p: init(p, 2), params)
+    scalar = all(x.shape == (2,) for x in jax.tree.leaves(state))
+    return scalar and "while" not in str(jax.make_jaxpr(rate)(params, match))
+
+
+def _key(key: Array | None, index: Array) -> Array | None:
+    return None if key is None else jax.random.fold_in(key, index)
+
+
+@partial(jax.jit, static_argnums=0)
+def _stream(rules: Rules, params: Params, state: State, events: Matches, key: Array | None) -> tuple[State, Any]:
+    """One match after the other.
+
+    Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
+    which stalls the store buffer (Glicko: 16 against 23 million matches/s).
+    """
+
+    def read(x: Array, i: Array) -> Array:
+        return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
+
+    def write(x: Array, y: Array, i: Array) -> Array:
+        return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
+
+    def rows_of(state: State, player: Array) -> tuple[State, State]:
+        first, second = player[0], player[1]
+        return jax.tree.map(lambda x: read(x, first), state), jax.tree.map(lambda x: read(x, second), state)
+
+    def body(carry: tuple[Any, ...], event: Matches) -> tuple[tuple[Any, ...], Any]:
+        index, state, (first, second) = carry
+        rows = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
+        rows, guess = step(rules, constants, rows, event, _key(key, index))
+        for player, row in zip((event.player[0], event.player[1]), sides(rows, event), strict=True):
+            state = jax.tree.map(partial(write, i=player), state, row)
+        return (index + 1, state, rows_of(state, read(events.player, index + 1))), guess
+
+    constants = rules.prepare(params)
+    (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, rows_of(state, events.player[0])), events)
+    return state, guess
+
+
+def _scan(
+    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, index: Array, key: Array | None
+) -> tuple[State, Any]:
+    """Steps of disjoint events: `one` rates a step's on their rows."""
+
+    def body(carry: tuple[Array, State, State], entry: Any) -> tuple[tuple[Array, State, State], Any]:
+        number, state, rows = carry
+        event, slot = entry
+        keys = None if key is None else jax.vmap(partial(_key, key))(slot)
+        rows, guess = one(rows, event, keys)
+        state = put(state, event.player, rows)
+        following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
+        return (number + 1, state, take(state, following)), guess
+
+    (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, take(state, events.player[0])), (events, index))
+    return state, guess
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _levels(
+    rules: Rules, num_matches: int, params: Params, state: State, events: Matches, index: Array, key: Array | None
+) -> tuple[State, Any]:
+    """All matches of a step at once; slots are the last axis of events and the second of rows."""
+    one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
+
+    state, guess = _scan(one, state, events, index, key)
+    return state, _scatter(_zeros(num_matches, guess, 2), index, guess)
+
+
+def _run_ragged(
+    rules: Rules, params: Params, state: State, ragged: Ragged, key: Array | None, steps: Iterable[Block]
+) -> Run:
+    """A host loop over blocks of equal padded size; the state and the predictions stay on the device."""
+    flat = on_device(ragged.events)
+    pairs = ragged.pair_start
+    starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((params, state)))
+    rate = _block_traced if traced else _block_in_place
+    state = jax.tree.map(jnp.copy, state)  # the loop overwrites it
+    total = int((ragged.player_start if pairs is None else pairs)[-1])
+    prediction = None
+    for block in steps:
+        call = partial(rate, rules, block.size)
+        if prediction is None:
+            shape = jax.eval_shape(call, params, state, None, flat, starts, block.number, key)[1]
+            prediction = _zeros(total, shape, 3)
+        state, prediction = call(params, state, prediction, flat, starts, block.number, key)
+    return Run(state, jnp.zeros(0) if prediction is None else prediction)
+
+
+def _block(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    state: State,
+    prediction: Any,
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+) -> tuple[State, Any]:
+    """Some steps, each of disjoint events under one vmap. Without `prediction` the padded guesses are returned."""
+    events, position = gather_events(flat, starts, index, size)
+    one = jax.vmap(partial(step, rules, rules.prepare(params)))
+
+    state, guess = _scan(one, state, events, index, key)
+    return state, guess if prediction is None else _scatter(prediction, position, guess)
+
+
+_block_traced = jax.jit(_block, static_argnums=(0, 1))
+_block_in_place = jax.jit(_block, static_argnums=(0, 1), donate_argnums=(3, 4))
+
+
+def _zeros(size: int, padded: Any, axes: int) -> Any:
+    """Room for `size` predictions shaped like the padded ones behind their first `axes` axes."""
+    return jax.tree.map(lambda x: jnp.zeros((size, *x.shape[axes:]), x.dtype), padded)
+
+
+def _scatter(out: Any, position: Array, padded: Any) -> Any:
+    """Put padded predictions where they belong; positions past the end are dropped."""
+
+    def write(o: Array, x: Array) -> Array:
+        return o.at[position.ravel()].set(x.reshape(-1, *o.shape[1:]), mode="drop", unique_indices=True)
+
+    return jax.tree.map(write, out, padded)
+
+
+def predict(system: RatingSystem, state: State, events: Matches, *, params: Params = None) -> Any:
+    """Predict upcoming matches [n] from a state, each at its own time; nothing is learnt.
+
+    Raises:
+      ValueError: for events other than matches, bad rows, or ids beyond the state.
+    """
+    if not isinstance(events, Matches):
+        raise ValueError(f"predict takes Matches, not {type(events).__name__}")
+    stream = plan(events, "stream")
+    players = len(jax.tree.leaves(state)[0])
+    if stream.num_players > players:
+        raise ValueError(f"the events name player {stream.num_players - 1}, but there are only {players} players")
+    return _predict(system.rules, system.params if params is None else params, state, stream.events)
+
+
+@partial(jax.jit, static_argnums=0)
+def _predict(rules: Rules, params: Params, state: State, events: Matches) -> Any:
+    constants = rules.prepare(params)
+
+    def one(rows: State, event: Matches) -> Any:
+        return rules.predict(constants, advance(rules, constants, rows, event), event)
+
+    return jax.vmap(one)(take(state, events.player), events)

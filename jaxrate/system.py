@@ -1,0 +1,158 @@
+"""What a rating system is: five pure functions on the rows of the players in one event.
+
+A rule never sees the other players. It gets `rows`, the part of the state that belongs to the players of one
+event (every leaf has shape `[players in the event, ...]`), and never gathers, scatters, scans or batches: the
+runner in `run.py` does that, once, for every system.
+
+    constants = prepare(params)                   # once per run
+    rows  = take(state, event.player)             # gather
+    rows  = advance(constants, rows, event.time)  # elapsed time passes: uncertainty grows
+    guess = predict(constants, rows, event)       # before the result is known
+    rows  = update(constants, rows, event, key)   # after it
+    state = put(state, event.player, rows)        # scatter
+
+`prepare` computes what the rules need of the hyperparameters: XLA redoes arithmetic on scalars at every step of a loop,
+each in a kernel of its own, so what does not depend on the event belongs there. Hyperparameters are an argument, never
+a closure, so `jax.grad` and `jax.vmap` over them just work and changing them never recompiles. A parameter that is
+`None` is switched off (no bound, no such rule): it is then no leaf of the tree.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Periods
+
+Params = Any  # a NamedTuple of floats (or None), one class per system
+Constants = Any  # a NamedTuple of what its rules need of them
+State = Any  # a NamedTuple of arrays [num_players, ...], one class per system
+
+
+class Rating(NamedTuple):
+    """What a player's row says in one or two numbers: the mean and, if the system has one, the deviation."""
+
+    mean: Array
+    deviation: Array | None
+
+
+class Parameter(NamedTuple):
+    """What a hyperparameter means and what `fit` may do with it."""
+
+    space: str  # "real" | "positive" | "unit" | "fixed"
+    range: str  # a key of RANGES
+    unit: str
+    meaning: str
+
+
+RANGES: dict[str, Callable[[float], bool]] = {
+    "any number": math.isfinite,
+    "> 0": lambda x: 0 < x < math.inf,
+    ">= 0": lambda x: 0 <= x < math.inf,
+    "> 0 or None": lambda x: 0 < x < math.inf,
+    ">= 0 or None": lambda x: 0 <= x < math.inf,
+}
+
+
+class Advance(Protocol):
+    """Let time pass for some rows. Elapsed time only: what happens once per match belongs to `update`."""
+
+    def __call__(self, constants: Constants, rows: State, time: Array) -> State: ...
+
+
+class Predict(Protocol):
+    """The prediction for an event from advanced rows.
+
+    For `Matches` the expected score of player 0 [], for `Periods` that of each pair's first player [M], for `Rounds`
+    one value per participant [P].
+    """
+
+    def __call__(self, constants: Constants, rows: State, event: Any) -> Any: ...
+
+
+class Update(Protocol):
+    """The rows after the event, from the advanced rows before it. `key` is None unless the caller gave one."""
+
+    def __call__(self, constants: Constants, rows: State, event: Any, key: Array | None) -> State: ...
+
+
+class Rules(NamedTuple):
+    """The functions the runner calls; hashable, so that they are static under jit."""
+
+    prepare: Callable[[Params], Constants]
+    advance: Advance
+    predict: Predict
+    update: Update
+
+
+class RatingSystem(NamedTuple):
+    """A rating system: data and pure functions, no hidden state."""
+
+    name: str
+    params: Params  # default hyperparameters
+    space: Params  # the same fields, each a Parameter
+    events: tuple[type, ...]  # what `update` consumes: Matches, Periods, Rounds
+    init: Callable[[Params, int], State]  # (params, num_players) -> state
+    rules: Rules
+    summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
+
+
+def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:
+    """`defaults` with some values replaced; ValueError for an unknown name or a value out of range."""
+    for field, value in changes.items():
+        if field not in defaults._fields:
+            raise ValueError(f"{name} has no parameter {field!r}; it has {', '.join(defaults._fields)}")
+        allowed = getattr(space, field).range
+        if value is None and allowed.endswith("None"):
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not RANGES[allowed](value):
+            raise ValueError(f"{name}: {field} must be {allowed}, got {value!r}")
+    return defaults._replace(**{k: v if v is None else float(v) for k, v in changes.items()})
+
+
+def elapsed(time: Array, last: Array) -> Array:
+    """Time since `last`, never negative; zero for a player who has not played yet (`last` = inf)."""
+    return jnp.maximum(time - last, 0.0)
+
+
+def full(num_players: int, value: float | Array) -> Array:
+    """[num_players] copies of a hyperparameter, in the default float precision."""
+    return jnp.full(num_players, value, dtype=jnp.result_type(float))
+
+
+# --- Pairwise systems: one formula serves a single match and a whole rating period. ---
+
+
+def sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
+    """The rows of the first and of the second player: leaves [] for a match, [M] for the pairs of a period."""
+    first, second = (event.pair[:, 0], event.pair[:, 1]) if isinstance(event, Periods) else (0, 1)
+    return jax.tree.map(lambda x: x[first], rows), jax.tree.map(lambda x: x[second], rows)
+
+
+def advantage(event: Matches | Periods, points: float | Array) -> Array | float:
+    """Rating points that the first player enjoys: `points` on his side, minus that on the other, 0 if neutral."""
+    return 0.0 if event.context.side is None else points * event.context.side
+
+
+def rate_players(
+    rate: Callable[[State, tuple[Array, ...]], State],
+    rows: State,
+    event: Matches | Periods,
+    first: tuple[Array, ...],
+    second: tuple[Array, ...],
+) -> State:
+    """New rows from what the games say: `rate(rows, total)`, elementwise, on each player's total over his games.
+
+    `first` and `second` are what each game says about its first and its second player; a game of weight w counts w
+    times.
+    """
+    weight = event.context.weight
+    if weight is not None:
+        first, second = (tuple(weight * x for x in terms) for terms in (first, second))
+    if isinstance(event, Periods):
+        a, b = event.pair[:, 0], event.pair[:, 1]
+        zero = jnp.zeros(event.player.shape, first[0].dtype)
+        return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))
+    return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, sides(rows, event), (first, second)))

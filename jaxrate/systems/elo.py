@@ -1,0 +1,120 @@
+"""Elo (1978), per match and per rating period.
+
+    E  = 1 / (1 + 10^(-(r_a - r_b + side_advantage) / scale))
+    r' = r + K sum (s - E)
+
+The sum runs over a player's games in the period, all at the ratings before it; a single match is a period of one game.
+Nothing ages. As for Example 2.8 of the BlatMMR paper, FIDE truncates |r_a - r_b| at 400 (`limit`).
+"""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.system import (
+    Parameter,
+    Rating,
+    RatingSystem,
+    Rules,
+    advantage,
+    full,
+    override,
+    rate_players,
+    sides,
+)
+
+
+class Params(NamedTuple):
+    k: float | Array = 32.0
+    k_new: float | Array | None = None
+    new_games: float | Array | None = None
+    scale: float | Array = 400.0
+    limit: float | Array | None = None
+    initial_rating: float | Array = 1500.0
+    side_advantage: float | Array = 0.0
+
+
+SPACE = Params(
+    k=Parameter("positive", ">= 0", "points", "largest change of a rating in one match"),
+    k_new=Parameter("positive", ">= 0 or None", "points", "K of a player's first `new_games` games"),
+    new_games=Parameter("fixed", ">= 0 or None", "games", "games before K settles"),
+    scale=Parameter("fixed", "> 0", "points", "rating difference that means odds of 10 to 1"),
+    limit=Parameter("fixed", "> 0 or None", "points", "larger rating differences count as this (FIDE: 400)"),
+    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+)
+
+
+class Constants(NamedTuple):
+    params: Params
+    slope: float | Array  # of the log-odds, per point
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    games: Array | None  # [num_players] games played (by weight), only if K depends on it
+
+
+def init(params: Params, num_players: int) -> State:
+    games = None if params.k_new is None else full(num_players, 0.0)
+    return State(full(num_players, params.initial_rating), games)
+
+
+def prepare(params: Params) -> Constants:
+    return Constants(params, math.log(10.0) / params.scale)
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """Elo has no uncertainty that could grow."""
+    del constants, time
+    return rows
+
+
+def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
+    """Expected score of the first player."""
+    params = constants.params
+    first, second = sides(rows, event)
+    difference = first.rating - second.rating
+    if params.limit is not None:
+        difference = jnp.clip(difference, -params.limit, params.limit)
+    return jax.nn.sigmoid(constants.slope * (difference + advantage(event, params.side_advantage)))
+
+
+def rate(constants: Constants, rows: State, total: tuple[Array, ...]) -> State:
+    """r' = r + K sum (s - E)."""
+    params = constants.params
+    if params.k_new is None or params.new_games is None or rows.games is None:
+        return State(rows.rating + params.k * total[0], None)
+    k = jnp.where(rows.games < params.new_games, params.k_new, params.k)
+    return State(rows.rating + k * total[0], rows.games + total[1])
+
+
+def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
+    """What one player gains at equal K, the other loses."""
+    del key
+    surprise = event.score - predict(constants, rows, event)
+    games = () if rows.games is None else (jnp.ones_like(surprise),)
+    return rate_players(partial(rate, constants), rows, event, (surprise, *games), (-surprise, *games))
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, None)
+
+
+RULES = Rules(prepare, advance, predict, update)
+
+
+def elo(**changes: float | None) -> RatingSystem:
+    """Elo. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a value out of range.
+
+    `elo(k=20, k_new=40, new_games=30, limit=400)` is FIDE's.
+    """
+    params = override("elo", Params(), SPACE, changes)
+    if (params.k_new is None) != (params.new_games is None):
+        raise ValueError("elo: k_new and new_games belong together; give both or neither")
+    return RatingSystem("elo", params, SPACE, (Matches, Periods), init, RULES, summary)

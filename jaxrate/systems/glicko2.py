@@ -1,0 +1,200 @@
+"""Glicko-2 (Glickman 2012, "Example of the Glicko-2 system"), which adds a volatility to Glicko.
+
+On the internal scale mu = (r - 1500) / 173.7178, phi = RD / 173.7178, for all games of an event at the values before:
+
+    g(phi) = 1 / sqrt(1 + 3 phi^2 / pi^2),   E = 1 / (1 + exp(-g(phi_j) (mu - mu_j)))
+    1/v    = sum g(phi_j)^2 E (1 - E),       Delta = v sum g(phi_j) (s_j - E)
+    sigma' = exp(x/2), x the root of
+             e^x (Delta^2 - phi^2 - v - e^x) / (2 (phi^2 + v + e^x)^2) - (x - ln sigma^2) / tau^2
+    phi*^2 = phi^2 + sigma'^2,   phi'^2 = 1 / (1/phi*^2 + 1/v),   mu' = mu + phi'^2 sum g(phi_j) (s_j - E)
+
+An idle player takes the step phi^2 + sigma^2 in every period after his first; over t periods, fractions allowed, that
+is phi^2 + t sigma^2. Single matches take no time unless `match_periods` says that each is a period of its own.
+"""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.numerics import decreasing_root
+from jaxrate.system import (
+    Parameter,
+    Rating,
+    RatingSystem,
+    Rules,
+    advantage,
+    elapsed,
+    full,
+    override,
+    rate_players,
+    sides,
+)
+
+SCALE = 173.7178
+
+
+class Params(NamedTuple):
+    tau: float | Array = 0.5
+    initial_rating: float | Array = 1500.0
+    initial_deviation: float | Array = 350.0
+    initial_volatility: float | Array = 0.06
+    deviation_min: float | Array | None = None
+    deviation_max: float | Array | None = None
+    volatility_min: float | Array | None = None
+    volatility_max: float | Array | None = None
+    period: float | Array = 7.0
+    match_periods: float | Array = 0.0
+    side_advantage: float | Array = 0.0
+
+
+SPACE = Params(
+    tau=Parameter("positive", "> 0", "per sqrt(event)", "how fast volatilities may change"),
+    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+    initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
+    initial_volatility=Parameter("positive", "> 0", "173.7 points per sqrt(period)", "volatility of a newcomer"),
+    deviation_min=Parameter("fixed", "> 0 or None", "points", "smallest deviation"),
+    deviation_max=Parameter("fixed", "> 0 or None", "points", "largest deviation"),
+    volatility_min=Parameter("fixed", "> 0 or None", "as initial_volatility", "smallest volatility"),
+    volatility_max=Parameter("fixed", "> 0 or None", "as initial_volatility", "largest volatility"),
+    period=Parameter("fixed", "> 0", "days, or the unit of time", "length of a rating period"),
+    match_periods=Parameter("fixed", ">= 0", "periods", "periods that pass with a single match, beside the clock"),
+    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+)
+
+
+class Constants(NamedTuple):
+    params: Params
+    rate: float | Array  # periods per unit of time
+    stiffness: float | Array  # 1 / tau^2
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] RD^2, as of `time`
+    volatility: Array  # [num_players] deviation gained per sqrt(period), in units of 173.7178 points
+    time: Array  # [num_players] end of the last event; inf before the first
+
+
+def init(params: Params, num_players: int) -> State:
+    values = params.initial_rating, params.initial_deviation**2, params.initial_volatility, jnp.inf
+    return State(*(full(num_players, x) for x in values))
+
+
+def prepare(params: Params) -> Constants:
+    return Constants(params, 1.0 / params.period, 1.0 / params.tau**2)
+
+
+def attenuation(variance: Array) -> Array:
+    """g of the module's docstring, of RD^2."""
+    return lax.rsqrt(1.0 + 3.0 / (SCALE * math.pi) ** 2 * variance)
+
+
+def drift(rows: State, periods: float | Array) -> Array:
+    """RD^2 after some periods of idleness: phi^2 + t sigma^2."""
+    return rows.variance + SCALE**2 * (periods * rows.volatility**2)
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """phi^2 <- phi^2 + t sigma^2."""
+    variance = drift(rows, elapsed(time, rows.time) * constants.rate)
+    if constants.params.deviation_max is not None:
+        variance = jnp.minimum(variance, constants.params.deviation_max**2)
+    return rows._replace(variance=variance)
+
+
+def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
+    """Expected score of the first player."""
+    first, second = sides(rows, event)
+    lead = advantage(event, constants.params.side_advantage)
+    g = attenuation(first.variance + second.variance)
+    return jax.nn.sigmoid(g * ((first.rating - second.rating + lead) / SCALE))
+
+
+def new_volatility(constants: Constants, rows: State, information: Array, surprise: Array) -> Array:
+    """sigma' (step 5), from 1/v and Delta/v.
+
+    With w = 1/v, u = 1 + w phi^2, y = e^x and z = u + w y the function is h(x) - (x - a) / tau^2,
+    h(x) = y ((Delta/v)^2 - w z) / (2 z^2): no division by a w that may underflow. h lies between -1/2 and
+    (Delta/v)^2 / (8 u w), which brackets the root.
+    """
+    params, stiffness = constants.params, constants.stiffness
+    w, square = information, surprise**2
+    u = 1.0 + rows.variance * (w / SCALE**2)
+    a = 2.0 * jnp.log(rows.volatility)
+
+    def parts(x: Array) -> tuple[Array, ...]:
+        y = jnp.exp(x)
+        z = u + w * y
+        return y * (square - w * z) / (2.0 * z**2), w * y / z
+
+    def function(x: Array) -> Array:
+        return parts(x)[0] - (x - a) * stiffness
+
+    def slope(x: Array) -> Array:
+        h, share = parts(x)
+        return h - share * (2.0 * h + 0.5 * share) - stiffness
+
+    reach = square / (8.0 * u * jnp.where(w > 0, w, 1.0))
+    x = decreasing_root(function, slope, a, a - 0.5 * params.tau**2, a + reach * params.tau**2)
+    volatility = jnp.exp(0.5 * x)
+    if params.volatility_min is not None:
+        volatility = jnp.maximum(volatility, params.volatility_min)
+    if params.volatility_max is not None:
+        volatility = jnp.minimum(volatility, params.volatility_max)
+    return volatility
+
+
+def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
+    """What one game adds to 1/v and to Delta/v of `me`, with `lead` points of side advantage."""
+    g = attenuation(opponent.variance)
+    e = jax.nn.sigmoid(g * ((me.rating - opponent.rating + lead) / SCALE))
+    return g * g * (e - e * e), g * (score - e)
+
+
+def rate(constants: Constants, rows: State, total: tuple[Array, ...], periods: float | Array, time: Array) -> State:
+    """Steps 5 to 7, in which some periods pass (1 in a rating period), until `time`."""
+    params, (information, surprise) = constants.params, total
+    rows = rows._replace(volatility=new_volatility(constants, rows, information, surprise))
+    before = drift(rows, periods)
+    variance = before / (1.0 + before * (information / SCALE**2))
+    rating = rows.rating + variance * (surprise / SCALE)
+    if params.deviation_min is not None:
+        variance = jnp.maximum(variance, params.deviation_min**2)
+    if params.deviation_max is not None:
+        variance = jnp.minimum(variance, params.deviation_max**2)
+    return State(rating, variance, rows.volatility, jnp.full_like(rows.time, time))
+
+
+def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
+    """Steps 3 to 8: a rating period takes one period, a single match no time unless `match_periods` says so."""
+    del key
+    params = constants.params
+    periods, duration = (1.0, params.period) if isinstance(event, Periods) else (params.match_periods, 0.0)
+    first, second = sides(rows, event)
+    lead = advantage(event, params.side_advantage)
+    one, two = evidence(first, second, event.score, lead), evidence(second, first, 1.0 - event.score, -lead)
+    step = partial(rate, constants, periods=periods, time=event.time + duration)
+    return rate_players(step, rows, event, one, two)
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+RULES = Rules(prepare, advance, predict, update)
+
+
+def glicko2(**changes: float | None) -> RatingSystem:
+    """Glicko-2. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a value out of range.
+
+    `glicko2(tau=0.75, initial_volatility=0.09, volatility_max=0.1, deviation_min=45, deviation_max=500, period=4.665)`
+    is Lichess's, with matches timed in days.
+    """
+    params = override("glicko2", Params(), SPACE, changes)
+    return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, RULES, summary)

@@ -1,0 +1,273 @@
+"""Elo, Glicko and Glicko-2 against worked examples, other people's programs and the slow twins."""
+
+import json
+import math
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.systems.glicko2 import Params, State, evidence, new_volatility, prepare
+from jaxrate.systems.glicko2 import rate as update_one
+from tests.reference import twins
+
+GOLDEN = json.loads((Path(__file__).parent / "reference" / "elo_glicko.json").read_text())
+GAMES = np.array(GOLDEN["games"]["rows"])
+MATCHES = jr.matches(GAMES[:, 2:4].astype(int), GAMES[:, 4])
+PERIOD = {"period100": GAMES[:, 0].astype(int), "period20": GAMES[:, 1].astype(int)}
+
+
+def close(x64, got, wanted):
+    """1e-9 relative in float64, 1e-4 in float32."""
+    np.testing.assert_allclose(np.asarray(got, float), np.asarray(wanted, float), rtol=1e-9 if x64 else 1e-4)
+
+
+def rate(system, period=None, time=None):
+    events = MATCHES if period is None else jr.periods(MATCHES, period=PERIOD[period])
+    return jr.ratings(system, jr.run(system, events).state, time=time)
+
+
+def test_elo_per_match(x64):
+    close(x64, rate(jr.elo()).mean, GOLDEN["elo_per_match"]["rating"])
+
+
+@pytest.mark.parametrize("period", PERIOD)
+def test_elo_per_period(x64, period):
+    close(x64, rate(jr.elo(), period).mean, GOLDEN[f"elo_{period}"]["rating"])
+
+
+def test_glicko_per_match(x64):
+    rating = rate(jr.glicko(c=0))
+    close(x64, rating.mean, GOLDEN["glicko_per_match"]["rating"])
+    close(x64, rating.deviation, GOLDEN["glicko_per_match"]["rd"])
+
+
+@pytest.mark.parametrize("period", PERIOD)
+@pytest.mark.parametrize("convention", ["glicko_as_last_played", "glicko_as_of_last_period"])
+def test_glicko_per_period_in_both_conventions_of_idle_ageing(x64, period, convention):
+    time = PERIOD[period][-1] if convention == "glicko_as_of_last_period" else None
+    rating = rate(jr.glicko(c=15, period=1), period, time)
+    close(x64, rating.mean, GOLDEN[convention][period]["rating"])
+    close(x64, rating.deviation, GOLDEN[convention][period]["rd"])
+
+
+def test_glicko2_per_match(x64):
+    system = jr.glicko2(match_periods=1)
+    state = jr.run(system, MATCHES).state
+    close(x64, state.rating, GOLDEN["glicko2_per_match"]["rating"])
+    close(x64, np.sqrt(state.variance), GOLDEN["glicko2_per_match"]["rd"])
+    close(x64, state.volatility, GOLDEN["glicko2_per_match"]["sigma"])
+
+
+@pytest.mark.parametrize("period", PERIOD)
+def test_glicko2_per_period(x64, period):
+    system, wanted = jr.glicko2(period=1), GOLDEN["glicko2"][period]
+    state = jr.run(system, jr.periods(MATCHES, period=PERIOD[period])).state
+    rating = jr.ratings(system, state, time=PERIOD[period][-1] + 1)  # the end of the last period
+    close(x64, rating.mean, wanted["rating"])
+    close(x64, rating.deviation, wanted["rd"])
+    close(x64, state.volatility, wanted["sigma"])
+
+
+EXAMPLE = {"rating": [1500.0, 1400.0, 1550.0, 1700.0], "deviation": [200.0, 30.0, 100.0, 300.0]}
+
+
+def example():
+    """Glickman's example: player 0 meets 1, 2 and 3 in one period."""
+    return jr.periods(jr.matches([[0, 1], [0, 2], [0, 3]], [1, 0, 0]), 1.0)
+
+
+def test_glicko_worked_example(x64):
+    system = jr.glicko(c=0)
+    state = system.init(system.params, 4)
+    state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
+    result = jr.run(system, example(), state=state)
+    close(x64, result.state.rating[0], GOLDEN["glickman"]["glicko"]["r"])
+    close(x64, jnp.sqrt(result.state.variance[0]), GOLDEN["glickman"]["glicko"]["RD"])
+    pair = state._replace(
+        rating=jnp.array([1400.0, 1500.0]), variance=jnp.array([80.0, 150.0]) ** 2, time=state.time[:2]
+    )
+    guess = jr.predict(system, pair, jr.matches([[0, 1]], [0.5]))
+    close(x64, guess, [GOLDEN["glickman"]["glicko_predict_1400_80_vs_1500_150"]])
+
+
+@pytest.mark.parametrize("tau", ["0.5", "0.2", "0.3", "0.75", "1.0", "1.2"])
+def test_glicko2_worked_example(x64, tau):
+    wanted = GOLDEN["glickman"]["glicko2"] if tau == "0.5" else GOLDEN["glickman"]["glicko2_tau"][tau]
+    system = jr.glicko2(tau=float(tau))
+    state = system.init(system.params, 4)
+    state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
+    state = jr.run(system, example(), state=state).state
+    close(
+        x64,
+        [state.rating[0], jnp.sqrt(state.variance[0]), state.volatility[0]],
+        [wanted[k] for k in ("r", "RD", "vol")],
+    )
+
+
+def test_glicko2_big_upset(x64):
+    wanted = GOLDEN["glickman"]["glicko2_big_upset_1500_40_beats_2100_40_six_times"]
+    system = jr.glicko2()
+    state = system.init(system.params, 7)
+    state = state._replace(rating=state.rating.at[1:].set(2100.0), variance=jnp.full_like(state.variance, 1600.0))
+    events = jr.periods(jr.matches([[0, i] for i in range(1, 7)], np.ones(6)), 1.0)
+    state = jr.run(system, events, state=state).state
+    close(
+        x64,
+        [state.rating[0], jnp.sqrt(state.variance[0]), state.volatility[0]],
+        [wanted[k] for k in ("r", "RD", "vol")],
+    )
+
+
+@pytest.mark.parametrize("periods", GOLDEN["glickman"]["glicko2_elapsed_periods"])
+def test_glicko2_fractional_periods(x64, periods):
+    """Step 6 over t periods at the new volatility."""
+    wanted = GOLDEN["glickman"]["glicko2_elapsed_periods"][periods]
+    system = jr.glicko2()
+    state = system.init(system.params, 4)
+    state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
+    me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
+    terms = evidence(me, others, jnp.array([1.0, 0.0, 0.0]), 0.0)
+    total = tuple(jnp.sum(x, keepdims=True) for x in terms)
+    after = update_one(prepare(Params()), me, total, float(periods), jnp.asarray(0.0))
+    close(
+        x64,
+        [after.rating[0], jnp.sqrt(after.variance[0]), after.volatility[0]],
+        [wanted[k] for k in ("r", "RD", "vol")],
+    )
+    idle = jr.ratings(system, state._replace(time=jnp.zeros(4)), time=7.0 * float(periods))
+    close(x64, idle.deviation[0], wanted["idle_RD"])
+
+
+def history(matches, events):
+    """The twins' form of a history: one entry per match, or per period."""
+    context = matches.context
+    rows = [
+        (int(a), int(b), float(s), float(h), float(w))
+        for (a, b), s, h, w in zip(matches.player, matches.score, context.side, context.weight, strict=True)
+    ]
+    if events is matches:
+        return [(float(t), [row]) for t, row in zip(matches.time, rows, strict=True)]
+    start = events.pair_start
+    return [(float(t), rows[start[i] : start[i + 1]]) for i, t in enumerate(events.events.time)]
+
+
+def league(seed=3, n=600, players=25):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, players, n)
+    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    time = np.sort(random.uniform(0, 200, n))
+    return jr.matches(
+        player,
+        random.integers(0, 3, n) / 2,
+        time,
+        side=random.integers(-1, 2, n),
+        weight=random.choice([0.5, 1.0, 2.0], n),
+    )
+
+
+CASES = {
+    "elo": (dict(k=20, side_advantage=30, scale=300), dict(k=20, side_advantage=30, scale=300)),
+    "elo fide": (dict(k_new=40, new_games=10, limit=80), dict(k_new=40, new_games=10, limit=80)),
+    "glicko": (
+        dict(c=40, side_advantage=25, deviation_min=60, deviation_max=300, initial_deviation=290),
+        dict(c=40, side_advantage=25, minimum=60, maximum=300, initial=(1500.0, 290.0)),
+    ),
+    "glicko2": (dict(tau=0.9, side_advantage=25), dict(tau=0.9, side_advantage=25)),
+    "glicko2 bounds": (
+        dict(
+            deviation_min=70, deviation_max=250, volatility_min=0.059998, volatility_max=0.06001, initial_deviation=240
+        ),
+        dict(rd_range=(70, 250), volatility_range=(0.059998, 0.06001), initial=(1500.0, 240.0, 0.06)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("form", ["matches", "periods"])
+def test_against_the_twin(x64, case, form):
+    name, (ours, theirs) = case.split()[0], CASES[case]
+    system, matches = getattr(jr, name)(**ours), league()
+    events = matches if form == "matches" else jr.periods(matches, 7.0)
+    if name == "glicko2" and form == "matches":
+        theirs = {**theirs, "step": 0.0}
+    wanted, predictions = getattr(twins, name)(history(matches, events), **theirs)
+    result = jr.run(system, events)
+    rating = jr.ratings(system, result.state)
+    got = [rating.mean] if rating.deviation is None else [rating.mean, rating.deviation]
+    got += [result.state.volatility] if name == "glicko2" else []
+    table = np.array([np.atleast_1d(wanted[i]) for i in range(len(wanted))])
+    tolerance = dict(rtol=1e-11 if x64 else 1e-4)
+    np.testing.assert_allclose(np.stack(got, 1), table, **tolerance)
+    np.testing.assert_allclose(result.prediction, predictions, **tolerance)
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 1.2, 3.0])
+def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
+    """From a hopeless loss to a thousand wins against equals in one period, and with no information at all."""
+    random = np.random.default_rng(0)
+    n = 2000
+    phi, sigma = 10 ** random.uniform(-2, 0.5, n), 10 ** random.uniform(-2.5, 0, n)
+    games, expected = 10 ** random.uniform(0, 3, n), random.beta(0.3, 0.3, n).clip(1e-6, 1 - 1e-6)
+    w, surprise = games * expected * (1 - expected), games * random.choice([0, 0.1, 1], n) * (1 - expected)
+    state = State(jnp.zeros(n), jnp.array((phi * 173.7178) ** 2), jnp.array(sigma), jnp.zeros(n))
+    got = np.asarray(new_volatility(prepare(Params(tau=tau)), state, jnp.array(w), jnp.array(surprise)), float)
+
+    def f(volatility):
+        y, d = volatility**2, phi**2 + 1 / w
+        return y * ((surprise / w) ** 2 - d - y) / (2 * (d + y) ** 2) - np.log(y / sigma**2) / tau**2
+
+    margin = 1e-9 if x64 else 1e-4
+    assert (f(got * (1 - margin)) > 0).all() and (f(got * (1 + margin)) < 0).all()
+    nothing = new_volatility(prepare(Params(tau=tau)), state, jnp.zeros(n), jnp.zeros(n))
+    np.testing.assert_allclose(nothing, sigma, rtol=1e-6)
+
+
+def test_elo_is_zero_sum_to_rounding():
+    state = jr.run(jr.elo(), league()).state
+    assert abs(float(jnp.sum(state.rating - 1500.0))) < 1e-2
+
+
+def test_newcomers_do_not_age_and_old_ratings_do():
+    system = jr.glicko()
+    state = jr.run(system, jr.matches([[0, 1]], [1.0], [10.0]), num_players=3).state
+    before, after = jr.ratings(system, state), jr.ratings(system, state, time=10.0 + 70.0)
+    np.testing.assert_allclose(after.deviation**2 - before.deviation**2, [2250.0, 2250.0, 0.0], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jr.elo(K=3), "elo has no parameter 'K'; it has k, k_new"),
+        (lambda: jr.elo(k=-1), "k must be >= 0, got -1"),
+        (lambda: jr.elo(k=math.nan), "k must be >= 0, got nan"),
+        (lambda: jr.elo(k=None), "k must be >= 0, got None"),
+        (lambda: jr.elo(k_new=40), "k_new and new_games belong together"),
+        (lambda: jr.glicko(initial_deviation=0), "initial_deviation must be > 0"),
+        (lambda: jr.glicko(period="week"), "period must be > 0, got 'week'"),
+        (lambda: jr.glicko2(tau=math.inf), "tau must be > 0, got inf"),
+    ],
+)
+def test_parameters_out_of_range(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_extreme_rows_stay_finite(x64):
+    """Ratings a million points apart: probability zero and one, no information, and no NaN in value or slope."""
+    for make in (jr.elo, jr.glicko, jr.glicko2):
+        system = make()
+
+        def loss(params, system=system):
+            state = system.init(params, 2)
+            state = state._replace(rating=state.rating + jnp.array([-5e5, 5e5]))
+            result = jr.run(
+                system, jr.matches([[0, 1]] * 3, [1.0, 0.0, 0.5]), params=params, state=state, schedule="levels"
+            )
+            return jnp.sum(result.state.rating) + jnp.sum(result.prediction)
+
+        value, slope = jax.value_and_grad(loss)(jax.tree.map(jnp.asarray, system.params))
+        assert all(bool(jnp.isfinite(x)) for x in (value, *jax.tree.leaves(slope)))
