@@ -59,7 +59,7 @@ class Ragged(NamedTuple):
     pair_start: np.ndarray[Any, Any] | None  # [E + 1] where each period's pairs begin; None for rounds
 
 
-def _fail(bad: Any, say: Callable[[int], str]) -> None:
+def fail_where(bad: Any, say: Callable[[int], str]) -> None:
     """ValueError about the first row where `bad`; `say(row)` is the message."""
     if bad.any():
         row = int(np.argmax(bad))
@@ -73,7 +73,7 @@ def _column(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, A
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold numbers, got {array.dtype}")
-    _fail(~np.isfinite(array), lambda row: f"{name} is {array[row]}, not a finite number")
+    fail_where(~np.isfinite(array), lambda row: f"{name} is {array[row]}, not a finite number")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
@@ -84,7 +84,7 @@ def _ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold integer ids from 0, got {array.dtype}; `read` turns names into ids")
     if array.size and (array.min() < 0 or array.max() >= LAST_ID):
-        _fail(
+        fail_where(
             ((array < 0) | (array >= LAST_ID)).reshape(len(array), array.size // len(array)).any(axis=1),
             lambda row: f"{name} is {array[row]}; ids run from 0 to {LAST_ID - 1}",
         )
@@ -92,7 +92,7 @@ def _ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]
 
 
 def _sorted(time: np.ndarray[Any, Any], advice: str) -> None:
-    _fail(
+    fail_where(
         np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
         lambda row: f"time {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
     )
@@ -116,9 +116,9 @@ def matches(
     """
     n = np.size(score)
     player = _ids("player", player, (n, 2))
-    _fail(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} meets himself; remove the row")
+    fail_where(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} meets himself; remove the row")
     score = _column("score", score, (n,))
-    _fail(
+    fail_where(
         (score < 0) | (score > 1),
         lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
     )
@@ -126,10 +126,10 @@ def matches(
     _sorted(time, "sort the matches by time")
     if side is not None:
         side = _column("side", side, (n,))
-        _fail(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
+        fail_where(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
     if weight is not None:
         weight = _column("weight", weight, (n,))
-        _fail(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     if category is not None:
         category = np.asarray(category)
         category = _ids("category", category if category.ndim == 2 else np.stack([category] * 2, axis=-1), (n, 2))
@@ -199,7 +199,7 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     player = _ids("player", player, (n,))
     rank = _column("rank", rank, (n,)).astype(np.float64)
     weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
-    _fail(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+    fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     time = np.zeros(n) if time is None else _column("time", time, (n,))
     _sorted(time, "sort the contests by time")
     new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
@@ -209,9 +209,9 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     again = np.ones(n, bool)
     again[~new] = False
     again[first[once]] = False
-    _fail(again, lambda row: f"contest {contest[row]} begins a second time; put the rows of a contest together")
-    _fail(time != time[first][which], lambda row: f"time {time[row]} differs within contest {contest[row]}")
-    _fail(_repeats(which, player), lambda row: f"player {player[row]} is in contest {contest[row]} twice")
+    fail_where(again, lambda row: f"contest {contest[row]} begins a second time; put the rows of a contest together")
+    fail_where(time != time[first][which], lambda row: f"time {time[row]} differs within contest {contest[row]}")
+    fail_where(_repeats(which, player), lambda row: f"player {player[row]} is in contest {contest[row]} twice")
     if team is None:
         team = np.arange(n) - first[which]
     else:
@@ -224,7 +224,7 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
         captain = np.empty(n, np.int64)
         captain[order] = order[np.flatnonzero(head)][label]
         team = local
-        _fail(
+        fail_where(
             rank != rank[captain],
             lambda row: f"rank {rank[row]} differs from {rank[captain[row]]} of the same team in row {captain[row]}",
         )

@@ -85,7 +85,7 @@ def assign_steps(player: NumPy, start: NumPy, width: int) -> NumPy:
     num_events, cap = len(size), 1 << (len(size) + 2).bit_length()
     players = 1 << (int(player.max(initial=0)) + 2).bit_length()
     # On a GPU this scan would crawl, and without jit it would not end.
-    with jax.default_device(jax.local_devices(backend="cpu")[0]), jax.disable_jit(False):
+    with jax.default_device(_host()), jax.disable_jit(False):
         carry: tuple[Any, ...] = (jnp.zeros(players, jnp.int32), jnp.zeros(cap, jnp.int32))
         carry += (jnp.arange(1, cap + 1, dtype=jnp.int32), *(jnp.zeros(3, jnp.int32)))
         result = np.empty(num_events, np.int32)
@@ -99,6 +99,14 @@ def assign_steps(player: NumPy, start: NumPy, width: int) -> NumPy:
             carry, step = _assign(carry, entries, np.pad(kind, (0, pad)), np.int32(width))
             result[low:high] = np.asarray(step)[2 * np.cumsum(size[low:high]) - 1]
     return result
+
+
+def _host() -> Any:
+    """The CPU, or None (the default device) where JAX_PLATFORMS hides it."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return None
 
 
 def _twice(player: NumPy, size: NumPy) -> tuple[NumPy, NumPy]:
