@@ -77,6 +77,12 @@ def _column(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, A
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
+def _labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
+    """Numbers that only need to be told apart: integers stay integers, since floats would merge large ones."""
+    array = np.asarray(values)
+    return array if array.shape == (n,) and array.dtype.kind in "iu" else _column(name, values, (n,))
+
+
 def _ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     array = np.asarray(values)
     if array.shape != shape:
@@ -91,10 +97,10 @@ def _ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
-def _sorted(time: np.ndarray[Any, Any], advice: str) -> None:
+def _sorted(name: str, time: np.ndarray[Any, Any], advice: str) -> None:
     fail_where(
         np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
-        lambda row: f"time {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
+        lambda row: f"{name} {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
     )
 
 
@@ -123,7 +129,7 @@ def matches(
         lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
     )
     time = np.zeros(n) if time is None else _column("time", time, (n,))
-    _sorted(time, "sort the matches by time")
+    _sorted("time", time, "sort the matches by time")
     if side is not None:
         side = _column("side", side, (n,))
         fail_where(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
@@ -162,7 +168,7 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
         start = number * length
     else:
         number = start = _column("period", period, (n,)).astype(np.float64)
-        _sorted(number, "period numbers must not decrease")
+        _sorted("period", number, "sort the matches by period")
     first = np.flatnonzero(np.diff(number, prepend=np.nan))  # the first match of each period
     which = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
     player = np.asarray(matches.player, np.int64)
@@ -195,13 +201,13 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
     """
     n = np.size(contest)
-    contest = _column("contest", contest, (n,))
+    contest = _labels("contest", contest, n)
     player = _ids("player", player, (n,))
     rank = _column("rank", rank, (n,)).astype(np.float64)
     weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
     fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     time = np.zeros(n) if time is None else _column("time", time, (n,))
-    _sorted(time, "sort the contests by time")
+    _sorted("time", time, "sort the contests by time")
     new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first = np.flatnonzero(new)
     which = np.cumsum(new) - 1
@@ -215,7 +221,7 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     if team is None:
         team = np.arange(n) - first[which]
     else:
-        team = _column("team", team, (n,))
+        team = _labels("team", team, n)
         order = np.lexsort((np.arange(n), team, which))
         head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(team[order]) != 0)])[:n]
         label = np.cumsum(head) - 1

@@ -23,22 +23,26 @@ def decreasing_root(
       slope: f'(x); used in the iteration only, not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
     """
-    # Newton converges quadratically: after a step this small the next would be below rounding.
-    tolerance = 0.01 * float(np.finfo(guess.dtype).eps) ** 0.5
+    rounding = 4.0 * float(np.finfo(guess.dtype).eps)
+    tolerance = 0.005 * rounding**0.5  # Newton converges quadratically: the step after one this small is below rounding
 
     def solve(f: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            x, low, high, _, count = carry
+            x, low, high, last, _, count = carry
             value = f(x)
             low, high = jnp.where(value > 0, x, low), jnp.where(value > 0, high, x)
             newton = x - value / slope(x)
-            inside = (newton >= low) & (newton <= high)
-            new = jnp.where(inside, newton, 0.5 * (low + high))
-            moving = jnp.abs(new - x) > tolerance * jnp.maximum(jnp.abs(x), 1.0)
-            return new, low, high, moving, count + 1
+            # Steps that do not halve may swing around the root for ever; tiny ones are rounding.
+            scale = jnp.maximum(jnp.abs(x), 1.0)
+            halves = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, tolerance * scale)
+            trusted = (newton >= low) & (newton <= high) & halves
+            new = jnp.where(trusted, newton, 0.5 * (low + high))
+            size = jnp.abs(new - x)
+            return new, low, high, size, size > jnp.where(trusted, tolerance, rounding) * scale, count + 1
 
-        start = (x0, lax.stop_gradient(lower), lax.stop_gradient(upper), jnp.ones_like(x0, bool), 0)
-        return lax.while_loop(lambda c: jnp.any(c[3]) & (c[4] < 100), step, start)[0]
+        low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
+        start = (x0, low, high, 2.0 * (high - low), jnp.ones_like(x0, bool), 0)
+        return lax.while_loop(lambda c: jnp.any(c[4]) & (c[5] < 200), step, start)[0]
 
     def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         gain = linear(jnp.ones_like(y))

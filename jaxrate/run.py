@@ -96,70 +96,107 @@ def run(
         names = " or ".join(e.__name__ for e in system.events)
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}")
     params = system.params if params is None else params
+    flat = events.events if isinstance(events, Ragged) else events
+    known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
+    state = _start(system, params, state, num_players, known)
     if isinstance(events, Ragged):
-        if schedule not in ("auto", "levels") and not isinstance(schedule, list):
-            raise ValueError(
-                f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}'
-            )
-        steps = schedule if isinstance(schedule, list) else blocks(events)
-        state = _start(system, params, state, num_players, int(np.max(events.events.player, initial=-1)) + 1)
-        return _run_ragged(system.rules, params, state, events, key, steps)
-    arranged = plan(events, schedule, _worth(system, params))
-    state = _start(system, params, state, num_players, arranged.num_players)
+        return _run_ragged(system.rules, params, state, events, key, _steps(events, schedule))
+    worth = _worth(system, params, key, events) if schedule == "auto" and len(events.score) else 0.0
+    arranged = plan(events, schedule, worth)
     if arranged.num_matches == 0:
         return Run(state, jnp.zeros(0))
-    if arranged.number is None:
-        return Run(*_stream(system.rules, params, state, arranged.events, key))
-    return Run(*_levels(system.rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
+    replay = _compiled(_stream if arranged.number is None else _levels, (params, state, key))
+    return Run(*replay(system.rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
+
+
+def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block]:
+    """The blocks of periods or rounds."""
+    if isinstance(schedule, list):
+        size = len(events.events.time)
+        if sum(int((block.number < size).sum()) for block in schedule) != size:
+            raise ValueError(f"the schedule is not of these {size} events; make it by by_level(events)")
+        return schedule
+    if schedule not in ("auto", "levels"):
+        raise ValueError(f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}')
+    return blocks(events)
 
 
 def _start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
-    """The given state, or a fresh one; ValueError if it has no row for a player of the events."""
+    """A copy of the given state, or a fresh one; ValueError if it has no row for a player of the events."""
     rows = num_players if state is None else len(jax.tree.leaves(state)[0])
     if rows is not None and rows < known:
         raise ValueError(f"the events name player {known - 1}, but there are only {rows} players")
-    return system.init(params, known if rows is None else rows) if state is None else state
+    if state is None:
+        return system.init(params, known if rows is None else rows)
+    return jax.tree.map(jnp.copy, state)  # the replay works in place
 
 
-def _worth(system: RatingSystem, params: Params) -> float:
+def _worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
     """Matches per step from which levels beat a stream.
 
-    On a CPU, XLA compiles a stream of simple rules into one native loop, which only wide steps can match (the two cross
-    near 40 matches a step for Elo and Glicko). It does not for rules with an inner loop, in float64 or under
-    differentiation, and no GPU runs a stream well.
+    On a CPU, XLA compiles a stream of simple rules into one native loop, which only wide steps can match: they cross
+    near 100 matches a step for Elo, which has one leaf, and near 40 for Glicko, which has three. It does not for rules
+    with an inner loop or random numbers, in float64 or under differentiation, and no GPU runs a stream well.
     """
-    leaves, structure = jax.tree.flatten(params)
     double = jnp.result_type(float) == np.float64
-    if double or jax.default_backend() != "cpu" or any(isinstance(x, jax.core.Tracer) for x in leaves):
+    if double or key is not None or jax.default_backend() != "cpu" or _traced(params):
         return 2.0
-    return 40.0 if _simple(system.rules, system.init, structure) else 2.0
+    match = on_device(jax.tree.map(lambda x: np.asarray(x)[:1], events))
+    leaves, structure = jax.tree.flatten((params, jax.tree.map(lambda x: x[0], match)))
+    num_leaves = _simple(system.rules, system.init, structure, tuple(jax.typeof(x) for x in leaves))
+    return 120.0 / num_leaves if num_leaves else 2.0
+
+
+def _traced(tree: Any) -> bool:
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
 @lru_cache
-def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any) -> bool:
-    """Whether the rules work on one number per player and leaf, and without an inner loop."""
+def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, types: tuple[Any, ...]) -> int:
+    """The number of leaves of the state, if the rules work on one number of each and without an inner loop, else 0.
+
+    `structure` and `types` are those of (params, match).
+    """
 
     def rate(params: Params, match: Matches) -> Any:
         return step(rules, rules.prepare(params), init(params, 2), match, None)
 
-    params = jax.tree.unflatten(structure, [1.0] * structure.num_leaves)
-    match = Matches(jnp.zeros(2, jnp.int32), jnp.zeros(()), jnp.zeros(()))
-    state = jax.eval_shape(lambda p: init(p, 2), params)
-    scalar = all(x.shape == (2,) for x in jax.tree.leaves(state))
-    return scalar and "while" not in str(jax.make_jaxpr(rate)(params, match))
+    params, match = jax.tree.unflatten(structure, types)
+    leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
+    simple = all(x.shape == (2,) for x in leaves) and "while" not in str(jax.make_jaxpr(rate)(params, match))
+    return len(leaves) if simple else 0
+
+
+def _compiled(replay: Callable[..., Any], arguments: Any) -> Callable[..., Any]:
+    """`replay` under jit: in place at the top level, plain inside somebody's transformation."""
+    inside = _traced((arguments, jnp.zeros(())))
+    return _jit(replay, inside)
+
+
+@lru_cache
+def _jit(replay: Callable[..., Any], inside: bool) -> Callable[..., Any]:
+    if inside:
+        return jax.jit(replay, static_argnums=(0, 1))
+    # XLA would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte: from
+    # 131,072 players on, a step took 3 times as long.
+    gathers = replay is not _stream and jax.default_backend() == "cpu"
+    alone = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"} if gathers else None
+    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=3, compiler_options=alone)
 
 
 def _key(key: Array | None, index: Array) -> Array | None:
     return None if key is None else jax.random.fold_in(key, index)
 
 
-@partial(jax.jit, static_argnums=0)
-def _stream(rules: Rules, params: Params, state: State, events: Matches, key: Array | None) -> tuple[State, Any]:
+def _stream(
+    rules: Rules, num_matches: int, params: Params, state: State, events: Matches, number: None, key: Array | None
+) -> tuple[State, Any]:
     """One match after the other.
 
     Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
     which stalls the store buffer (Glicko: 16 against 23 million matches/s).
     """
+    del num_matches, number
 
     def read(x: Array, i: Array) -> Array:
         return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
@@ -202,13 +239,11 @@ def _scan(
     return state, guess
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def _levels(
     rules: Rules, num_matches: int, params: Params, state: State, events: Matches, index: Array, key: Array | None
 ) -> tuple[State, Any]:
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
     one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-
     state, guess = _scan(one, state, events, index, key)
     return state, _scatter(_zeros(num_matches, guess, 2), index, guess)
 
@@ -220,17 +255,16 @@ def _run_ragged(
     flat = on_device(ragged.events)
     pairs = ragged.pair_start
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
-    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((params, state)))
-    rate = _block_traced if traced else _block_in_place
-    state = jax.tree.map(jnp.copy, state)  # the loop overwrites it
+    rate = _compiled(_block, (params, state, key))
     total = int((ragged.player_start if pairs is None else pairs)[-1])
     prediction = None
     for block in steps:
         call = partial(rate, rules, block.size)
         if prediction is None:
-            shape = jax.eval_shape(call, params, state, None, flat, starts, block.number, key)[1]
+            padded = partial(_block, rules, block.size)
+            shape = jax.eval_shape(padded, params, (state, None), flat, starts, block.number, key)[1]
             prediction = _zeros(total, shape, 3)
-        state, prediction = call(params, state, prediction, flat, starts, block.number, key)
+        state, prediction = call(params, (state, prediction), flat, starts, block.number, key)
     return Run(state, jnp.zeros(0) if prediction is None else prediction)
 
 
@@ -238,23 +272,18 @@ def _block(
     rules: Rules,
     size: tuple[int, int],
     params: Params,
-    state: State,
-    prediction: Any,
+    so_far: tuple[State, Any],
     flat: Periods | Rounds,
     starts: tuple[Array, Array | None],
     index: Array,
     key: Array | None,
 ) -> tuple[State, Any]:
-    """Some steps, each of disjoint events under one vmap. Without `prediction` the padded guesses are returned."""
+    """Some steps, each of disjoint events under one vmap. Without predictions so far returns the padded guesses."""
+    state, prediction = so_far
     events, position = gather_events(flat, starts, index, size)
     one = jax.vmap(partial(step, rules, rules.prepare(params)))
-
     state, guess = _scan(one, state, events, index, key)
     return state, guess if prediction is None else _scatter(prediction, position, guess)
-
-
-_block_traced = jax.jit(_block, static_argnums=(0, 1))
-_block_in_place = jax.jit(_block, static_argnums=(0, 1), donate_argnums=(3, 4))
 
 
 def _zeros(size: int, padded: Any, axes: int) -> Any:

@@ -6,9 +6,9 @@ of rating them one by one. (Room matters: capping a step while filling holes in 
 936,248 tennis matches; splitting wide levels afterwards needs 23,404.)
 """
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,19 @@ from jax import lax
 from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Ragged, Rounds, matches
 
 NumPy = np.ndarray[Any, Any]
-_CHUNKS = 1 << 14, 1 << 20  # entries per call of the scheduling scan: two compilations serve every length
+Result = TypeVar("Result")
+_CHUNKS = 1 << 13, 1 << 16, 1 << 18, 1 << 20  # entries per call of the scheduling scan: few sizes, few compilations
+
+
+def _at_once(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Compute it now, on concrete events, also where the caller is being traced."""
+
+    @wraps(function)
+    def eager(*args: Any, **options: Any) -> Result:
+        with jax.ensure_compile_time_eval():
+            return function(*args, **options)
+
+    return eager
 
 
 class Plan(NamedTuple):
@@ -73,6 +85,7 @@ def _assign(carry: tuple[Array, ...], player: Array, kind: Array, width: Array) 
     return lax.scan(body, carry, (player, kind, jnp.append(player[1:], player[-1:])))
 
 
+@_at_once
 def assign_steps(player: NumPy, start: NumPy, width: int) -> NumPy:
     """The step of each event, when at most `width` share one: [E] int32.
 
@@ -121,13 +134,14 @@ def _twice(player: NumPy, size: NumPy) -> tuple[NumPy, NumPy]:
     return player[first + entry % own], np.where(entry >= own, 2, entry == own - 1).astype(np.int8)
 
 
+@_at_once
 def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[Block]:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
     Args:
       events: concrete `Matches` (checked again here), or `Ragged` periods or rounds.
       width: of matches, the slots of a step. None: the power of two next to the mean width of an unlimited schedule,
-        from 8 to 64 on a CPU (wider steps cost more in padding than they save) and from 64 to 65,536 elsewhere.
+        from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
 
     Returns:
       What `run(..., schedule=...)` takes. Of a `Plan`, `fill` is the share of slots in use.
@@ -137,30 +151,37 @@ def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[
     """
     if isinstance(events, Ragged):
         return list(blocks(events))
+    if width is not None and not (isinstance(width, int) and width >= 1):
+        raise ValueError(f"width must be a whole number from 1, got {width!r}")
     matches = check(events)
     if width is None:
         width = _width(len(matches.score) / max(_count(_assign_matches(matches, LAST_ID)), 1))
-    if width < 1:
-        raise ValueError(f"width must be at least 1, got {width}")
     return _levels(matches, width)
 
 
+@_at_once
 def plan(matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: float = 2.0) -> Plan:
     """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream."""
     if isinstance(schedule, Plan):
+        if schedule.num_matches != len(matches.score):
+            raise ValueError(f"the schedule is of {schedule.num_matches} matches, not of these {len(matches.score)}")
         return schedule
     if schedule not in ("auto", "stream", "levels"):
         raise ValueError(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}')
     matches = check(matches)
+    n = len(matches.score)
+    if schedule == "auto":  # there are no fewer steps than the busiest player has matches
+        busiest = np.bincount(np.asarray(matches.player).ravel()).max(initial=0)
+        schedule = "auto" if n >= worth * busiest else "stream"
     if schedule != "stream":
-        mean = len(matches.score) / max(_count(_assign_matches(matches, LAST_ID)), 1)
+        mean = n / max(_count(_assign_matches(matches, LAST_ID)), 1)
         if schedule == "levels" or mean >= worth:
             return _levels(matches, _width(mean))
-    return Plan(on_device(matches), None, _num_players(matches), len(matches.score))
+    return Plan(on_device(matches), None, _num_players(matches), n)
 
 
 def _width(mean: float) -> int:
-    low, high = (8, 64) if jax.default_backend() == "cpu" else (64, 65536)
+    low, high = (8, 256) if jax.default_backend() == "cpu" else (64, 65536)
     return int(np.clip(2 ** np.round(np.log2(max(mean, 1))), low, high))
 
 

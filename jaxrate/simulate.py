@@ -54,15 +54,18 @@ def league(
         ("drift", drift, 0),
         ("activity", activity, 0),
         ("draws", draws, 0),
+        ("side_advantage", side_advantage, -np.inf),
     ):
-        if not low <= value < np.inf:
-            raise ValueError(f"{name} must be at least {low}, got {value}")
+        if not (low <= value < np.inf and value > -np.inf):
+            raise ValueError(f"{name} must be {'finite' if low < 0 else f'at least {low}'}, got {value}")
     if draws > 0.5:
         raise ValueError(f"draws must be at most 0.5, got {draws}")
     random = np.random.default_rng(seed)
     strength = random.normal(0.0, spread, num_players)
     share = np.arange(1.0, num_players + 1) ** -activity
     cumulative = np.cumsum(share) / share.sum()
+    if cumulative[0] > 0.9:
+        raise ValueError(f"activity {activity} is too large: one player would be in nearly every match")
 
     def draw(count: int) -> NumPy:
         return np.minimum(np.searchsorted(cumulative, random.random(count)), num_players - 1)
@@ -75,7 +78,7 @@ def league(
     seasons = 100 if drift else 1
     for season in np.array_split(np.arange(num_matches), seasons):
         difference = strength[player[season, 0]] - strength[player[season, 1]] + side_advantage
-        expected = 1.0 / (1.0 + 10.0 ** (-difference / 400.0))
+        expected = 1.0 / (1.0 + np.exp(np.clip(-np.log(10.0) / 400.0 * difference, -700.0, 700.0)))
         drawn = draws * 4.0 * expected * (1.0 - expected)
         uniform = random.random(len(season))
         win = expected - 0.5 * drawn

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.run import _levels, _stream
+from jaxrate.run import _compiled, _levels, _stream
 from jaxrate.schedule import plan
 
 SYSTEMS = {
@@ -207,10 +207,9 @@ def test_no_state_sized_copy_inside_the_loop(system, schedule, x64_):
     with jax.enable_x64(x64_):
         arranged = plan(league(500, 60), schedule)
         state = system.init(system.params, players)
-        if schedule == "stream":
-            lowered = _stream.lower(system.rules, system.params, state, arranged.events, None)
-        else:
-            lowered = _levels.lower(system.rules, 500, system.params, state, arranged.events, arranged.number, None)
+        replay = _stream if schedule == "stream" else _levels
+        arguments = system.params, state, arranged.events, arranged.number, None
+        lowered = _compiled(replay, state).lower(system.rules, 500, *arguments)
         text = lowered.compile().as_text()
     inner = text[: text.index("ENTRY")]
     assert re.search(rf"\[{players}\]", inner), "the loop does not hold the state: the test looks in the wrong place"

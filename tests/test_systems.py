@@ -205,7 +205,7 @@ def test_against_the_twin(x64, case, form):
     np.testing.assert_allclose(result.prediction, predictions, **tolerance)
 
 
-@pytest.mark.parametrize("tau", [0.2, 0.5, 1.2, 3.0])
+@pytest.mark.parametrize("tau", [0.2, 0.5, 1.2, 3.0, 10.0])
 def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
     """From a hopeless loss to a thousand wins against equals in one period, and with no information at all."""
     random = np.random.default_rng(0)

@@ -1,0 +1,497 @@
+"""How fast jaxrate is, against compiled loops of the same formulas and against Python libraries in the same run.
+
+    python experiments/speed.py             # minutes; writes experiments/results/speed.json
+    python experiments/speed.py --quick     # seconds, on small leagues; writes nothing unless --out is given
+
+Times are the best of a few calls that take turns, so that a busy moment hits all contenders; first calls, which
+compile, are apart. Replays start from a fresh state and store every prediction. The loops are numba's, in float32 with
+fastmath. riix is under a non-commercial licence: it is called here, nothing of it is copied.
+"""
+
+import argparse
+import datetime
+import importlib
+import importlib.metadata
+import importlib.util
+import itertools
+import json
+import math
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import jaxrate as jr
+from jaxrate import schedule
+from jaxrate.run import _worth
+from jaxrate.simulate import league
+
+try:
+    import numba
+except ImportError:
+    numba = None
+
+SYSTEMS = {"elo": jr.elo, "glicko": jr.glicko, "glicko2": jr.glicko2}
+WAYS = ("levels", "stream") if jax.default_backend() == "cpu" else ("levels",)  # no GPU runs a stream well
+TOLERANCE = 1e-3  # between the predictions of two float32 programs
+SLOW = 50_000  # matches for the Glicko-2 stream
+ELOTE = 20_000  # matches for elote
+
+
+def auto_plan(system, matches):
+    """The plan that `run` makes by itself."""
+    return schedule.plan(matches, "auto", _worth(system, system.params, None, matches))
+
+
+# --- The same formulas as loops. They change the state in place; every number is float32. ---
+
+F = np.float32
+ZERO, HALF, ONE, TWO, THREE, PI_SQUARED, CLOSE = (F(x) for x in (0.0, 0.5, 1.0, 2.0, 3.0, math.pi**2, 1e-6))
+NEVER = np.finfo(F).max  # when a newcomer last played: no time has passed since
+compiled = numba.njit(fastmath=True) if numba else lambda function: function
+
+
+@compiled
+def sigmoid(x):
+    return ONE / (ONE + math.exp(-x))
+
+
+@compiled
+def elo_loop(player, score, time, prediction, rating, k, slope):
+    for i in range(len(score)):
+        a, b = player[i, 0], player[i, 1]
+        prediction[i] = sigmoid(slope * (rating[a] - rating[b]))
+        change = k * (score[i] - prediction[i])
+        rating[a] += change
+        rating[b] -= change
+
+
+@compiled
+def glicko_loop(player, score, time, prediction, rating, variance, last, growth, variance_max, q):
+    decay = THREE * q * q / PI_SQUARED
+    for i in range(len(score)):
+        a, b, now = player[i, 0], player[i, 1], time[i]
+        variance_a = min(variance[a] + growth * max(now - last[a], ZERO), variance_max)
+        variance_b = min(variance[b] + growth * max(now - last[b], ZERO), variance_max)
+        lead = q * (rating[a] - rating[b])
+        prediction[i] = sigmoid(lead / math.sqrt(ONE + decay * (variance_a + variance_b)))
+        g_a, g_b = ONE / math.sqrt(ONE + decay * variance_a), ONE / math.sqrt(ONE + decay * variance_b)
+        e_a, e_b = sigmoid(g_b * lead), sigmoid(-g_a * lead)
+        variance_a /= ONE + variance_a * (q * q * g_b * g_b * e_a * (ONE - e_a))
+        variance_b /= ONE + variance_b * (q * q * g_a * g_a * e_b * (ONE - e_b))
+        rating[a] += q * variance_a * g_b * (score[i] - e_a)
+        rating[b] += q * variance_b * g_a * (ONE - score[i] - e_b)
+        variance[a], variance[b], last[a], last[b] = variance_a, variance_b, now, now
+
+
+@compiled
+def glicko2_function(x, a, square, spread, tau):
+    y = math.exp(x)
+    return y * (square - spread - y) / (TWO * (spread + y) * (spread + y)) - (x - a) / (tau * tau)
+
+
+@compiled
+def glicko2_side(variance, opponent, volatility, lead, score, tau):
+    """Steps 3 to 7 of Glickman (2012) for one player: phi^2, volatility and the change of mu."""
+    g = ONE / math.sqrt(ONE + THREE / PI_SQUARED * opponent)
+    e = sigmoid(g * lead)
+    information, surprise = g * g * e * (ONE - e), g * (score - e)
+    a, square, spread = TWO * math.log(volatility), (surprise / information) ** 2, variance + ONE / information
+    low, high = a, a - tau
+    if square > spread:
+        high = math.log(square - spread)
+    else:
+        while glicko2_function(high, a, square, spread, tau) < ZERO:
+            high -= tau
+    f_low, f_high = (glicko2_function(low, a, square, spread, tau), glicko2_function(high, a, square, spread, tau))
+    for _ in range(100):
+        if abs(high - low) <= CLOSE:
+            break
+        x = low + (low - high) * f_low / (f_high - f_low)
+        f_x = glicko2_function(x, a, square, spread, tau)
+        if f_x * f_high <= ZERO:
+            low, f_low = high, f_high
+        else:
+            f_low *= HALF
+        high, f_high = x, f_x
+    variance /= ONE + variance * information
+    return variance, math.exp(HALF * low), variance * surprise
+
+
+@compiled
+def glicko2_loop(player, score, time, prediction, mu, variance, volatility, last, rate, tau):
+    for i in range(len(score)):
+        a, b, now = player[i, 0], player[i, 1], time[i]
+        variance_a = variance[a] + max(now - last[a], ZERO) * rate * volatility[a] * volatility[a]
+        variance_b = variance[b] + max(now - last[b], ZERO) * rate * volatility[b] * volatility[b]
+        lead = mu[a] - mu[b]
+        prediction[i] = sigmoid(lead / math.sqrt(ONE + THREE / PI_SQUARED * (variance_a + variance_b)))
+        new_a = glicko2_side(variance_a, variance_b, volatility[a], lead, score[i], tau)
+        new_b = glicko2_side(variance_b, variance_a, volatility[b], -lead, ONE - score[i], tau)
+        variance[a], volatility[a], last[a], mu[a] = new_a[0], new_a[1], now, mu[a] + new_a[2]
+        variance[b], volatility[b], last[b], mu[b] = new_b[0], new_b[1], now, mu[b] + new_b[2]
+
+
+def numba_replay(name, matches, num_players):
+    """A call that replays the matches by a loop, at the default hyperparameters, and returns the predictions."""
+    p = SYSTEMS[name]().params
+    if name == "elo":
+        loop, fresh, constants = elo_loop, [p.initial_rating], [p.k, math.log(10) / p.scale]
+    elif name == "glicko":
+        loop, fresh = glicko_loop, [p.initial_rating, p.initial_deviation**2, NEVER]
+        constants = [p.c**2 / p.period, p.deviation_max**2, math.log(10) / 400]
+    else:
+        loop, fresh = glicko2_loop, [0.0, (p.initial_deviation / 173.7178) ** 2, p.initial_volatility, NEVER]
+        constants = [1 / p.period, p.tau]
+    player = np.ascontiguousarray(matches.player, np.uint32)  # unsigned: no test for negative ids
+    score, days = (np.ascontiguousarray(x, F) for x in (matches.score, matches.time))
+
+    def call():
+        prediction = np.empty(len(score), F)
+        state = [np.full(num_players, x, F) for x in fresh]
+        loop(player, score, days, prediction, *state, *map(F, constants))
+        return prediction
+
+    return call
+
+
+# --- Peers. ---
+
+
+def riix_replay(name, matches, num_players, weekly=False):
+    """A call that fits riix's model, day by day or in weekly batches, and returns it.
+
+    Given a data frame, riix 0.0.6 with polars 2.1 pairs players and scores of different rows; arrays are safe.
+    """
+    from riix.utils.data_utils import MatchupDataset
+
+    model = getattr(importlib.import_module(f"riix.models.{name}"), name.capitalize())
+    step = np.floor(np.asarray(matches.time) / (7 if weekly else 1)).astype(np.int32)
+    score, names = np.asarray(matches.score, np.float64), [str(i) for i in range(num_players)]
+    dataset = MatchupDataset.init_from_arrays(step - step[0], matches.player, score, names)
+    growth = {"c": 15.0 if weekly else 15.0 / math.sqrt(7.0)} if name == "glicko" else {}  # ours, per step
+
+    def call():
+        fitted = model(names, update_method="batched" if weekly else "iterative", **growth)
+        fitted.fit_dataset(dataset)
+        return fitted
+
+    return call
+
+
+def elote_replay(name, matches):
+    """A call that lets elote's competitors play the matches."""
+    kind = getattr(importlib.import_module("elote"), name.capitalize() + "Competitor")
+    games = list(zip(*matches.player.T.tolist(), matches.score.tolist(), strict=True))
+
+    def call():
+        competitors = {i: kind() for i in np.unique(matches.player).tolist()}
+        for a, b, score in games:
+            first, second = competitors[a], competitors[b]
+            (first.beat if score == 1 else first.lost_to if score == 0 else first.tied)(second)
+
+    return call
+
+
+# --- Clocks. ---
+
+
+def clock(call):
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    return time.perf_counter() - start
+
+
+def race(calls, n, rounds, cold=()):
+    """A row for each call: the best seconds for its `n` matches, and those of a `cold` call, which compiles anew."""
+    first = {}
+    for way in cold:
+        jax.clear_caches()
+        first[way] = {"first_seconds": clock(calls[way])}
+    turns = [{way: clock(call) for way, call in calls.items()} for _ in range(rounds + 1)]  # the first does not count
+    rows = {}
+    for way in calls:
+        matches, best = n.get(way, n["all"]) if isinstance(n, dict) else n, min(turn[way] for turn in turns[1:])
+        rows[way] = {"way": way, "matches": matches, "seconds": best, "million_per_second": matches / best / 1e6}
+    return {way: row | first.get(way, {}) for way, row in rows.items()}
+
+
+def distance(x, y):
+    return float(np.max(np.abs(np.asarray(x, np.float64) - np.asarray(y, np.float64))))
+
+
+def spawn(what, *arguments):
+    """Standard output of a fresh Python; None, with a line, if it fails."""
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
+    if done.returncode == 0:
+        return done.stdout
+    print(f"{what} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}: skipped")
+    return None
+
+
+def tennis(options):
+    """ATP tennis without walkovers, or None; in quick mode a small league on whole days."""
+    if options.quick:
+        small = league(1_000, 10_000, activity=0.8).matches
+        return small._replace(time=np.floor(small.time))
+    path = Path(options.data) / "atp.parquet"
+    if path.exists():
+        return jr.read(path, time="t", drop="walkover", sort=False).matches
+    print("there is no atp.parquet in the data folder: skipped")
+    return None
+
+
+def kind(plan):
+    return "levels" if plan.events.player.ndim == 3 else "stream"
+
+
+# --- The parts: each returns its tables, lists of rows by title, or None if it is skipped. ---
+
+
+def part_atp(options):
+    """Match by match: with plans made before, from host arrays, in the loops and by the peers."""
+    if (matches := tennis(options)) is None:
+        return None
+    n, num_players, rows, ratios = {"all": len(matches.score)}, int(matches.player.max()) + 1, [], []
+    plans = {way: schedule.plan(matches, way) for way in WAYS}
+    steps, _, width = plans["levels"].events.player.shape
+    levels = [{"players": num_players, "steps": steps, "width": width, "fill": plans["levels"].fill}]
+    for name, make in SYSTEMS.items():
+        system, peers = make(), {}
+        if name == "glicko2" and "stream" in WAYS:
+            few = jax.tree.map(lambda x: x[:SLOW], matches)
+            plans["stream"] = schedule.plan(few, "stream")
+            n["stream"] = len(few.score)
+        auto = f"whole call, auto ({kind(auto_plan(system, matches))})"
+        rated = {way: few if name == "glicko2" and way == "stream" else matches for way in plans}
+        calls = {way: partial(jr.run, system, rated[way], schedule=plan) for way, plan in plans.items()}
+        calls[auto] = partial(jr.run, system, matches)
+        if numba:
+            calls["numba"] = numba_replay(name, matches, num_players)
+        if options.riix:
+            peers["riix"] = riix_replay(name, matches, num_players)
+        if options.elote:
+            n["elote"] = min(1_000 if options.quick else ELOTE, n["all"])
+            peers["elote"] = elote_replay(name, jax.tree.map(lambda x: x[: n["elote"]], matches))
+        cold = () if options.quick and name != "elo" else WAYS
+        table = race(calls, n, 1 if options.quick else 5, cold) | race(peers, n, 1 if options.quick else 3)
+        exact = calls["numba"]() if numba else None
+        for way in (*WAYS, auto) if numba else ():
+            off = distance(calls[way]().prediction, exact[: table[way]["matches"]])
+            table[way]["prediction_off_numba"] = off
+            if not off <= TOLERANCE:
+                print(f"WRONG: {name} {way} differs from numba by {off}")
+        if options.riix and name != "glicko2":  # whose clock differs
+            table["riix"]["rating_off_ours"] = distance(calls[auto]().state.rating, peers["riix"]().ratings)
+        rows += [{"system": name} | row for row in table.values()]
+        speed = {way: row["million_per_second"] for way, row in table.items()}
+        ours, peer = max(WAYS, key=speed.get), max(peers, key=speed.get, default=None)
+        ratio = {"system": name, "best_way": ours, "share_of_numba": numba and speed[ours] / speed["numba"]}
+        ratios.append(ratio | {"best_peer": peer, "times_the_peer": peer and speed[ours] / speed[peer]})
+    return {"levels": levels, "match by match": rows, "best plan against numba and the best peer": ratios}
+
+
+def part_periods(options):
+    """Weekly Glicko: jaxrate from periods made before, with and without their schedule, and riix in batches."""
+    if (matches := tennis(options)) is None:
+        return None
+    n, rounds, building = len(matches.score), 1 if options.quick else 3, partial(jr.periods, matches, length=7.0)
+    system, weeks = jr.glicko(), building()
+    calls = {"jaxrate": partial(jr.run, system, weeks)}
+    calls["jaxrate, schedule made before"] = partial(jr.run, system, weeks, schedule=jr.by_level(weeks))
+    ours = list(calls)
+    if options.riix:
+        calls["riix"] = riix_replay("glicko", matches, int(matches.player.max()) + 1, weekly=True)
+    cold = [] if options.quick else ["jaxrate"]
+    table = race(calls, n, rounds, cold) | race({"building the periods": building}, n, rounds)
+    table["building the periods"]["weeks"] = len(weeks.player_start) - 1
+    for way in ours if options.riix else ():
+        table[way]["times_riix"] = table["riix"]["seconds"] / table[way]["seconds"]
+        table[way]["rating_off_riix"] = distance(calls[way]().state.rating, calls["riix"]().ratings)
+    return {"weekly Glicko": list(table.values())}
+
+
+def part_players(options):
+    """How speed and memory depend on the number of players."""
+    sizes, n = ((10**3, 10**5), 10**5) if options.quick else ((10**4, 10**5, 10**6, 10**7), 10**6)
+    names, activities = (("elo",), (0.0,)) if options.quick else (("elo", "glicko"), (0.0, 0.8))
+    rows, slower, needs, least = [], [], [], {}
+    for activity, size in itertools.product(activities, sizes):
+        matches = league(size, n, activity=activity).matches
+        plans = {way: schedule.plan(matches, way) for way in WAYS}
+        for name in names:
+            run = partial(jr.run, SYSTEMS[name](), num_players=size)
+            calls = {way: partial(run, matches, schedule=plan) for way, plan in plans.items()}
+            if numba:
+                calls["numba"] = numba_replay(name, matches, size)
+            table = race(calls, n, 1 if options.quick else 3)
+            for way, row in table.items():
+                case = {"activity": activity or "uniform", "system": name, "way": way}
+                rows.append(case | {"players": size} | row)
+                start = least.setdefault(tuple(case.values()), row["seconds"])
+                if size == sizes[-1]:
+                    slower.append(case | {"times_slower": row["seconds"] / start})
+                if way in WAYS and size in (sizes[0], sizes[-1]) and not (options.quick and len(rows) > 1):
+                    with tempfile.TemporaryDirectory() as folder:
+                        path = Path(folder) / "league.npz"
+                        np.savez(path, player=matches.player, score=matches.score, time=matches.time)
+                        text = spawn("memory", __file__, "--memory", name, way, size, path)
+                    needs += [] if text is None else [case | {"players": size} | json.loads(text.splitlines()[-1])]
+    for few, many in itertools.permutations(needs, 2):
+        if few["players"] < many["players"] and all(few[key] == many[key] for key in ("activity", "system", "way")):
+            many["peak_per_state"] = (many["peak_replay"] - few["peak_replay"]) / (many["state"] - few["state"])
+    return {"activity uniform or by Zipf": rows, "fewest to most players": slower, "memory in MB": needs}
+
+
+def memory(name, way, num_players, path):
+    """Peaks of memory in this process, in MB above what it held before it built the events.
+
+    They are Linux's VmHWM, which can be reset after building; ru_maxrss would begin with the parent process's.
+    """
+
+    def resident(key):
+        return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
+
+    system = SYSTEMS[name]()
+    jax.block_until_ready(jr.run(system, league(100, 1_000).matches, schedule=way))  # loads the compiler
+    before = resident("VmRSS")
+    with np.load(path) as columns:
+        matches = jr.matches(**columns)
+    plan = schedule.plan(matches, way)
+    building = resident("VmHWM") - before
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    run = jax.block_until_ready(jr.run(system, matches, schedule=plan, num_players=int(num_players)))
+    peak = resident("VmHWM") - before
+    state, events = (sum(getattr(x, "nbytes", 0) for x in jax.tree.leaves(tree)) / 1e6 for tree in (run.state, plan))
+    device = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+    row = {"state": state, "events": events, "peak_building": building, "peak_replay": peak}
+    return row | {"replay_ratio": peak / (state + events)} | ({} if device is None else {"device_peak": device / 1e6})
+
+
+def part_schedule(options):
+    """What a schedule costs to make, and what "auto" does about a player who is in every match."""
+    n, rounds, rows, hubs = (20_000, 1, [], []) if options.quick else (1_000_000, 3, [], [])
+    histories = {"uniform": league(n // 10, n).matches, "atp": None if options.quick else tennis(options)}
+    for name, matches in ((name, matches) for name, matches in histories.items() if matches is not None):
+        ids, start = matches.player.ravel(), 2 * np.arange(len(matches.score) + 1)
+        calls = {"by_level": partial(jr.by_level, matches)}
+        calls["assign_steps alone, width 64"] = partial(schedule.assign_steps, ids, start, 64)
+        for row in race(calls, len(matches.score), rounds, calls).values():
+            rows.append({"history": name} | row | {"seconds_per_million": 1 / row["million_per_second"]})
+    n = 20_000 if options.quick else 300_000 if jax.default_backend() == "cpu" else 30_000
+    hub = league(10_000, n).matches
+    hub = hub._replace(player=np.stack([np.zeros(n, np.int32), 1 + hub.player[:, 0]], axis=1))
+    for name in ("elo", "glicko"):
+        system = SYSTEMS[name]()
+        auto, stream = (
+            auto_plan(system, hub),
+            schedule.plan(hub, "stream"),
+        )
+        plans = {"auto": auto, "stream": stream, "auto, whole call": "auto", "stream, whole call": "stream"}
+        table = race({way: partial(jr.run, system, hub, schedule=plan) for way, plan in plans.items()}, n, rounds)
+        for way, row in table.items():
+            times = row["seconds"] / table[way.replace("auto", "stream")]["seconds"]
+            hubs.append({"system": name, "auto_is": kind(auto)} | row | {"times_stream": times})
+    return {"making a schedule": rows, "a player in every match": hubs}
+
+
+def part_cli(options):
+    """Wall clock of the command line, with all that a fresh process has to do."""
+    if importlib.util.find_spec("jaxrate.cli") is None or (matches := tennis(options)) is None:
+        return print("there is no jaxrate.cli, or no data: skipped")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(options.data) / "atp.parquet"
+        if options.quick:
+            columns = {"a": matches.player[:, 0], "b": matches.player[:, 1], "score": matches.score, "t": matches.time}
+            path = Path(folder) / "league.parquet"
+            jr.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, path)
+        command = ["jaxrate rate", "-m", "jaxrate.cli", "rate", path, "--time", "t", "--drop", "walkover", "--out"]
+        seconds = []
+        for number in range(1 if options.quick else 3):
+            start = time.perf_counter()
+            if spawn(*command, Path(folder) / f"out{number}") is None:
+                return None
+            seconds.append(time.perf_counter() - start)
+    return {"jaxrate rate": [{"matches": len(matches.score), "seconds": min(seconds)}]}
+
+
+PARTS = {"atp": part_atp, "periods": part_periods, "players": part_players, "schedule": part_schedule, "cli": part_cli}
+
+# --- Where and when. ---
+
+
+def version(package):
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+
+
+def circumstances():
+    cpu, packages = platform.processor(), ("jax", "jaxlib", "numpy", "numba", "riix", "elote")
+    with suppress(OSError, TypeError):
+        cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
+    gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    return {
+        "machine": {"cpu": cpu, "cores": os.cpu_count(), "platform": platform.platform(), "memory_gib": gib},
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
+        "date": datetime.date.today().isoformat(),
+        "backend": jax.devices()[0].device_kind,
+    }
+
+
+def show(title, rows):
+    def text(value):
+        return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = [names, *([text(row.get(name)) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    print(f"\n{title}")
+    for line in table:
+        print("  " + "  ".join(map(str.ljust, line, widths)).rstrip(), flush=True)
+
+
+def main():
+    here = Path(__file__).parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small leagues, seconds in all")
+    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has atp.parquet")
+    parser.add_argument("--out", type=Path, help="the JSON file; with --only, its other parts are kept")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--memory", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
+    if options.memory:
+        return print(json.dumps(memory(*options.memory)))
+    for peer in ("numba", "riix", "elote"):
+        setattr(options, peer, importlib.util.find_spec(peer) is not None)
+        if not getattr(options, peer):
+            print(f"{peer} is not installed: skipped")
+    out, report, results = options.out or (None if options.quick else here / "results/speed.json"), circumstances(), {}
+    if out and out.exists() and set(options.only) != set(PARTS):
+        results = json.loads(out.read_text())["results"]
+    for name in options.only:
+        start, tables = time.perf_counter(), PARTS[name](options)
+        for title, rows in (tables or {}).items():
+            show(f"{name}: {title}", rows)
+        print(f"({name}: {time.perf_counter() - start:.0f} s)")
+        if tables:
+            tables = json.loads(json.dumps(tables), parse_float=lambda x: float(f"{float(x):.5g}"))
+            results[name] = {"date": report["date"], "backend": report["backend"], **tables}
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""The builders of matches, periods and rounds: what they refuse, and what they make of the rest."""
+
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxrate as jr
+
+PLAYER, SCORE = [[0, 1], [2, 3], [1, 3]], [1, 0, 0.5]
+LAST = np.iinfo(np.int32).max
+
+
+def refused(message, row=None):
+    """`message` from its beginning, after the row it names; "..." stands for anything."""
+    text = message if row is None else f"row {row} (counting from 0): {message}"
+    return pytest.raises(ValueError, match="^" + ".*".join(map(re.escape, text.split("..."))))
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "row"),
+    [
+        ({"player": PLAYER[:2]}, "player has shape (2, 2), expected (3, 2)", None),
+        ({"player": [0, 1, 2]}, "player has shape (3,), expected (3, 2)", None),
+        (
+            {"player": np.array(PLAYER, float)},
+            "player must hold integer ids from 0, got float64; `read` turns names",
+            None,
+        ),
+        ({"player": [["a", "b"]] * 3}, "player must hold integer ids from 0, got <U1", None),
+        ({"player": [[0, 1], [2, -1], [-1, 3]]}, "player is [ 2 -1]; ids run from 0 to 2147483646", 1),
+        ({"player": [[0, 1], [2, 3], [LAST, 3]]}, "player is [2147483647 ...; ids run", 2),
+        ({"player": np.array([[0, 1], [2**63, 3], [0, 1]], np.uint64)}, "player is [9223372036", 1),
+        ({"player": [[0, 1], [3, 3], [2, 2]]}, "player 3 meets himself; remove the row", 1),
+        ({"score": [[1], [0], [0.5]]}, "score has shape (3, 1), expected (3,)", None),
+        ({"score": ["1", "0", "0.5"]}, "score must hold numbers, got <U3", None),
+        ({"score": [1, None, 0]}, "score must hold numbers, got object", None),
+        ({"score": [1, 0, math.nan]}, "score is nan, not a finite number", 2),
+        ({"score": [1, 1.5, -1]}, "score 1.5 is outside [0, 1]; rescale", 1),
+        ({"score": [-0.25, 1.5, 1]}, "score -0.25 is outside [0, 1]; rescale", 0),
+        ({"time": [0, 1]}, "time has shape (2,), expected (3,)", None),
+        ({"time": [0, math.inf, 1]}, "time is inf, not a finite number", 1),
+        ({"time": [0, 2, 1.5]}, "time 1.5 is earlier than 2.0 in the row before; sort the matches by time", 2),
+        ({"time": ["2020", "2021", "2022"]}, "time must hold numbers, got <U4", None),
+        ({"side": [1]}, "side has shape (1,), expected (3,)", None),
+        ({"side": [1, 0, math.nan]}, "side is nan, not a finite number", 2),
+        ({"side": [1, -1, -2]}, "side -2.0 is outside [-1, 1]", 2),
+        ({"weight": 2.0}, "weight has shape (), expected (3,)", None),
+        ({"weight": [1, math.nan, 1]}, "weight is nan, not a finite number", 1),
+        ({"weight": [1, 0, 1]}, "weight 0.0 is not above 0; remove the row", 1),
+        ({"weight": [1, 1, -3]}, "weight -3.0 is not above 0; remove the row", 2),
+        ({"category": [0, 1]}, "category has shape (2, 2), expected (3, 2)", None),
+        ({"category": [[0, 1, 2]] * 3}, "category has shape (3, 3), expected (3, 2)", None),
+        ({"category": [0.0, 1.0, 0.0]}, "category must hold integer ids from 0, got float64", None),
+        ({"category": [0, 1, -1]}, "category is [-1 -1]; ids run from 0", 2),
+    ],
+)
+def test_bad_matches_are_refused(change, message, row):
+    columns = {"player": PLAYER, "score": SCORE, **change}
+    with refused(message, row):
+        jr.matches(**columns)
+
+
+def test_the_largest_player_id_is_one_below_the_largest_int32():
+    assert jr.matches([[0, LAST - 1]], [1]).player.tolist() == [[0, LAST - 1]]
+    with refused("player is ...; ids run from 0 to 2147483646", 0):
+        jr.matches([[0, LAST]], [1])
+
+
+def test_matches_have_canonical_dtypes():
+    one = jr.matches(np.array(PLAYER, np.uint8), [1, 0, 1], [1, 2, 2], side=[True, False, True], weight=[1, 2, 3])
+    assert one.player.dtype == np.int32
+    assert [x.dtype for x in (one.score, one.time, one.context.side, one.context.weight)] == [np.float64] * 4
+    assert one.score.tolist() == [1.0, 0.0, 1.0] and one.context.side.tolist() == [1.0, 0.0, 1.0]
+    assert one.context.weight.tolist() == [1.0, 2.0, 3.0]
+    assert jr.matches(PLAYER, np.array(SCORE, np.float32)).score.dtype == np.float32
+
+
+def test_what_the_data_lack_is_none_and_no_time_passes():
+    one = jr.matches(PLAYER, SCORE)
+    assert one.context == (None, None, None)
+    assert one.time.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_category_is_of_the_match_or_of_each_player():
+    of_match = jr.matches(PLAYER, SCORE, category=[0, 2, 1]).context.category
+    of_players = jr.matches(PLAYER, SCORE, category=[[0, 1], [2, 3], [1, 0]]).context.category
+    assert of_match.tolist() == [[0, 0], [2, 2], [1, 1]]
+    assert of_players.tolist() == [[0, 1], [2, 3], [1, 0]]
+    assert of_match.dtype == of_players.dtype == np.int32
+
+
+def test_no_matches_give_empty_columns():
+    one = jr.matches(np.zeros((0, 2), int), [], side=[], weight=[], category=[])
+    assert [x.shape for x in (one.player, one.score, one.time, one.context.category)] == [(0, 2), (0,), (0,), (0, 2)]
+    assert one.player.dtype == one.context.category.dtype == np.int32
+    assert one.context.side.shape == one.context.weight.shape == (0,)
+
+
+def slow_periods(matches, number):
+    """One (time of first sight, players, local pairs, rows) per period, from the number of each match's period."""
+    result = []
+    for row, k in enumerate(number):
+        if not result or result[-1][0] != k:
+            result.append((k, [], []))
+        result[-1][1].append(row)
+    for _, rows, pairs in result:
+        players = sorted({int(p) for row in rows for p in matches.player[row]})
+        pairs.extend([players.index(p) for p in matches.player[row]] for row in rows)
+        rows[:] = players
+    return result
+
+
+def same_periods(ragged, wanted, starts):
+    events, a, m = ragged.events, ragged.player_start, ragged.pair_start
+    assert a.tolist() == np.cumsum([0, *(len(players) for _, players, _ in wanted)]).tolist()
+    assert m.tolist() == np.cumsum([0, *(len(pairs) for _, _, pairs in wanted)]).tolist()
+    assert events.player.tolist() == [p for _, players, _ in wanted for p in players]
+    assert events.pair.tolist() == [pair for _, _, pairs in wanted for pair in pairs]
+    assert events.time.tolist() == starts
+    assert events.player.dtype == events.pair.dtype == np.int32
+
+
+@st.composite
+def histories(draw):
+    n = draw(st.integers(0, 25))
+    first = draw(st.lists(st.integers(0, 6), min_size=n, max_size=n))
+    other = draw(st.lists(st.integers(1, 6), min_size=n, max_size=n))
+    eighths = sorted(draw(st.lists(st.integers(-400, 400), min_size=n, max_size=n)))
+    player = np.array([[a, (a + b) % 7] for a, b in zip(first, other, strict=True)], int).reshape(n, 2)
+    return jr.matches(player, np.arange(n) / max(n, 1), np.array(eighths) / 8, weight=np.arange(1.0, n + 1))
+
+
+@settings(deadline=None, database=None)
+@given(histories(), st.sampled_from([0.125, 0.5, 1.0, 3.0, 7.0, 30.0, 1000.0]))
+def test_periods_of_a_length_equal_a_slow_twin(matches, length):
+    number = [math.floor(Fraction(float(t)) / Fraction(length)) for t in matches.time]
+    wanted = slow_periods(matches, number)
+    ragged = jr.periods(matches, length)
+    same_periods(ragged, wanted, [k * length for k, _, _ in wanted])
+    np.testing.assert_array_equal(ragged.events.score, matches.score)
+    np.testing.assert_array_equal(ragged.events.context.weight, matches.context.weight)
+
+
+@settings(deadline=None, database=None)
+@given(histories(), st.data())
+def test_periods_by_number_equal_a_slow_twin(matches, data):
+    n = len(matches.score)
+    number = sorted(data.draw(st.lists(st.integers(-5, 5), min_size=n, max_size=n)))
+    wanted = slow_periods(matches, number)
+    same_periods(jr.periods(matches, period=number), wanted, [float(k) for k, _, _ in wanted])
+
+
+def test_a_match_on_the_boundary_belongs_to_the_period_that_begins():
+    matches = jr.matches([[0, 1]] * 6, [1] * 6, [-1.5, -1.0, -0.5, 0.0, 1.4, 1.5])
+    ragged = jr.periods(matches, 1.5)
+    assert ragged.events.time.tolist() == [-1.5, 0.0, 1.5]
+    assert ragged.pair_start.tolist() == [0, 3, 5, 6]
+
+
+def test_matches_without_weight_count_once_in_a_period():
+    context = jr.periods(jr.matches(PLAYER, SCORE, side=[1, 0, -1], category=[0, 1, 2]), 1.0).events.context
+    assert context.weight.tolist() == [1.0, 1.0, 1.0]
+    assert context.side.tolist() == [1.0, 0.0, -1.0] and context.category.tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "row"),
+    [
+        ({}, "give either the length of a period or the period of each match", None),
+        ({"length": 1.0, "period": [0, 0, 0]}, "give either the length of a period or the period of each match", None),
+        ({"length": 0}, "the length of a period must be above 0, got 0", None),
+        ({"length": -7.0}, "the length of a period must be above 0, got -7.0", None),
+        ({"length": math.nan}, "the length of a period must be above 0, got nan", None),
+        ({"length": math.inf}, "the length of a period must be above 0, got inf", None),
+        ({"period": [0, 1]}, "period has shape (2,), expected (3,)", None),
+        ({"period": ["a", "b", "c"]}, "period must hold numbers, got <U1", None),
+        ({"period": [0, math.nan, 1]}, "period is nan, not a finite number", 1),
+        ({"period": [0, 2, 1]}, "period 1.0 is earlier than 2.0 in the row before; sort the matches by period", 2),
+    ],
+)
+def test_bad_periods_are_refused(options, message, row):
+    with refused(message, row):
+        jr.periods(jr.matches(PLAYER, SCORE), **options)
+
+
+@pytest.mark.parametrize("options", [{"length": 7.0}, {"period": []}])
+def test_no_matches_make_no_periods(options):
+    ragged = jr.periods(jr.matches(np.zeros((0, 2), int), []), **options)
+    assert ragged.player_start.tolist() == ragged.pair_start.tolist() == [0]
+    assert ragged.events.time.shape == ragged.events.player.shape == (0,) and ragged.events.pair.shape == (0, 2)
+
+
+ROUND = {"contest": [5, 5, 5, 3, 3], "player": [0, 1, 2, 0, 3], "rank": [1, 2, 3, 1, 1]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "row"),
+    [
+        ({"contest": ["a"] * 5}, "contest must hold numbers, got <U1", None),
+        ({"contest": [[5, 5, 5, 3, 3]]}, "contest has shape (1, 5), expected (5,)", None),
+        ({"player": [0, 1, 2, 0]}, "player has shape (4,), expected (5,)", None),
+        ({"player": [0, 1, 2, 0, -3]}, "player is -3; ids run from 0", 4),
+        ({"player": [0.0, 1.0, 2.0, 0.0, 3.0]}, "player must hold integer ids from 0, got float64", None),
+        ({"player": [0, 1, 2, LAST, 3]}, "player is 2147483647; ids run from 0", 3),
+        ({"player": [0, 1, 0, 3, 3]}, "player 0 is in contest 5... twice", 2),
+        ({"player": [0, 1, 2, 3, 3]}, "player 3 is in contest 3... twice", 4),
+        ({"rank": [1, 2, 3, 1]}, "rank has shape (4,), expected (5,)", None),
+        ({"rank": [1, 2, math.inf, 1, 1]}, "rank is inf, not a finite number", 2),
+        ({"weight": [1, 0.5, 0, 1, 1]}, "weight 0.0 is not above 0; remove the row", 2),
+        ({"weight": [1, 0.5, math.nan, 1, 1]}, "weight is nan, not a finite number", 2),
+        ({"time": [0, 0, 0, 1]}, "time has shape (4,), expected (5,)", None),
+        ({"time": [2, 2, 2, 1, 1]}, "time 1.0 is earlier than 2.0 in the row before; sort the contests", 3),
+        ({"time": [1, 1, 2, 2, 2]}, "time 2.0 differs within contest 5", 2),
+        ({"contest": [5, 5, 3, 3, 5]}, "contest 5... begins a second time; put the rows of a contest together", 4),
+        ({"team": [0, 0, 1, 0]}, "team has shape (4,), expected (5,)", None),
+        ({"team": [0, 1, 0, 0, 0]}, "rank 3.0 differs from 1.0 of the same team in row 0", 2),
+        ({"team": [math.nan] * 5}, "team is nan, not a finite number", 0),
+    ],
+)
+def test_bad_rounds_are_refused(change, message, row):
+    with refused(message, row):
+        jr.rounds(**{**ROUND, **change})
+
+
+def test_rounds_have_canonical_dtypes():
+    ragged = jr.rounds(**ROUND, team=[7, 8, 9, 7, 8], weight=[1, 2, 1, 1, 1], time=[1, 1, 1, 2, 2])
+    events = ragged.events
+    assert events.player.dtype == events.rank.dtype == events.team.dtype == np.int32
+    assert events.weight.dtype == events.time.dtype == np.float64
+    assert ragged.player_start.dtype == np.int64 and ragged.pair_start is None
+    assert events.time.tolist() == [1.0, 2.0] and events.weight.tolist() == [1.0, 2.0, 1.0, 1.0, 1.0]
+
+
+def test_no_rounds_give_empty_columns():
+    ragged = jr.rounds([], [], [], team=[], weight=[], time=[])
+    assert ragged.player_start.tolist() == [0]
+    assert [x.shape for x in ragged.events] == [(0,)] * 5
+
+
+@st.composite
+def contests(draw):
+    """Rows of contests: (number, players, teams, rank of each row)."""
+    result = []
+    for number in draw(st.lists(st.integers(-50, 50), unique=True, max_size=6)):
+        players = draw(st.lists(st.integers(0, 12), unique=True, min_size=1, max_size=9))
+        team = draw(st.lists(st.integers(-3, 3), min_size=len(players), max_size=len(players)))
+        by_team = {t: draw(st.sampled_from([-2.5, 0.0, 1.0, 1e9])) for t in sorted(set(team))}
+        result.append((number, players, team, [by_team[t] for t in team]))
+    return result
+
+
+@settings(deadline=None, database=None)
+@given(contests(), st.booleans())
+def test_rounds_equal_a_slow_twin(contests, with_teams):
+    contest = [number for number, players, _, _ in contests for _ in players]
+    player = [p for _, players, _, _ in contests for p in players]
+    rank = [r for _, _, _, ranks in contests for r in ranks]
+    team = [t for _, _, teams, _ in contests for t in teams]
+    ragged = jr.rounds(contest, player, rank, team=team if with_teams else None)
+    assert ragged.events.player.tolist() == player
+    assert ragged.player_start.tolist() == np.cumsum([0, *(len(players) for _, players, _, _ in contests)]).tolist()
+    for i, (_, players, teams, ranks) in enumerate(contests):
+        part = slice(*ragged.player_start[i : i + 2])
+        assert ragged.events.rank[part].tolist() == [sum(other < own for other in ranks) for own in ranks]
+        got = ragged.events.team[part].tolist()
+        if with_teams:
+            assert set(got) == set(range(len(set(teams))))
+            pairs = [(a, b) for a in range(len(players)) for b in range(a)]
+            assert [got[a] == got[b] for a, b in pairs] == [teams[a] == teams[b] for a, b in pairs]
+        else:
+            assert got == list(range(len(players)))
+
+
+BEYOND = [2**53, 2**53 + 1]  # equal as floats
+
+
+def test_large_contest_numbers_stay_apart():
+    assert jr.rounds(BEYOND, [0, 0], [1, 1]).player_start.tolist() == [0, 1, 2]
+
+
+def test_large_team_numbers_stay_apart():
+    assert jr.rounds([1, 1], [0, 1], [1, 1], team=BEYOND).events.team.tolist() == [0, 1]

@@ -1,0 +1,163 @@
+"""Metrics against values worked out by hand."""
+
+import math
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxrate as jr
+from jaxrate.metrics import accuracy, brier, calibration, log_loss, seen
+
+PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
+METRICS = [log_loss, brier, accuracy, calibration]
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+def test_log_loss_by_hand():
+    wanted = -(math.log(0.8) + math.log(0.4) + math.log(0.5)) / 3
+    assert log_loss(PREDICTION, SCORE) == pytest.approx(wanted, rel=1e-14)
+    assert log_loss([0.8], [0.0]) == pytest.approx(-math.log(0.2), rel=1e-14)
+
+
+def test_brier_by_hand():
+    assert brier(PREDICTION, SCORE) == pytest.approx((0.04 + 0.36 + 0.0) / 3, rel=1e-14)
+    assert brier([0.8], [0.0]) == pytest.approx(0.64, rel=1e-14)
+
+
+def test_accuracy_by_hand():
+    assert accuracy([0.8, 0.4, 0.1, 0.9], [1, 1, 0, 0]) == 0.5
+    assert accuracy([0.8, 0.4, 0.1], [1, 0, 0]) == 1.0
+
+
+def test_a_draw_is_half_a_win_for_either():
+    assert log_loss([0.8], [0.5]) == pytest.approx(-0.5 * (math.log(0.8) + math.log(0.2)), rel=1e-14)
+    assert brier([0.8], [0.5]) == pytest.approx(0.09, rel=1e-14)
+    assert accuracy([0.8, 0.2], [0.5, 0.5]) == 0.5
+
+
+def test_equal_probabilities_count_half_whatever_the_result():
+    for score in (0.0, 0.5, 1.0):
+        assert accuracy([0.5, 0.9], [score, 1.0]) == 0.75
+
+
+@pytest.mark.parametrize("metric", METRICS[:3])
+def test_both_players_see_the_same_metric(metric):
+    p, s = np.random.default_rng(0).uniform(size=20), np.arange(20) % 3 / 2
+    assert metric(p, s) == pytest.approx(metric(1 - p, 1 - s), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS[:3])
+def test_a_weight_counts_matches(metric):
+    weighted = metric(PREDICTION, SCORE, weight=[1, 3, 2])
+    repeated = metric([0.8, 0.4, 0.4, 0.4, 0.5, 0.5], [1, 1, 1, 1, 0.5, 0.5])
+    assert weighted == pytest.approx(repeated, rel=1e-14)
+    assert weighted != pytest.approx(metric(PREDICTION, SCORE))
+    assert metric(PREDICTION, SCORE, weight=[1, 0, 0]) == pytest.approx(metric([0.8], [1.0]), rel=1e-14)
+
+
+@pytest.mark.parametrize("metric", METRICS[:3])
+def test_a_mask_leaves_matches_out_with_all_that_is_wrong_in_them(metric):
+    masked = metric([0.8, math.nan, 0.5], [1, 7, 0.5], weight=[1, -1, 2], mask=[True, False, True])
+    assert masked == metric([0.8, 0.5], [1, 0.5], weight=[1, 2])
+
+
+def test_certain_predictions_cost_no_more_than_the_precision_allows():
+    for dtype, margin in ((np.float64, 1e-15), (np.float32, 2.0**-24)):
+        wrong = log_loss(np.array([0, 1], dtype), [1, 0])
+        assert wrong == pytest.approx(-math.log(margin), rel=1e-3)
+        assert log_loss(np.array([0, 1], dtype), [0, 1]) == pytest.approx(margin, rel=0.2)
+    assert math.isfinite(log_loss(jnp.array([0.0, 1.0]), [1, 0]))
+
+
+def test_calibration_by_hand():
+    result = calibration([0.1, 0.2, 0.3, 0.9, 1.0, 0.5], [0, 0, 1, 1, 0.5, 1], bins=2, weight=[1, 1, 1, 1, 1, 2])
+    np.testing.assert_allclose(result.predicted, [0.6 / 3, 2.9 / 4])
+    np.testing.assert_allclose(result.observed, [1 / 3, 3.5 / 4])
+    np.testing.assert_array_equal(result.weight, [3, 4])
+    assert result.error == pytest.approx((3 * (1 / 3 - 0.2) + 4 * (3.5 / 4 - 2.9 / 4)) / 7, rel=1e-12)
+
+
+def test_bins_are_closed_below_and_the_last_one_above():
+    result = calibration([0.0, 0.25, 0.5, 0.75, 1.0], [0, 0, 0, 0, 0], bins=4)
+    assert result.weight.tolist() == [1, 1, 1, 2]
+
+
+def test_an_empty_bin_is_nan_and_adds_no_error():
+    result = calibration([0.05, 0.95], [0, 1])
+    assert result.weight.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert np.isnan(result.predicted[1:9]).all() and np.isnan(result.observed[1:9]).all()
+    assert result.error == pytest.approx(0.05, rel=1e-12)
+
+
+def test_what_is_right_on_average_is_calibrated():
+    assert calibration([0.75] * 4, [1, 1, 1, 0]).error == pytest.approx(0, abs=1e-15)
+    assert calibration([0.75] * 4, [0, 0, 0, 1]).error == pytest.approx(0.5, abs=1e-15)
+
+
+def test_no_bins_are_refused():
+    with refused("bins must be at least 1, got 0"):
+        calibration(PREDICTION, SCORE, bins=0)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prediction": [0.8, math.nan, 0.5]}, "row 1 (counting from 0): prediction is nan"),
+        ({"prediction": [0.8, 0.5, 1.25]}, "row 2 (counting from 0): prediction is 1.25"),
+        ({"prediction": [-0.5, 0.5, 1]}, "row 0 (counting from 0): prediction is -0.5"),
+        ({"prediction": [0.1, 0.2]}, "must be [n] alike, got (2,), (3,), (2,) and (2,)"),
+        ({"prediction": [[0.1, 0.2, 0.3]]}, "must be [n] alike, got (1, 3)"),
+        ({"prediction": 0.5, "score": 1.0}, "must be [n] alike, got ()"),
+        ({"score": [1, 0, math.nan]}, "row 2 (counting from 0): score is nan"),
+        ({"score": [1, 2, 0]}, "row 1 (counting from 0): score is 2.0"),
+        ({"weight": [1, -1, 1]}, "row 1 (counting from 0): weight is -1.0"),
+        ({"weight": [1, math.inf, 1]}, "row 1 (counting from 0): weight is inf"),
+        ({"weight": [1, 1]}, "must be [n] alike, got (3,), (3,), (2,) and (3,)"),
+        ({"mask": [True, False]}, "must be [n] alike, got (3,), (3,), (3,) and (2,)"),
+        ({"mask": [1, 0, 1]}, "mask must be boolean, got int64"),
+        ({"mask": [False] * 3}, "no matches to score"),
+        ({"weight": [0, 0, 0]}, "no matches to score"),
+        ({"weight": [1, 1, 0], "mask": [False, False, True]}, "no matches to score"),
+        ({"prediction": [], "score": []}, "no matches to score"),
+    ],
+)
+def test_bad_columns_are_refused(metric, change, message):
+    with refused(message):
+        metric(**{"prediction": PREDICTION, "score": SCORE, **change})
+
+
+def test_under_a_mask_the_row_is_that_of_the_input():
+    mask = [False, False, True, False, True, True]
+    with refused("row 4 (counting from 0): prediction is nan"):
+        brier([math.nan, 0.5, 0.5, 0.5, math.nan, math.nan], [0] * 6, mask=mask)
+
+
+pairs = st.tuples(st.integers(0, 7), st.integers(1, 7)).map(lambda x: (x[0], (x[0] + x[1]) % 8))
+
+
+@settings(deadline=None, database=None)
+@given(st.lists(pairs, max_size=40), st.integers(0, 5))
+def test_seen_equals_a_slow_twin(players, games):
+    played, wanted = [0] * 8, []
+    for a, b in players:
+        wanted.append(played[a] >= games and played[b] >= games)
+        played[a] += 1
+        played[b] += 1
+    matches = jr.matches(np.array(players, int).reshape(-1, 2), [1] * len(players))
+    got = seen(matches, games)
+    assert got.dtype == bool and got.tolist() == wanted
+
+
+def test_seen_is_a_mask_for_metrics():
+    matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 2]], [1, 0, 1, 0])
+    mask = seen(matches, 1)
+    assert mask.tolist() == [False, False, True, True]
+    assert brier([0.9, 0.9, 0.5, 0.5], matches.score, mask=mask) == 0.25

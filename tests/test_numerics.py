@@ -1,0 +1,166 @@
+"""Roots and their derivatives against closed forms. Everything under jit: one compilation each."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrate.numerics import decreasing_root
+
+THETA = np.array([0.01, 0.5, 1.0, 3.0, 200.0])
+
+
+def close(x64, got, wanted, slack=1.0):
+    """Within a few units in the last place, `slack` times that where derivatives amplify rounding."""
+    tolerance = slack * (1e-14 if x64 else 2e-6)
+    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+def bracket(x, low, high):
+    return jnp.full_like(x, low), jnp.full_like(x, high)
+
+
+def log(theta, guess=None, lower=-20.0, upper=20.0):
+    """The logarithm of theta, as the root of theta - e^x."""
+    guess = jnp.zeros_like(theta) if guess is None else guess
+    return decreasing_root(lambda x: theta - jnp.exp(x), lambda x: -jnp.exp(x), guess, *bracket(guess, lower, upper))
+
+
+def test_the_root_of_an_exponential(x64):
+    got = jax.jit(log)(jnp.array(THETA))
+    close(x64, got, np.log(THETA))
+    assert got.dtype == (jnp.float64 if x64 else jnp.float32)
+
+
+def test_jit_equals_eager():
+    np.testing.assert_allclose(log(jnp.array(THETA)), jax.jit(log)(jnp.array(THETA)), rtol=1e-6)
+
+
+def test_first_derivatives_forward_and_reverse(x64):
+    wanted = np.diag(1 / THETA)
+    for mode in (jax.jacfwd, jax.jacrev):
+        close(x64, jax.jit(mode(log))(jnp.array(THETA)), wanted, 100)
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(jax.jacfwd, jax.grad), (jax.jacrev, jax.grad), (jax.jacfwd, jax.jacfwd)])
+def test_second_derivatives_of_scalars_under_vmap(x64, outer, inner):
+    second = jax.jit(jax.vmap(outer(inner(log))))(jnp.array(THETA))
+    close(x64, second, -1 / THETA**2, 100)
+
+
+def test_two_parameters_share_a_root(x64):
+    """The root of a - e^(b x) is log(a) / b."""
+
+    def root(a, b):
+        ends = bracket(a, -30.0, 30.0)
+        return decreasing_root(lambda x: a - jnp.exp(b * x), lambda x: -b * jnp.exp(b * x), jnp.ones_like(a), *ends)
+
+    a, b = np.array([0.2, 1.0, 7.0]), np.array([0.5, 2.0, 3.0])
+    value, by_a_and_b = jax.jit(jax.vmap(jax.value_and_grad(root, argnums=(0, 1))))(jnp.array(a), jnp.array(b))
+    close(x64, value, np.log(a) / b)
+    close(x64, by_a_and_b, [1 / (a * b), -np.log(a) / b**2], 100)
+
+
+def test_vmap_equals_one_by_one(x64):
+    theta = jnp.array([THETA, THETA[::-1]])
+    value, slope = jax.jit(jax.vmap(jax.vmap(jax.value_and_grad(log))))(theta)
+    single = [[jax.jit(log)(x) for x in row] for row in theta]
+    close(x64, value, single)
+    close(x64, slope, 1 / np.asarray(theta), 100)
+
+
+@pytest.mark.parametrize("guess", [[0.0, 1.0, -2.0, 2.0], [0.0, 1.0, 4.0, -5.0]], ids=["all", "some"])
+def test_elements_may_start_on_the_root(x64, guess):
+    """Of c - x^3 - x: alone, and beside elements that start elsewhere."""
+
+    def root(c):
+        return decreasing_root(
+            lambda x: c - x**3 - x, lambda x: -3 * x**2 - 1, jnp.array(guess, c.dtype), *bracket(c, -5.0, 5.0)
+        )
+
+    wanted = np.array([0.0, 1.0, -2.0, 2.0])
+    value, pull = jax.jit(lambda c: (root(c), jax.grad(lambda c: jnp.sum(root(c)))(c)))(jnp.array(wanted**3 + wanted))
+    close(x64, value, wanted)
+    close(x64, pull, 1 / (3 * wanted**2 + 1), 10)
+
+
+@pytest.mark.parametrize("guess", [0.0, 2.0])
+def test_the_root_may_be_an_end_of_the_bracket(x64, guess):
+    theta = jnp.array([1.0, np.e**2])
+    close(x64, jax.jit(lambda t: log(t, jnp.full_like(t, guess), 0.0, 2.0))(theta), [0.0, 2.0], 2)
+
+
+def test_wide_brackets_are_bisected_where_newton_would_diverge(x64):
+    """An arc tangent from up to a million away, and a hyperbolic one whose slope is zero there."""
+    wanted = np.array([-3.0, 0.7, 50.0, 0.7])
+    guess, reach = jnp.array([9e5, -9e5, 1e3, 1e6]), 1e6
+
+    def arc(r):
+        ends = bracket(r, -reach, reach)
+        return decreasing_root(lambda x: jnp.arctan(r - x), lambda x: -1 / (1 + (x - r) ** 2), guess, *ends)
+
+    def hyperbolic(r):
+        ends = bracket(r, -reach, reach)
+        return decreasing_root(lambda x: jnp.tanh(r - x), lambda x: jnp.tanh(r - x) ** 2 - 1, guess, *ends)
+
+    for root in (arc, hyperbolic):
+        value, pull = jax.jit(lambda r, f=root: jax.vjp(f, r)[0:2])(jnp.array(wanted))
+        close(x64, value, wanted)
+        close(x64, pull(jnp.ones_like(value))[0], np.ones(4))
+
+
+@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
+def test_a_flat_element_has_a_finite_gradient_and_does_not_disturb_others(x64, mode):
+    def root(theta, w):
+        ends = bracket(theta, -9.0, 9.0)
+        found = decreasing_root(lambda x: w * (theta - x), lambda x: -w, jnp.zeros_like(theta), *ends)
+        return found, found
+
+    (by_theta, by_w), value = jax.jit(mode(root, argnums=(0, 1), has_aux=True))(jnp.full(2, 3.0), jnp.array([0.0, 2.0]))
+    assert abs(float(value[0])) <= 9 and np.isfinite(by_w).all()
+    close(x64, value[1], 3.0)
+    close(x64, by_theta, [[0.0, 0.0], [0.0, 1.0]])
+    close(x64, by_w[1], [0.0, 0.0])
+
+
+def test_guess_and_bracket_have_no_derivative():
+    slopes = jax.jit(jax.grad(log, argnums=(0, 1, 2, 3)))(*map(jnp.asarray, (2.0, 0.3, -4.0, 4.0)))
+    np.testing.assert_allclose(slopes, [0.5, 0.0, 0.0, 0.0], rtol=1e-6)
+
+
+def test_steep_roots_from_anywhere_in_the_bracket(x64):
+    random = np.random.default_rng(0)
+    r, steep = jnp.array(random.uniform(-5, 5, 500)), jnp.array(10 ** random.uniform(-1, 1.5, 500))
+    guess = jnp.array(random.uniform(-9, 9, 500))
+
+    def f(x):
+        return -jnp.sinh((x - r) * steep / 10) - jnp.tanh((x - r) * steep)
+
+    def slope(x):
+        return -steep / 10 * jnp.cosh((x - r) * steep / 10) - steep * (1 - jnp.tanh((x - r) * steep) ** 2)
+
+    got = jax.jit(lambda guess: decreasing_root(f, slope, guess, *bracket(guess, -9.0, 9.0)))(guess)
+    close(x64, got, r, 10)
+
+
+def test_newton_does_not_swing_between_two_points_around_the_root(x64):
+    """At an inflection of tanh 5x + 2.7 x^3 two Newton steps lead back to where they began."""
+
+    def root(x):
+        def slope(x):
+            return -5 * (1 - jnp.tanh(5 * x) ** 2) - 8.1 * x**2
+
+        return decreasing_root(lambda x: -jnp.tanh(5 * x) - 2.7 * x**3, slope, x, x - 7, x + 9)
+
+    np.testing.assert_allclose(jax.jit(root)(jnp.linspace(0.2, 1.0, 50)), 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("low", ["wide", "guess"])
+def test_the_function_may_rise_at_the_guess(x64, low):
+    """As (2 - x) (1 + x^2) does between 1/3 and 1, where Newton points away from the root."""
+
+    def root(x):
+        ends = x if low == "guess" else jnp.full_like(x, -5.0), jnp.full_like(x, 5.0)
+        return decreasing_root(lambda x: (2 - x) * (1 + x**2), lambda x: -(1 + x**2) + (2 - x) * 2 * x, x, *ends)
+
+    close(x64, jax.jit(root)(jnp.array([0.35, 0.5, 0.6, 0.9, 0.99, -1.0])), np.full(6, 2.0))

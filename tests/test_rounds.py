@@ -1,0 +1,328 @@
+"""The runner on rounds, by rating systems of the test's own: against slow twins, and with random numbers."""
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.system import Rating, RatingSystem, Rules, elapsed, full
+
+PLAYERS = 400
+
+
+class Params(NamedTuple):
+    k: float = 24.0
+    initial: float = 1500.0
+    growth: float = 30.0  # of the variance, per unit of time
+    shrink: float = 0.1
+    beta: float = 200.0
+
+
+class State(NamedTuple):
+    rating: jax.Array
+    variance: jax.Array
+    time: jax.Array
+
+
+def init(params, num_players):
+    return State(full(num_players, params.initial), full(num_players, 100.0**2), full(num_players, jnp.inf))
+
+
+def advance(params, rows, time):
+    return rows._replace(variance=rows.variance + params.growth * elapsed(time, rows.time))
+
+
+def others(event):
+    """[P, P] by how much each participant counts as an opponent of another, in shares; padding and mates do not."""
+    counts = jnp.where(event.team[:, None] != event.team[None, :], event.weight[None, :], 0.0)
+    total = jnp.sum(counts, axis=1, keepdims=True)
+    return counts / jnp.where(total > 0, total, 1.0)
+
+
+def predict(params, rows, event):
+    """The share of opponents that a participant should beat."""
+    spread = jnp.sqrt(params.beta**2 + rows.variance[:, None] + rows.variance[None, :])
+    return jnp.sum(others(event) * jax.nn.sigmoid((rows.rating[:, None] - rows.rating[None, :]) / spread), axis=1)
+
+
+def update(params, rows, event, key):
+    del key
+    ahead = jnp.sign(event.rank[None, :] - event.rank[:, None]).astype(rows.rating.dtype)
+    actual = jnp.sum(others(event) * (0.5 + 0.5 * ahead), axis=1)
+    step = params.k * event.weight * (1 + rows.variance / 1e4)
+    return State(
+        rows.rating + step * (actual - predict(params, rows, event)),
+        rows.variance * (1 - params.shrink * event.weight),
+        jnp.full_like(rows.time, event.time),
+    )
+
+
+def summary(params, rows):
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+SYSTEM = RatingSystem(
+    "share", Params(), None, (jr.Rounds,), init, Rules(lambda params: params, advance, predict, update), summary
+)
+
+
+def slow(rounds, params=SYSTEM.params):
+    """The rating, variance and time of every player, and the predictions: one loop per pair of participants."""
+    start, e = rounds.player_start, rounds.events
+    rating, variance, time = [params.initial] * PLAYERS, [1e4] * PLAYERS, [math.inf] * PLAYERS
+    predictions = []
+    for i in range(len(start) - 1):
+        rows = range(start[i], start[i + 1])
+        now, who = float(e.time[i]), {r: int(e.player[r]) for r in rows}
+        for p in who.values():
+            variance[p] += params.growth * max(now - time[p], 0.0)
+        new = {}
+        for r in rows:
+            expected = actual = total = 0.0
+            for o in rows:
+                if e.team[o] != e.team[r]:
+                    spread = math.sqrt(params.beta**2 + variance[who[r]] + variance[who[o]])
+                    expected += e.weight[o] / (1 + math.exp(-(rating[who[r]] - rating[who[o]]) / spread))
+                    actual += e.weight[o] * (1.0 if e.rank[r] < e.rank[o] else 0.5 if e.rank[r] == e.rank[o] else 0.0)
+                    total += e.weight[o]
+            expected, actual = (x / (total or 1.0) for x in (expected, actual))
+            predictions.append(expected)
+            p = who[r]
+            move = params.k * e.weight[r] * (1 + variance[p] / 1e4) * (actual - expected)
+            new[p] = rating[p] + move, variance[p] * (1 - params.shrink * e.weight[r]), now
+        for p, row in new.items():
+            rating[p], variance[p], time[p] = row
+    return rating, variance, time, predictions
+
+
+def history(sizes, seed=0, players=PLAYERS, step=0.5):
+    """Rounds of these sizes: teams in every third, ties, partial play."""
+    random = np.random.default_rng(seed)
+    contest, player, rank, team, weight, time = [], [], [], [], [], []
+    for i, size in enumerate(sizes):
+        own = np.arange(size) if i % 3 else random.integers(0, max(2, size // 3), size)
+        place = random.integers(0, max(2, size // 2), size)
+        contest += [i] * size
+        player += random.permutation(players)[:size].tolist()
+        rank += place[own].tolist()
+        team += own.tolist()
+        weight += random.choice([0.25, 0.5, 1.0], size).tolist()
+        time += [step * i] * size
+    return jr.rounds(contest, player, rank, team=team, weight=weight, time=time)
+
+
+def sizes(count, largest, seed=0):
+    return np.random.default_rng(seed).integers(2, largest + 1, count)
+
+
+LARGE = history(np.insert(np.append(sizes(77, 60), [2, 60]), [20, 50, 50], [400, 130, 330]))
+SMALL = history(sizes(15, 9), players=14)
+
+
+def cut(rounds, low, high):
+    """The rounds from `low` to `high`."""
+    start, e = rounds.player_start, rounds.events
+    part = slice(start[low], start[high])
+    columns = e.player[part], e.rank[part], e.team[part], e.weight[part]
+    return jr.Ragged(jr.Rounds(*columns, e.time[low:high]), start[low : high + 1] - start[low], None)
+
+
+@pytest.fixture(scope="module")
+def twin():
+    return slow(LARGE)
+
+
+def test_rounds_of_many_sizes_equal_a_slow_twin(x64, twin):
+    *wanted, predictions = twin
+    result = jr.run(SYSTEM, LARGE)
+    tolerance = {"rtol": 1e-11 if x64 else 2e-5}
+    for got, want in zip(result.state, wanted, strict=True):
+        np.testing.assert_allclose(got, want, **tolerance)
+    np.testing.assert_allclose(result.prediction, predictions, **tolerance)
+    assert result.prediction.dtype == (jnp.float64 if x64 else jnp.float32)
+
+
+def test_the_history_has_teams_ties_and_partial_play():
+    e, start = LARGE.events, LARGE.player_start
+    size = np.diff(start)
+    assert (len(size), size.min(), size.max()) == (82, 2, 400)
+    assert {*e.weight} == {0.25, 0.5, 1.0}
+    for column in (e.team, e.rank):
+        assert any(len({*column[a:b]}) < b - a for a, b in pairwise(start))
+
+
+def test_there_is_one_prediction_per_participant_in_the_order_of_the_input():
+    """The rows of every round are shuffled: so are the predictions, and nothing else."""
+    start, e = LARGE.player_start, LARGE.events
+    random = np.random.default_rng(1)
+    order = np.concatenate([a + random.permutation(b - a) for a, b in pairwise(start)])
+    assert (order != np.arange(len(order))).any()
+    columns = (x[order] for x in (e.player, e.rank, e.team, e.weight))
+    shuffled = LARGE._replace(events=jr.Rounds(*columns, e.time))
+    one, other = (jr.run(SYSTEM, x) for x in (LARGE, shuffled))
+    assert one.prediction.shape == (start[-1],)
+    np.testing.assert_allclose(other.prediction, one.prediction[order], rtol=1e-4)
+    np.testing.assert_allclose(other.state.rating, one.state.rating, rtol=1e-5)
+
+
+def test_disjoint_rounds_of_a_day_may_be_permuted():
+    random = np.random.default_rng(2)
+    events = []
+    for day in range(10):
+        people = random.permutation(100)
+        parts = np.split(people[:90], np.sort(random.choice(np.arange(2, 89, 2), 6, replace=False)))
+        events += [(day, p.tolist(), random.integers(0, 4, len(p)).tolist()) for p in parts]
+
+    def rate(order):
+        """The state, and the prediction of every (day, player)."""
+        chosen = [events[i] for i in order]
+        contest = [i for i, (_, people, _) in enumerate(chosen) for _ in people]
+        who = [(day, p) for day, people, _ in chosen for p in people]
+        rank = [r for _, _, ranks in chosen for r in ranks]
+        ragged = jr.rounds(contest, [p for _, p in who], rank, time=[day for day, _ in who])
+        result = jr.run(SYSTEM, ragged, num_players=100)
+        return result.state, dict(zip(who, np.asarray(result.prediction), strict=True))
+
+    mixed = np.concatenate([7 * day + random.permutation(7) for day in range(10)])
+    with jax.enable_x64(True):
+        (one, guess), (other, guess_mixed) = rate(range(70)), rate(mixed)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert guess.keys() == guess_mixed.keys()
+    np.testing.assert_allclose([guess_mixed[k] for k in guess], [*guess.values()], rtol=1e-12)
+
+
+def test_gradients_through_rounds_equal_finite_differences():
+    """With padding: the sizes of the rounds differ, and they share blocks."""
+    weight = np.random.default_rng(3).normal(size=SMALL.player_start[-1])
+
+    def loss(params):
+        state, prediction = jr.run(SYSTEM, SMALL, params=params)
+        return jnp.sum(prediction * weight) + jnp.mean(state.rating * state.variance) * 1e-6
+
+    with jax.enable_x64(True):
+        params = Params(*(jnp.asarray(x, float) for x in Params()))
+        reverse, forward = jax.grad(loss)(params), jax.jacfwd(loss)(params)
+        for name in params._fields:
+            value = getattr(params, name)
+            low, high = (float(loss(params._replace(**{name: value * (1 + h)}))) for h in (-1e-5, 1e-5))
+            slope = (high - low) / (2e-5 * float(value))
+            assert abs(slope) > 1e-9, name
+            np.testing.assert_allclose(getattr(reverse, name), slope, rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(getattr(forward, name), slope, rtol=1e-6, err_msg=name)
+
+
+def test_carrying_on_from_a_state_equals_one_run():
+    with jax.enable_x64(True):
+        first = jr.run(SYSTEM, cut(SMALL, 0, 7), num_players=14)
+        second = jr.run(SYSTEM, cut(SMALL, 7, 15), state=first.state)
+        whole = jr.run(SYSTEM, SMALL)
+    for a, b in zip(second.state, whole.state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    together = np.concatenate([first.prediction, second.prediction])
+    np.testing.assert_allclose(together, whole.prediction, rtol=1e-12)
+
+
+def test_a_round_of_one_participant_only_ages_him():
+    alone = jr.rounds([0, 1], [3, 3], [1, 1], time=[0.0, 4.0])
+    result = jr.run(SYSTEM, alone)
+    assert result.prediction.tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(result.state.rating, [1500] * 4)
+    np.testing.assert_allclose(result.state.variance, [1e4] * 3 + [(1e4 * 0.9 + 30 * 4) * 0.9], rtol=1e-6)
+
+
+def test_vmap_over_parameters_of_rounds():
+    k = jnp.array([0.0, 24.0, 48.0])
+    together = jax.vmap(lambda k: jr.run(SYSTEM, SMALL, params=Params(k=k)))(k)
+    assert np.ptp(together.state.rating[0]) == 0
+    for i in (1, 2):
+        single = jr.run(SYSTEM, SMALL, params=Params(k=float(k[i])))
+        np.testing.assert_allclose(together.state.rating[i], single.state.rating, rtol=1e-5)
+        np.testing.assert_allclose(together.prediction[i], single.prediction, rtol=1e-4)
+
+
+# --- Systems that draw random numbers. ---
+
+
+def shaken():
+    """A system whose events each shake the ratings of their players with the event's key."""
+
+    def shake(params, rows, event, key):
+        del params
+        shape = rows.rating.shape if isinstance(event, jr.Matches) else ()
+        return rows._replace(rating=rows.rating + 0.1 * jax.random.normal(key, shape, rows.rating.dtype))
+
+    def first(params, rows, event):
+        del params
+        return rows.rating[0] if isinstance(event, jr.Matches) else rows.rating
+
+    rules = Rules(lambda params: params, advance, first, shake)
+    return RatingSystem("shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary)
+
+
+SHAKEN = shaken()
+
+
+def league(n=90, players=12):
+    random = np.random.default_rng(4)
+    first = random.integers(0, players, n)
+    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    return jr.matches(player, np.ones(n))
+
+
+def test_with_a_key_stream_equals_levels_to_the_bit(x64):
+    matches, key = league(), jax.random.key(7)
+    stream = jr.run(SHAKEN, matches, key=key, schedule="stream")
+    for width in (3, 8):
+        levels = jr.run(SHAKEN, matches, key=key, schedule=jr.by_level(matches, width))
+        np.testing.assert_array_equal(levels.state.rating, stream.state.rating)
+        np.testing.assert_array_equal(levels.prediction, stream.prediction)
+    assert len(np.unique(stream.state.rating)) == 12
+
+
+@pytest.mark.parametrize("schedule", ["stream", "levels"])
+def test_match_i_gets_the_key_folded_with_i(schedule):
+    matches, key = league(), jax.random.key(7)
+    rating, guess = np.zeros(12, np.float32), []
+    for i, player in enumerate(matches.player):
+        guess.append(rating[player[0]])
+        rating[player] += 0.1 * np.asarray(jax.random.normal(jax.random.fold_in(key, i), (2,)))
+    result = jr.run(SHAKEN, matches, key=key, schedule=schedule)
+    np.testing.assert_allclose(result.state.rating, rating, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result.prediction, guess, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("schedule", ["stream", "levels"])
+def test_two_keys_differ_and_one_key_repeats(schedule):
+    runs = [jr.run(SHAKEN, league(), key=jax.random.key(k), schedule=schedule).state.rating for k in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (np.asarray(runs[0]) != np.asarray(runs[2])).all()
+
+
+def by_hand(rounds, key, players):
+    rating = np.zeros(players, np.float32)
+    for i, (a, b) in enumerate(pairwise(rounds.player_start)):
+        rating[rounds.events.player[a:b]] += 0.1 * np.asarray(jax.random.normal(jax.random.fold_in(key, i)))
+    return rating
+
+
+def test_round_i_gets_the_key_folded_with_i_in_batches_too():
+    player = np.arange(160)
+    disjoint = jr.rounds(player // 5, player, player % 5)
+    for rounds, players in ((SMALL, 14), (disjoint, 160)):
+        key = jax.random.key(5)
+        result = jr.run(SHAKEN, rounds, key=key, num_players=players)
+        np.testing.assert_allclose(result.state.rating, by_hand(rounds, key, players), rtol=1e-5, atol=1e-6)
+
+
+def test_keys_of_rounds_may_be_vmapped():
+    keys = jax.random.split(jax.random.key(6), 3)
+    together = jax.vmap(lambda key: jr.run(SHAKEN, SMALL, key=key, num_players=14).state.rating)(keys)
+    for key, rating in zip(keys, together, strict=True):
+        np.testing.assert_allclose(rating, by_hand(SMALL, key, 14), rtol=1e-5, atol=1e-6)

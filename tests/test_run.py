@@ -1,0 +1,377 @@
+"""`run`, `predict`, `ratings` and `leaderboard`: what they refuse, leave alone and promise beyond the contract."""
+
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.schedule import plan
+
+PLAYERS = 10
+DISTINCT = ["stream", "levels", "periods"]
+FORMS = [*DISTINCT, "auto"]
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+def league(n=40, players=PLAYERS, seed=0):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, players, n)
+    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    player[-1] = [players - 1, 0]
+    return jr.matches(player, random.integers(0, 3, n) / 2, np.arange(n) * 0.7)
+
+
+NOTHING = jr.matches(np.zeros((0, 2), int), [])
+
+
+def run(system, matches, form, **options):
+    if form == "periods":
+        return jr.run(system, jr.periods(matches, 7.0), **options)
+    return jr.run(system, matches, schedule=form, **options)
+
+
+def fresh(system, players=PLAYERS):
+    return system.init(system.params, players)
+
+
+def equal(a, b):
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+# --- run ---
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_players_beyond_the_state_are_refused(form):
+    system = jr.elo()
+    with refused("the events name player 9, but there are only 9 players"):
+        run(system, league(), form, state=fresh(system, 9))
+    with refused("the events name player 9, but there are only 4 players"):
+        run(system, league(), form, num_players=4)
+
+
+@pytest.mark.parametrize("schedule", ["periods", "Stream", None, 7])
+def test_an_unknown_schedule_is_refused(schedule):
+    with refused(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}'):
+        jr.run(jr.elo(), league(), schedule=schedule)
+
+
+def test_matches_made_by_hand_are_checked():
+    wrong = league()._replace(time=np.arange(40)[::-1])
+    with refused("row 1 (counting from 0): time 38.0 is earlier than 39.0"):
+        jr.run(jr.elo(), wrong)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_empty_history_leaves_the_state_as_it_was(form):
+    system = jr.glicko()
+    result = run(system, NOTHING, form, num_players=4)
+    equal(result.state, fresh(system, 4))
+    assert result.prediction.shape == (0,)
+    state = run(system, league(), form).state
+    equal(run(system, NOTHING, form, state=state).state, state)
+    assert run(system, NOTHING, form).state.rating.shape == (0,)
+
+
+def test_no_rounds_leave_the_state_as_it_was():
+    system = jr.elo()._replace(events=(jr.Rounds,))
+    result = jr.run(system, jr.rounds([], [], []), num_players=3)
+    equal(result.state, fresh(system, 3))
+    assert result.prediction.shape == (0,)
+
+
+@pytest.mark.parametrize("schedule", ["stream", 3, 8])
+def test_predictions_come_in_the_order_of_the_input(schedule):
+    matches, rating, wanted = league(), [1500.0] * PLAYERS, []
+    for (a, b), score in zip(matches.player.tolist(), matches.score, strict=True):
+        wanted.append(1 / (1 + 10 ** ((rating[b] - rating[a]) / 400)))
+        rating[a] += 32 * (score - wanted[-1])
+        rating[b] -= 32 * (score - wanted[-1])
+    arranged = schedule if schedule == "stream" else jr.by_level(matches, schedule)
+    result = jr.run(jr.elo(), matches, schedule=arranged)
+    np.testing.assert_allclose(result.prediction, wanted, rtol=1e-5)
+    np.testing.assert_allclose(result.state.rating, rating, rtol=1e-6)
+    assert len(np.unique(np.round(wanted, 5))) > 30, "the predictions do not tell the matches apart"
+
+
+@pytest.mark.parametrize("schedule", ["stream", "levels", 2])
+def test_a_plan_serves_many_runs(schedule):
+    matches = league()
+    arranged = jr.by_level(matches, 2) if schedule == 2 else plan(matches, schedule)
+    for system in (jr.elo(), jr.glicko(side_advantage=10)):
+        equal(jr.run(system, matches, schedule=arranged), jr.run(system, matches, schedule="stream"))
+    with refused("the events name player 9, but there are only 5 players"):
+        jr.run(jr.elo(), matches, schedule=arranged, num_players=5)
+
+
+def test_the_blocks_of_periods_serve_many_runs():
+    periods = jr.periods(league(), 7.0)
+    arranged = jr.by_level(periods)
+    for system in (jr.elo(), jr.glicko()):
+        equal(jr.run(system, periods, schedule=arranged), jr.run(system, periods))
+        equal(jr.run(system, periods, schedule="levels"), jr.run(system, periods))
+
+
+@pytest.mark.parametrize("schedule", ["stream", "nonsense", None])
+def test_periods_come_in_levels_only(schedule):
+    with refused(f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}'):
+        jr.run(jr.elo(), jr.periods(league(), 7.0), schedule=schedule)
+
+
+@pytest.mark.parametrize("form", DISTINCT)
+def test_the_given_state_is_neither_overwritten_nor_deleted(form):
+    system, matches = jr.glicko(), league()
+    state = run(system, matches, form).state
+    before = jax.tree.map(np.array, state)
+    first = run(system, matches, form, state=state)
+    assert not any(x.is_deleted() for x in jax.tree.leaves(state))
+    equal(state, before)
+    assert (np.asarray(first.state.rating) != before.rating).any()
+    equal(run(system, matches, form, state=state), first)
+
+
+@pytest.mark.parametrize("form", DISTINCT)
+def test_a_state_of_numpy_arrays_will_do(form):
+    system, matches = jr.glicko(), league()
+    state = run(system, matches, form).state
+    before = jax.tree.map(np.array, state)
+    copy = jax.tree.map(np.array, before)
+    equal(run(system, matches, form, state=copy), run(system, matches, form, state=state))
+    equal(copy, before)
+
+
+@pytest.mark.parametrize("form", DISTINCT)
+def test_a_result_outlives_the_run_that_carries_on_from_it(form):
+    system, matches = jr.elo(), league()
+    first = run(system, matches, form)
+    rating = np.array(first.state.rating)
+    run(system, matches, form, state=first.state)
+    np.testing.assert_array_equal(first.state.rating, rating)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_run_works_under_jit(form):
+    system, matches = jr.glicko(), league()
+    params = jax.tree.map(jnp.asarray, system.params._replace(c=40.0))
+    jitted = jax.jit(lambda p: run(system, matches, form, params=p).prediction)(params)
+    np.testing.assert_allclose(jitted, run(system, matches, form, params=params).prediction, rtol=2e-5)
+    assert (np.asarray(jitted) != np.asarray(run(system, matches, form).prediction)).any()
+
+
+@pytest.mark.parametrize("form", DISTINCT)
+def test_vmap_over_states(form):
+    system, matches = jr.glicko(), league()
+    one = fresh(system)
+    other = one._replace(rating=one.rating + jnp.linspace(0.0, 400.0, PLAYERS))
+    both = jax.tree.map(lambda *x: jnp.stack(x), one, other)
+    together = jax.vmap(lambda s: run(system, matches, form, state=s))(both)
+    for i, state in enumerate((one, other)):
+        wanted = run(system, matches, form, state=state)
+        for x, y in zip(jax.tree.leaves(together), jax.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(x[i], y, rtol=2e-5)
+
+
+@pytest.mark.parametrize("form", DISTINCT)
+def test_the_gradient_by_the_first_state_is_the_slope_of_the_last(form):
+    """Elo moves nobody's mean: the sum of all ratings grows as each first one does."""
+    system = jr.elo()
+    slope = jax.grad(lambda s: jnp.sum(run(system, league(), form, state=s).state.rating))(fresh(system))
+    np.testing.assert_allclose(slope.rating, np.ones(PLAYERS), rtol=1e-5)
+
+
+def test_integer_parameters_will_do():
+    one, other = (jr.run(jr.elo(), league(), params=jr.elo().params._replace(k=k)) for k in (24, 24.0))
+    equal(one, other)
+
+
+UNSEEN = "bug: to choose a schedule, run traces the rules on a match without context and with every parameter 1.0"
+
+
+def test_rules_may_need_the_context():
+    def predict(constants, rows, event):
+        del constants, rows
+        return jnp.where(event.context.category[0] == 1, 0.75, 0.5)
+
+    system = jr.elo()
+    system = system._replace(rules=system.rules._replace(predict=predict))
+    result = jr.run(system, jr.matches([[0, 1], [1, 2]], [1, 0], category=[0, 1]))
+    assert result.prediction.tolist() == [0.5, 0.75]
+
+
+def test_parameters_may_be_arrays():
+    system = jr.elo()
+    prepare = system.rules.prepare
+    rules = system.rules._replace(prepare=lambda params: prepare(params._replace(k=params.k[1])))
+    params = system.params._replace(k=jnp.array([8.0, 16.0]))
+    result = jr.run(system._replace(rules=rules), jr.matches([[0, 1]], [1]), params=params)
+    np.testing.assert_array_equal(result.state.rating, [1508, 1492])
+
+
+# --- predict ---
+
+Q = math.log(10) / 400
+
+
+def glicko_twin(rows, a, b, time, c=30.0, period=7.0, top=350.0):
+    """The expected score of a against b, both aged until `time`."""
+    variance = []
+    for p in (a, b):
+        idle = max(time - float(rows.time[p]), 0.0)
+        variance.append(min(float(rows.variance[p]) + c**2 / period * idle, top**2))
+    g = 1 / math.sqrt(1 + 3 * Q**2 * sum(variance) / math.pi**2)
+    return 1 / (1 + math.exp(-g * Q * (float(rows.rating[a]) - float(rows.rating[b]))))
+
+
+def test_upcoming_matches_are_predicted_each_at_its_own_time(x64):
+    system = jr.glicko(c=30.0)
+    state = jr.run(system, league(), num_players=PLAYERS + 1).state
+    coming = [(0, 1, 30.0), (3, 0, 30.0), (0, 1, 100.0), (2, 10, 365.0), (0, 1, 5000.0)]
+    upcoming = jr.matches([x[:2] for x in coming], [1, 0, 0.5, 1, 0], [x[2] for x in coming])
+    got = jr.predict(system, state, upcoming)
+    wanted = [glicko_twin(state, *x) for x in coming]
+    np.testing.assert_allclose(got, wanted, rtol=1e-12 if x64 else 1e-5)
+    assert len({round(wanted[i], 4) for i in (0, 2, 4)}) == 3
+
+
+def test_a_prediction_is_that_of_the_run_that_plays_the_match():
+    system, matches = jr.glicko2(side_advantage=30), league()
+    matches = matches._replace(context=matches.context._replace(side=np.resize([1.0, -1.0, 0.0], 40)))
+    before = jr.run(system, jax.tree.map(lambda x: x[:39], matches), num_players=PLAYERS)
+    last = jax.tree.map(lambda x: x[39:], matches)
+    got, played = jr.predict(system, before.state, last), jr.run(system, last, state=before.state)
+    np.testing.assert_allclose(got, played.prediction, rtol=1e-6)
+
+
+def test_predictions_use_the_given_parameters():
+    system = jr.elo()
+    state = fresh(system)._replace(rating=1500.0 + 100.0 * jnp.arange(10.0))
+    got = jr.predict(system, state, jr.matches([[2, 0]], [1]), params=system.params._replace(scale=200.0))
+    np.testing.assert_allclose(got, [10 / 11], rtol=1e-6)
+
+
+def test_predict_refuses_unknown_players_other_events_and_bad_rows():
+    system = jr.elo()
+    state = fresh(system, 3)
+    with refused("the events name player 3, but there are only 3 players"):
+        jr.predict(system, state, jr.matches([[0, 1], [3, 0]], [1, 1]))
+    with refused("predict takes Matches, not Ragged"):
+        jr.predict(system, state, jr.periods(jr.matches([[0, 1]], [1]), 1.0))
+    with refused("row 0 (counting from 0): player 1 meets himself"):
+        jr.predict(system, state, jr.Matches(np.array([[1, 1]]), np.ones(1), np.zeros(1)))
+
+
+def test_no_matches_have_no_predictions():
+    assert jr.predict(jr.glicko(), fresh(jr.glicko()), NOTHING).shape == (0,)
+
+
+# --- ratings ---
+
+
+def played(system):
+    """The state after one match on day 10, with a third player who has not played."""
+    return jr.run(system, jr.matches([[0, 1]], [1], [10.0]), num_players=3).state
+
+
+def test_elo_does_not_age():
+    system = jr.elo()
+    now, then = (jr.ratings(system, played(system), time=t) for t in (None, 1e4))
+    np.testing.assert_array_equal(now.mean, [1516, 1484, 1500])
+    np.testing.assert_array_equal(then.mean, now.mean)
+    assert now.deviation is None and then.deviation is None
+
+
+def test_glicko_ages_until_the_given_time(x64):
+    system = jr.glicko(c=20.0, period=5.0)
+    state = played(system)
+    for time, idle in ((None, 0.0), (3.0, 0.0), (10.0, 0.0), (17.5, 1.5)):
+        rating = jr.ratings(system, state, time=time)
+        np.testing.assert_array_equal(rating.mean, state.rating)
+        wanted = np.sqrt(np.asarray(state.variance) + np.array([1, 1, 0]) * idle * 400)
+        np.testing.assert_allclose(rating.deviation, wanted, rtol=1e-12 if x64 else 1e-6)
+    np.testing.assert_allclose(jr.ratings(system, state, time=1e6).deviation, 350.0, rtol=1e-6)
+    assert float(state.time[0]) == 10.0 and float(state.variance[0]) < 350.0**2
+
+
+def test_glicko2_ages_until_the_given_time(x64):
+    system = jr.glicko2(initial_volatility=0.3, period=5.0)
+    state = played(system)
+    variance, volatility = np.asarray(state.variance), np.asarray(state.volatility)
+    for time, idle in ((None, 0.0), (3.0, 0.0), (17.5, 1.5), (1010.0, 200.0)):
+        rating = jr.ratings(system, state, time=time)
+        wanted = np.sqrt(variance + np.array([1, 1, 0]) * idle * (173.7178 * volatility) ** 2)
+        np.testing.assert_allclose(rating.deviation, wanted, rtol=1e-12 if x64 else 1e-6)
+        np.testing.assert_array_equal(rating.mean, state.rating)
+
+
+def test_ratings_use_the_given_parameters():
+    system = jr.glicko()
+    state = played(system)
+    still = jr.ratings(system, state, time=500.0, params=system.params._replace(c=0.0))
+    np.testing.assert_array_equal(still.deviation, jr.ratings(system, state).deviation)
+
+
+# --- leaderboard ---
+
+
+def board_state(system=None):
+    system = system or jr.elo()
+    state = fresh(system, 5)
+    return state._replace(rating=jnp.array([1400.0, 1700.0, 1500.0, 1700.0, 1650.0]))
+
+
+def test_the_best_come_first_and_ties_by_id():
+    board = jr.leaderboard(jr.elo(), board_state())
+    assert board.rank.tolist() == [1, 2, 3, 4, 5]
+    assert board.player.tolist() == [1, 3, 4, 2, 0]
+    assert board.rating.tolist() == [1700, 1700, 1650, 1500, 1400]
+    assert board.deviation is None
+
+
+@pytest.mark.parametrize("names", [list("abcde"), np.array(list("abcde")), list("abcdefg")])
+def test_names_stand_for_ids(names):
+    board = jr.leaderboard(jr.elo(), board_state(), names, top=3)
+    assert board.player.tolist() == ["b", "d", "e"]
+    assert board.rank.tolist() == [1, 2, 3]
+
+
+def test_a_leaderboard_refuses_too_few_names_and_no_places():
+    with refused("5 players are rated, but only 4 names were given"):
+        jr.leaderboard(jr.elo(), board_state(), list("abcd"))
+    for top in (0, -3):
+        with refused(f"top must be at least 1, got {top}"):
+            jr.leaderboard(jr.elo(), board_state(), top=top)
+
+
+@pytest.mark.parametrize("system", [jr.elo(), jr.glicko(), jr.glicko2()], ids=lambda s: s.name)
+@pytest.mark.parametrize("top", [1, 4, 100])
+def test_a_printed_leaderboard_has_a_header_and_a_line_per_player(system, top):
+    names = ["Ann", "Bartholomew the Elder", "Cy", "Di", "Ed"]
+    lines = str(jr.leaderboard(system, board_state(system), names, top=top)).splitlines()
+    assert len(lines) == 1 + min(top, 5)
+    assert lines[0].split()[:3] == ["rank", "player", "rating"]
+    assert ("95 % interval" in lines[0]) == (system.name != "elo")
+    best = [(1, names[1], 1700), (2, "Di", 1700), (3, "Ed", 1650)]
+    for line, (rank, name, rating) in zip(lines[1:], best, strict=False):
+        assert re.match(rf"\s*{rank}\s+{name}\s+{rating}\.0\b", line)
+
+
+def test_the_interval_is_two_deviations_wide_and_widens_with_time():
+    system = jr.glicko(c=100.0, deviation_max=None)
+    state = board_state(system)._replace(variance=jnp.full(5, 100.0**2), time=jnp.zeros(5))
+    now, later = (jr.leaderboard(system, state, top=1, time=time) for time in (None, 21.0))
+    np.testing.assert_allclose([now.deviation[0], later.deviation[0]], [100, 200], rtol=1e-6)
+    assert "1504 to 1896" in str(now) and "1308 to 2092" in str(later)
+
+
+def test_a_leaderboard_is_columns_for_a_data_frame():
+    columns = jr.leaderboard(jr.glicko(), board_state(jr.glicko()), top=2)._asdict()
+    assert list(columns) == ["rank", "player", "rating", "deviation"]
+    assert all(isinstance(x, np.ndarray) and x.shape == (2,) for x in columns.values())

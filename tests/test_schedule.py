@@ -1,0 +1,321 @@
+"""Schedules against plain-Python twins: every event once, in the order of each player's events, in the room given."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxrate as jr
+from jaxrate import schedule
+from jaxrate.schedule import SIZES, WINDOW, assign_steps, blocks, gather_events, plan
+
+
+def greedy(events, width):
+    """The step of each event: the earliest after the previous events of all its players that has room."""
+    last, used, steps = {}, {}, []
+    for players in events:
+        step = max((last.get(p, -1) + 1 for p in players), default=0)
+        while used.get(step, 0) >= width:
+            step += 1
+        used[step] = used.get(step, 0) + 1
+        last.update(dict.fromkeys(players, step))
+        steps.append(step)
+    return steps
+
+
+def flat(events):
+    ids = np.array([p for players in events for p in players], np.int32)
+    return ids, np.cumsum([0, *map(len, events)])
+
+
+def league(n, players, seed=0, hub=False):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, players, n)
+    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    if hub:
+        player = np.stack([np.zeros(n, int), 1 + np.arange(n) % (players - 1)], 1)
+    return jr.matches(player, random.integers(0, 3, n) / 2, np.arange(n) / 10)
+
+
+pairs = st.tuples(st.integers(0, 9), st.integers(1, 9)).map(lambda x: (x[0], (x[0] + x[1]) % 10))
+widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
+
+
+@settings(deadline=None, database=None)
+@given(st.lists(pairs, min_size=1, max_size=60), widths)
+def test_steps_of_matches_equal_the_greedy_twin(events, width):
+    assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
+
+
+ragged = st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=12, unique=True), min_size=1, max_size=40)
+
+
+@settings(deadline=None, database=None)
+@given(ragged, widths)
+def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, width):
+    assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
+
+
+@pytest.mark.parametrize("chunks", [(8, 16), (2, 4), (1, 64)])
+@pytest.mark.parametrize("width", [1, 2, 2**31 - 1])
+def test_steps_do_not_depend_on_the_chunks_of_the_scan(monkeypatch, chunks, width):
+    """Some events are larger than a chunk, some chunks hold several events."""
+    monkeypatch.setattr(schedule, "_CHUNKS", chunks)
+    random = np.random.default_rng(0)
+    events = [random.permutation(20)[: random.choice([1, 2, 3, 11])].tolist() for _ in range(50)]
+    assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
+    small = [e[:2] for e in events]
+    assert assign_steps(*flat(small), width).tolist() == greedy(small, width)
+
+
+def test_a_hole_in_an_earlier_step_is_filled():
+    events = [(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)]
+    assert assign_steps(*flat(events), 2).tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert assign_steps(*flat(events), 3).tolist() == [0, 0, 0, 1, 2, 1, 1]
+
+
+def test_no_events_take_no_steps():
+    assert assign_steps(np.zeros(0, np.int32), np.zeros(1, int), 4).shape == (0,)
+
+
+@settings(deadline=None, database=None, max_examples=12)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([3, 8, 20]), st.sampled_from([1, 3, 8]))
+def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players, width):
+    n = 30
+    matches = league(n, players, seed)
+    arranged = jr.by_level(matches, width)
+    number = np.asarray(arranged.number)
+    steps, slots = np.nonzero(number < n)
+    assert number.shape[1] == width
+    assert sorted(number[steps, slots]) == list(range(n))
+    step = np.empty(n, int)
+    step[number[steps, slots]] = steps
+    assert step.tolist() == greedy(matches.player.tolist(), width)
+    for p in range(players):
+        assert (np.diff(step[(matches.player == p).any(axis=1)]) > 0).all()
+
+    player = np.asarray(arranged.events.player)
+    assert player.shape == (len(number), 2, width)
+    for ids in player.reshape(len(number), -1):
+        assert len(set(ids.tolist())) == 2 * width
+    assert (np.moveaxis(player, 1, 2)[number >= n] >= players).all()
+    order = number[steps, slots]
+    np.testing.assert_array_equal(player[steps, :, slots], matches.player[order])
+    np.testing.assert_array_equal(np.asarray(arranged.events.score)[steps, slots], matches.score[order])
+    np.testing.assert_array_equal(
+        np.asarray(arranged.events.time)[steps, slots], matches.time[order].astype(np.float32)
+    )
+    assert arranged.fill == n / number.size
+    assert (arranged.num_players, arranged.num_matches) == (matches.player.max() + 1, n)
+
+
+def test_padding_numbers_are_distinct_and_past_the_matches():
+    matches = league(30, 5)
+    number = np.asarray(jr.by_level(matches, 8).number).ravel()
+    assert len(set(number.tolist())) == len(number)
+    assert (np.sort(number)[:30] == np.arange(30)).all()
+
+
+def test_context_is_arranged_with_its_match():
+    n = 12
+    row = np.arange(n)
+    matches = jr.matches(
+        np.stack([row % 4, 4 + row % 3], 1),
+        row % 2,
+        side=row / n,
+        weight=row + 1,
+        category=np.stack([row, row + 20], 1),
+    )
+    arranged = jr.by_level(matches, 4)
+    number, context = np.asarray(arranged.number), arranged.events.context
+    real = number < n
+    np.testing.assert_allclose(np.asarray(context.side)[real], number[real] / n, rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(context.weight)[real], number[real] + 1)
+    category = np.moveaxis(np.asarray(context.category), 1, 2)
+    np.testing.assert_array_equal(category[real], np.stack([number[real], number[real] + 20], 1))
+
+
+def test_a_full_schedule_has_no_padding():
+    matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 3]], [1, 1, 1, 1])
+    arranged = jr.by_level(matches, 2)
+    assert arranged.number.tolist() == [[0, 1], [2, 3]]
+    assert arranged.fill == 1.0
+
+
+def test_no_matches_make_no_steps():
+    arranged = jr.by_level(jr.matches(np.zeros((0, 2), int), []), 4)
+    assert arranged.number.shape == (0, 4)
+    assert (arranged.num_matches, arranged.num_players, arranged.fill) == (0, 0, 0.0)
+
+
+@pytest.mark.parametrize(("backend", "wanted"), [("cpu", [8, 16, 256]), ("gpu", [64, 64, 512])])
+def test_the_default_width_follows_the_mean_width_of_the_history(monkeypatch, backend, wanted):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    narrow = league(40, 3)
+    wide = jr.matches(np.arange(800).reshape(400, 2), np.ones(400))
+    middle = jr.matches(np.concatenate([np.arange(40).reshape(20, 2)] * 3), np.ones(60))
+    assert [jr.by_level(m).number.shape[1] for m in (narrow, middle, wide)] == wanted
+
+
+@pytest.mark.parametrize("width", [0, -1, 2.5])
+def test_a_width_below_one_is_refused(width):
+    with pytest.raises(ValueError, match=f"width must be a whole number from 1, got {width}"):
+        jr.by_level(league(5, 4), width)
+
+
+@pytest.mark.parametrize("name", ["level", "STREAM", "", None, 8])
+def test_an_unknown_schedule_is_refused(name):
+    with pytest.raises(ValueError, match=r'schedule must be "auto", "stream", "levels" or a plan from by_level, got'):
+        plan(league(5, 4), name)
+
+
+def test_auto_takes_a_stream_for_a_hub_and_levels_for_a_wide_history():
+    assert plan(league(60, 30, hub=True)).number is None
+    wide = plan(league(60, 200))
+    assert wide.number is not None
+    assert plan(league(60, 200), "stream").number is None
+    assert plan(league(60, 30, hub=True), "levels").number is not None
+
+
+def test_auto_takes_levels_from_the_given_worth_on():
+    matches = jr.matches([[0, 1], [2, 3], [4, 5], [0, 2], [1, 3]], np.ones(5))
+    assert plan(matches, worth=2.5).number is not None
+    assert plan(matches, worth=2.51).number is None
+
+
+def test_a_plan_is_taken_as_it_is():
+    arranged = jr.by_level(league(5, 4), 2)
+    assert plan(league(5, 4), arranged) is arranged
+
+
+def test_a_plan_of_other_matches_is_refused():
+    with pytest.raises(ValueError, match="the schedule is of 5 matches, not of these 9"):
+        plan(league(9, 4), jr.by_level(league(5, 4), 2))
+    blocks = jr.by_level(jr.periods(league(5, 4), period=np.arange(5)))
+    with pytest.raises(ValueError, match="the schedule is not of these 9 events"):
+        jr.run(jr.elo(), jr.periods(league(9, 4), period=np.arange(9)), schedule=blocks)
+
+
+@pytest.mark.parametrize("name", ["auto", "stream", "levels"])
+def test_matches_made_by_hand_are_checked_again(name):
+    matches = league(5, 4)
+    wrong = matches._replace(score=np.array([0, 1, 0, 2.0, 1]))
+    with pytest.raises(ValueError, match=r"row 3 \(counting from 0\): score 2.0 is outside"):
+        plan(wrong, name)
+
+
+def test_a_stream_holds_canonical_columns(x64):
+    arranged = plan(league(5, 4), "stream")
+    assert arranged.events.player.dtype == jnp.int32
+    assert arranged.events.score.dtype == arranged.events.time.dtype == (jnp.float64 if x64 else jnp.float32)
+    assert (arranged.fill, arranged.num_matches) == (1.0, 5)
+
+
+def contests(sizes, players, seed=0):
+    """Rounds of these sizes among this many players."""
+    random = np.random.default_rng(seed)
+    member = [random.permutation(players)[:size] for size in sizes]
+    contest = np.repeat(np.arange(len(sizes)), sizes)
+    return jr.rounds(contest, np.concatenate(member), np.concatenate([np.arange(len(m)) for m in member]))
+
+
+def check_blocks(ragged):
+    """Every event once, disjoint in a step, each player's in order, and room for the largest; returns the blocks."""
+    start, pair_start = ragged.player_start, ragged.pair_start
+    num_events, player = len(start) - 1, np.asarray(ragged.events.player)
+    made, last, done = list(blocks(ragged)), {}, []
+    for block in made:
+        for slots in block.number:
+            members = []
+            for e in slots[slots < num_events]:
+                ids = player[start[e] : start[e + 1]].tolist()
+                assert len(ids) <= block.size[0]
+                assert pair_start is None or pair_start[e + 1] - pair_start[e] <= block.size[1]
+                assert all(last.get(p, -1) < e for p in ids)
+                last.update(dict.fromkeys(ids, e))
+                members += ids
+                done.append(int(e))
+            assert len(members) == len(set(members))
+    assert sorted(done) == list(range(num_events))
+    assert len({block.size for block in made}) <= SIZES
+    return made
+
+
+@settings(deadline=None, database=None, max_examples=40)
+@given(st.lists(st.integers(1, 40) | st.integers(1, 900), min_size=1, max_size=50), st.integers(0, 100))
+def test_blocks_of_rounds_are_exact(sizes, seed):
+    check_blocks(contests(sizes, max(sizes) + 50, seed))
+
+
+@settings(deadline=None, database=None, max_examples=40)
+@given(st.integers(0, 1000), st.sampled_from([3, 12, 100]), st.lists(st.integers(0, 12), min_size=80, max_size=80))
+def test_blocks_of_periods_are_exact(seed, players, number):
+    check_blocks(jr.periods(league(80, players, seed), period=np.sort(number)))
+
+
+def test_blocks_of_one_event():
+    (block,) = check_blocks(contests([7], 9))
+    assert block.size == (7, 0)
+
+
+def test_no_events_make_no_blocks():
+    assert list(blocks(jr.rounds([], [], []))) == []
+
+
+def test_disjoint_events_of_a_size_are_batched():
+    player = np.arange(160)
+    (block,) = check_blocks(jr.rounds(player // 5, player, player % 5))
+    assert block.number.shape == (1, 32) and block.size == (5, 0)
+
+
+def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_largest():
+    alike = check_blocks(contests([9] * (2 * WINDOW), 9))
+    assert [block.number.shape for block in alike] == [(WINDOW, 1)] * 2
+    unlike = check_blocks(contests([9] * 40 + [50_000] + [9] * 23, 50_000))
+    assert sum(block.number.size * block.size[0] for block in unlike) < 2 * 50_000
+
+
+def test_padded_sizes_stay_few_over_four_orders_of_magnitude():
+    made = check_blocks(contests([1, 10, 100, 1000, 10_000, 3, 30, 300, 3000, 7, 70, 700, 7000] * 2, 10_000))
+    assert len({block.size for block in made}) > 3
+
+
+def test_padding_of_rounds_takes_part_in_nothing():
+    contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
+    rounds = jr.rounds(contest, player, rank, team=team, weight=[1, 0.5, 2, 3], time=[1, 1, 1, 6])
+    flat = schedule.on_device(rounds.events)
+    starts = jnp.asarray(rounds.player_start, jnp.int32), None
+    number = jnp.array([[1, 0, 2]], jnp.int32)
+    events, position = gather_events(flat, starts, number, (5, 0))
+    assert events.player.shape == (1, 3, 5)
+    real = np.arange(5) < np.array([1, 3, 0])[:, None]
+    player, weight, team = (np.asarray(x)[0] for x in (events.player, events.weight, events.team))
+    assert player[real].tolist() == [4, 4, 2, 9] and weight[real].tolist() == [3.0, 1.0, 0.5, 2.0]
+    assert np.asarray(events.rank)[0][real].tolist() == [0, 2, 0, 0] and team[real].tolist() == [0, 0, 1, 1]
+    assert events.time.tolist() == [[6.0, 1.0, 0.0]]
+    assert (weight[~real] == 0).all() and (np.asarray(events.rank)[0][~real] > 2).all()
+    assert (player[~real] > 9).all() and len({*player[~real].tolist()}) == (~real).sum()
+    for row, inside in zip(team, real, strict=True):
+        assert len({*row[~inside].tolist()} - {*row[inside].tolist()}) == (~inside).sum()
+    position = np.asarray(position)[0]
+    assert position[real].tolist() == [3, 0, 1, 2]
+    assert (position[~real] > 3).all() and len({*position.ravel().tolist()}) == position.size
+
+
+def test_padding_of_periods_is_no_game():
+    matches = jr.matches([[3, 1], [0, 3], [2, 0]], [1, 0.5, 0], side=[1, -1, 0], weight=[2, 3, 4], category=[5, 6, 7])
+    periods = jr.periods(matches, period=[0, 0, 4])
+    starts = tuple(jnp.asarray(x, jnp.int32) for x in (periods.player_start, periods.pair_start))
+    number = jnp.array([[1, 0]], jnp.int32)
+    events, position = gather_events(schedule.on_device(periods.events), starts, number, (4, 3))
+    assert events.player[0, :, :2].tolist() == [[0, 2], [0, 1]] and int(events.player[0, 1, 2]) == 3
+    assert (np.asarray(events.player)[0][[0, 0, 1], [2, 3, 3]] > 3).all()
+    assert events.pair[0].tolist() == [[[1, 0], [0, 0], [0, 0]], [[2, 1], [0, 2], [0, 0]]]
+    assert events.context.weight[0].tolist() == [[4.0, 0.0, 0.0], [2.0, 3.0, 0.0]]
+    assert events.score[0].tolist() == [[0.0, 0.5, 0.5], [1.0, 0.5, 0.5]]
+    assert events.context.side[0].tolist() == [[0.0, 0.0, 0.0], [1.0, -1.0, 0.0]]
+    assert events.context.category[0, 1].tolist() == [[5, 5], [6, 6], [0, 0]]
+    assert events.time.tolist() == [[4.0, 0.0]]
+    assert np.asarray(position)[0][[0, 1, 1], [0, 0, 1]].tolist() == [2, 0, 1]
