@@ -19,12 +19,12 @@ from jaxrate.systems import SYSTEMS
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="jaxrate")
 def cli() -> None:
-    """Rate players from a file of results: Elo, Glicko, Glicko-2."""
+    """Rate players from a file of results."""
 
 
 @cli.command(epilog="Example: jaxrate rate games.csv --system glicko2 --param tau=0.3 --side home --out ratings")
 @click.argument("file", metavar="FILE")
-@click.option("--system", "name", default="glicko", show_default=True, help="elo, glicko or glicko2.")
+@click.option("--system", "name", default="glicko", show_default=True, help=f"One of {', '.join(SYSTEMS)}.")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
 @click.option("--period", type=float, help="Rate in periods of this length (days) instead of match by match.")
 @click.option("--a", help="Column of the first player.  [default: a]")
@@ -32,7 +32,7 @@ def cli() -> None:
 @click.option("--score", help="Column of the first player's score in [0, 1].  [default: score]")
 @click.option("--winner", help="Column of the winner, instead of a, b and score.  [default: winner]")
 @click.option("--loser", help="Column of the loser.  [default: loser]")
-@click.option("--time", "time_column", help="Column of dates or numbers.  [default: time, date or t, if there]")
+@click.option("--time", "time_column", help="Column of dates, or numbers of days.  [default: time, date or t]")
 @click.option("--side", help='Column: 1 if the first player has home or white, -1 if the second; or "a", always.')
 @click.option("--neutral", help="Column: true where nobody has the side.")
 @click.option("--weight", help="Column: a match of weight w counts as w matches.")
@@ -54,16 +54,26 @@ def rate(
 ) -> None:
     """Rate the matches of FILE (Parquet or CSV), one step ahead: predict each match, then learn from it.
 
-    Prints the leaderboard and how good the predictions were. With --out, writes DIR/ratings (one row per player) and
-    DIR/predictions (one row per match: the probability the first player had).
+    Prints the leaderboard and how good the predictions were. With --out, writes DIR/ratings (one row per player, best
+    first) and DIR/predictions (one row per match: its row in FILE, its time in days, the probability the first player
+    had).
     """
+    if period is not None and not 0 < period < float("inf"):
+        raise ValueError(f"--period must be above 0, got {period:g}")
     system = _system(name, params)
+    if period is not None and "period" in system.params._fields and not any(x.startswith("period=") for x in params):
+        system = _system(name, (*params, f"period={period}"))
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file; name a folder")
     data = jr.read(file, time=time_column, **columns)
     matches = data.matches
     if matches.context.side is not None and system.params.side_advantage == 0:
         click.echo("jaxrate: side_advantage is 0, so the side changes nothing; try --param side_advantage=50", err=True)
+    if not matches.time.any():
+        if period is not None:
+            raise ValueError("--period needs a column of time; name it with --time")
+        if "period" in system.params._fields:
+            click.echo("jaxrate: no column of time, so deviations do not grow; name one with --time", err=True)
     start = time.perf_counter()
     result = jax.block_until_ready(jr.run(system, matches if period is None else jr.periods(matches, period)))
     seconds = time.perf_counter() - start
@@ -73,16 +83,16 @@ def rate(
         "(compilation included)\n"
     )
     click.echo(f"{jr.leaderboard(system, result.state, data.players, top=top)}\n")
-    click.echo(
-        "\n".join(f"{label:<18}{value:.4f}" for label, value in _scores(result.prediction, matches.score).items())
-    )
+    scores = _scores(result.prediction, matches.score, matches.context.weight)
+    click.echo("\n".join(f"{label:<18}{value:.4f}" for label, value in scores.items()))
     if out is not None:
         rating = jr.ratings(system, result.state)
         games = np.bincount(matches.player.ravel(), minlength=len(data.players))
-        ratings = {"player": data.players, "rating": np.asarray(rating.mean), "games": games}
+        best = np.argsort(-np.asarray(rating.mean), kind="stable")
+        ratings = {"player": data.players[best], "rating": np.asarray(rating.mean)[best], "games": games[best]}
         if rating.deviation is not None:
-            ratings["deviation"] = np.asarray(rating.deviation)
-        names = {side: data.players[matches.player[:, i]] for i, side in enumerate("ab")}
+            ratings["deviation"] = np.asarray(rating.deviation)[best]
+        names = {"row": data.rows} | {side: data.players[matches.player[:, i]] for i, side in enumerate("ab")}
         guess = {"time": matches.time, "score": matches.score, "prediction": np.asarray(result.prediction)}
         out.mkdir(parents=True, exist_ok=True)
         for title, columns in (("ratings", ratings), ("predictions", names | guess)):
@@ -153,12 +163,12 @@ def _timed(system: RatingSystem, matches: Any, plan: Any) -> tuple[Any, float]:
     return result, seconds
 
 
-def _scores(prediction: Any, score: Any) -> dict[str, float]:
+def _scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:
     return {
-        "log loss": metrics.log_loss(prediction, score),
-        "Brier score": metrics.brier(prediction, score),
-        "accuracy": metrics.accuracy(prediction, score),
-        "calibration error": metrics.calibration(prediction, score).error,
+        "log loss": metrics.log_loss(prediction, score, weight=weight),
+        "Brier score": metrics.brier(prediction, score, weight=weight),
+        "accuracy": metrics.accuracy(prediction, score, weight=weight),
+        "calibration error": metrics.calibration(prediction, score, weight=weight).error,
     }
 
 
@@ -168,11 +178,14 @@ def main() -> None:
         cli(standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
+    except click.exceptions.NoArgsIsHelpError as help_text:
+        click.echo(help_text.format_message())
+        sys.exit(2)
     except click.Abort:
         sys.exit(130)
     except (click.ClickException, ValueError, ImportError, OSError) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"jaxrate: {message}", err=True)
+        click.echo(f"jaxrate: {message.replace('sort=True', '--sort')}", err=True)
         sys.exit(2)
 
 

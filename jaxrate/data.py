@@ -18,6 +18,7 @@ class Dataset(NamedTuple):
 
     events: Matches
     players: Values  # [num_players] names in order of id
+    rows: Values  # [n] where each match stands in the source, from 0
     categories: Values | None = None  # [num_categories] names in order of id
 
     @property
@@ -46,7 +47,8 @@ def read(
       loser: instead of `b`.
       score: the column of player 0's score, in [0, 1]. None: "score".
       time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
-        which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t", or else no time.
+        which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t" in any case, or
+        else no time.
       side: a column in [-1, 1]: 1 where player 0 has the side advantage (home, white), -1 where player 1 has, 0 if
         neither; true is 1 and false 0. "a" or "b", unless another column has that name: that player in every match.
       neutral: a column, true (or 1) where nobody has the side after all.
@@ -69,7 +71,7 @@ def read(
         first, second, score = _form(names, a, b, winner, loser, score)
         everywhere = _everywhere(names, first, second, side, leaks=score is None)
         if time is None:
-            time = next((name for name in ("time", "date", "t") if name in names), None)
+            time = next((name for key in ("time", "date", "t") for name in names if str(name).lower() == key), None)
         if sort and time is None:
             raise ValueError("sort=True needs a column of time")
         if neutral is not None and side is None:
@@ -118,7 +120,7 @@ def read(
                 fields = {name: values[order] for name, values in fields.items()}
             else:
                 tables.check_order(columns[time], fields["time"])
-        return Dataset(matches(**fields), players, categories)
+        return Dataset(matches(**fields), players, np.arange(n) if rows is None else rows, categories)
     except (arrow.ArrowException, ValueError, *tables.UNREADABLE) as error:
         raise ValueError(_located(error, path, rows)) from None
 

@@ -112,7 +112,8 @@ def matches(
     Args:
       player: [n, 2] integer ids from 0 (`jaxrate.read` makes them from names).
       score: [n] of player 0 in [0, 1]; a draw is 0.5. Unbounded scores, as in poker, are out of scope.
-      time: [n] finite, not decreasing, in days or any unit of one's own. None: no time passes between matches.
+      time: [n] finite, not decreasing, in days or any unit of one's own. None: 0 for all, so no time passes. In float32
+        a time is kept to 1 part in 10^7; if minutes matter in a history of decades, run in float64.
       side: [n] in [-1, 1]; 1 if player 0 has the side advantage (home, white), -1 if player 1 has. None: nobody.
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
       category: [n] or [n, 2] integers from 0: of the match or of each player in it.
@@ -148,7 +149,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
     Args:
       matches: as from `matches` or `read`.
       length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length).
-      period: [n] period numbers that do not decrease, instead of a length; they become the time.
+      period: [n] period numbers that do not decrease, instead of a length; they become the time. Systems that age need
+        to know how long a period is: `period=1` goes with numbers, `period=length` with a length.
 
     Returns:
       `Ragged` periods, pairs in the order of the matches; periods without a match are not stored: players age by the

@@ -13,7 +13,8 @@ def ratings(system: RatingSystem, state: State, *, time: float | None = None, pa
     """Every player's rating [num_players]: as each left his last event, or as of `time`, with the time since passed.
 
     Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
-    Players who have not played do not age.
+    Players who have not played do not age, and nobody grows younger by a time before his last event. `time` is on the
+    clock of the matches: days since 1970-01-01 if dates were read.
     """
     params = system.params if params is None else params
     if time is not None:
@@ -46,7 +47,9 @@ def leaderboard(
     top: int = 20,
     time: float | None = None,
 ) -> Leaderboard:
-    """The `top` players by mean rating; ties by id. `players` [num_players] are names; `time` is as in `ratings`.
+    """The `top` players by mean rating; ties by id; who has not played stands at his initial rating.
+
+    `players` [num_players] are names; `time` is as in `ratings`.
 
     Raises:
       ValueError: if there are fewer names than rows, or `top` is below 1.

@@ -1,7 +1,8 @@
 """How good predictions were. Host-side, in float64; a draw (score 0.5) counts as half a win.
 
 Every function takes predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1], and optional
-weights [n] and a mask [n] of the matches to score. NaN predictions raise rather than spread.
+weights [n] and a boolean mask [n] of the matches to score. All raise ValueError for shapes that differ, for the first
+row with a prediction or score outside [0, 1] or a negative weight (NaN included), and if nothing is left to score.
 """
 
 from typing import Any, NamedTuple

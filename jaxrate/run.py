@@ -81,15 +81,17 @@ def run(
       state: to carry on from, by default a fresh one.
       key: a PRNG key, for systems that draw random numbers; event i gets `fold_in(key, i)`.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
-        ("levels"), the faster of the two for this history ("auto"), or one made before by `by_level`, which saves
-        making it again. The numbers are the same. Periods and rounds are always in levels.
-      num_players: rows of a fresh state, by default the largest id plus one.
+        ("levels"), or the faster of the two for this history ("auto"); the numbers are the same. Periods and rounds
+        are always in levels. Or what `by_level` made of these very events, which saves making it again: of matches it
+        holds a copy, and `events` is then only counted.
+      num_players: rows of a fresh state, by default the largest id plus one; not used with a state.
 
     Returns:
       `Run(state, prediction)`.
 
     Raises:
-      ValueError: for events that the system does not consume, bad rows (see `matches`), or ids beyond the state.
+      ValueError: for events that the system does not consume, bad rows (see `matches`), ids beyond the state, or a
+        schedule of other events. Events must be concrete: under `jax.jit` they may not be among the traced arguments.
     """
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
@@ -112,9 +114,12 @@ def run(
 def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block]:
     """The blocks of periods or rounds."""
     if isinstance(schedule, list):
-        size = len(events.events.time)
-        if sum(int((block.number < size).sum()) for block in schedule) != size:
-            raise ValueError(f"the schedule is not of these {size} events; make it by by_level(events)")
+        size = np.diff(events.player_start)
+        slots = [block.number[block.number < len(size)] for block in schedule]
+        every = np.sort(np.concatenate([np.zeros(0, np.int32), *slots]))
+        fits = all(size[x].max(initial=0) <= block.size[0] for x, block in zip(slots, schedule, strict=True))
+        if not (fits and np.array_equal(every, np.arange(len(size)))):
+            raise ValueError(f"the schedule is not of these {len(size)} events; make it by by_level(events)")
         return schedule
     if schedule not in ("auto", "levels"):
         raise ValueError(f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}')
@@ -128,7 +133,11 @@ def _start(system: RatingSystem, params: Params, state: State, num_players: int 
         raise ValueError(f"the events name player {known - 1}, but there are only {rows} players")
     if state is None:
         return system.init(params, known if rows is None else rows)
-    return jax.tree.map(jnp.copy, state)  # the replay works in place
+
+    def copy(x: Array) -> Array:  # the replay works in place, and in the default precision
+        return jnp.array(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None)
+
+    return jax.tree.map(copy, state)
 
 
 def _worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
@@ -301,7 +310,16 @@ def _scatter(out: Any, position: Array, padded: Any) -> Any:
 
 
 def predict(system: RatingSystem, state: State, events: Matches, *, params: Params = None) -> Any:
-    """Predict upcoming matches [n] from a state, each at its own time; nothing is learnt.
+    """Predict upcoming matches from a state; nothing is learnt.
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      state: as `run` left it.
+      events: [n] concrete `Matches`, each predicted as of its own time; their scores are not read.
+      params: hyperparameters, by default `system.params`.
+
+    Returns:
+      The system's predictions, leaves [n, ...]: for Elo, Glicko and Glicko-2 the expected score of player 0.
 
     Raises:
       ValueError: for events other than matches, bad rows, or ids beyond the state.

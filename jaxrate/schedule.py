@@ -208,7 +208,7 @@ def on_device(events: Any) -> Any:
     """Floats in the default precision, ids as int32."""
 
     def cast(x: Any) -> Array:
-        return jnp.asarray(x, dtype=jnp.int32 if x.dtype.kind == "i" else float)
+        return jnp.array(x, dtype=jnp.int32 if x.dtype.kind == "i" else float)  # a copy: NumPy's may change
 
     return jax.tree.map(cast, events)
 

@@ -1,4 +1,4 @@
-"""What a rating system is: five pure functions on the rows of the players in one event.
+"""What a rating system is: pure functions, of which the rules see only the rows of the players in one event.
 
 A rule never sees the other players. It gets `rows`, the part of the state that belongs to the players of one
 event (every leaf has shape `[players in the event, ...]`), and never gathers, scatters, scans or batches: the
@@ -110,6 +110,13 @@ def override(name: str, defaults: Params, space: Params, changes: dict[str, floa
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not RANGES[allowed](value):
             raise ValueError(f"{name}: {field} must be {allowed}, got {value!r}")
     return defaults._replace(**{k: v if v is None else float(v) for k, v in changes.items()})
+
+
+def check_bounds(name: str, params: Params, quantity: str) -> None:
+    """ValueError if the bounds of a quantity cross, or its initial value lies outside them."""
+    low, first, high = (getattr(params, f"{p}{quantity}{s}") for p, s in (("", "_min"), ("initial_", ""), ("", "_max")))
+    if not (0.0 if low is None else low) <= first <= (math.inf if high is None else high):
+        raise ValueError(f"{name}: {quantity}_min, initial_{quantity} and {quantity}_max must not decrease")
 
 
 def elapsed(time: Array, last: Array) -> Array:

@@ -101,6 +101,8 @@ def check_names(names: Sequence[str], wanted: Sequence[str]) -> None:
         if name not in names:
             near = difflib.get_close_matches(name, map(str, names), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
+            if name in ("a", "b") and not near:
+                hint = "; name the players' columns, a and b or winner and loser"
             raise ValueError(f"no column {name!r}{hint} (there are: {', '.join(map(str, names))})")
 
 

@@ -64,8 +64,10 @@ def test_rate_writes_what_run_computes(jaxrate, games, tmp_path, system, suffix)
 
     ratings = reader(out / f"ratings.{suffix}").to_pydict()
     predictions = reader(out / f"predictions.{suffix}").to_pydict()
-    assert ratings["player"] == list(data.players)
-    np.testing.assert_allclose(ratings["rating"], jr.ratings(rated, result.state).mean, rtol=1e-6)
+    board = jr.leaderboard(rated, result.state, data.players, top=40)
+    assert ratings["player"] == list(board.player)
+    np.testing.assert_allclose(ratings["rating"], board.rating, rtol=1e-6)
+    assert predictions["row"] == list(data.rows)
     assert sum(ratings["games"]) == 2 * 594
     assert ("deviation" in ratings) == (system != "elo")
     assert predictions["a"] == list(data.players[data.matches.player[:, 0]])
@@ -75,13 +77,27 @@ def test_rate_writes_what_run_computes(jaxrate, games, tmp_path, system, suffix)
 
 def test_rate_takes_parameters_periods_and_a_side(jaxrate, games):
     data = jr.read(games, side="home")
-    system = jr.glicko(c=30, deviation_max=None, side_advantage=40)
+    system = jr.glicko(c=30, deviation_max=None, side_advantage=40, period=50)
     result = jr.run(system, jr.periods(data.matches, 50.0))
     parameters = ("--param", "c=30", "--param", "deviation_max=none", "--param", "side_advantage=40")
     code, text, errors = jaxrate("rate", games, *parameters, "--period", 50, "--side", "home", "--top", 3)
     assert code == 0 and errors == ""
     assert f"log loss          {jr.metrics.log_loss(result.prediction, data.matches.score):.4f}" in text
     assert "in periods of 50" in text and len(text.split("\n\n")[1].splitlines()) == 4
+
+
+def test_without_a_time_nobody_ages_and_there_are_no_periods(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("a,b,score\nx,y,1\ny,z,0\n")
+    code, _, errors = jaxrate("rate", path)
+    assert code == 0 and "no column of time, so deviations do not grow" in errors
+    code, _, errors = jaxrate("rate", path, "--period", 7)
+    assert code == 2 and "--period needs a column of time" in errors
+
+
+def test_alone_it_prints_help(jaxrate):
+    code, text, _ = jaxrate()
+    assert code == 2 and text.startswith("Usage: ")
 
 
 def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
@@ -99,7 +115,7 @@ def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
         (("FILE", "--param", "c"), "--param c: write name=value with a number"),
         (("FILE", "--param", "c=many"), "--param c=many: write name=value with a number"),
         (("FILE", "--param", "c=-1"), "c must be >= 0"),
-        (("FILE", "--period", "0"), "the length of a period must be above 0, got 0"),
+        (("FILE", "--period", "0"), "--period must be above 0, got 0"),
         (("FILE", "--score", "points"), "games.csv: no column 'points'"),
         (("FILE", "--drop", "retired"), "games.csv: no column 'retired'"),
         (("FILE", "--neutral", "home"), "neutral"),

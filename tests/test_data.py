@@ -617,7 +617,7 @@ def test_side_must_not_tell_the_winner(source, side):
 
 
 def test_no_names_at_all(source):
-    with pytest.raises(ValueError, match=r"no column 'a' \(there are: home, away\)"):
+    with pytest.raises(ValueError, match=r"no column 'a'; name the players' columns, .* \(there are: home, away\)"):
         read(source({"home": ["x"], "away": ["y"]}))
 
 

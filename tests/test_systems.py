@@ -231,6 +231,12 @@ def test_elo_is_zero_sum_to_rounding():
     assert abs(float(jnp.sum(state.rating - 1500.0))) < 1e-2
 
 
+def test_elo_carries_on_from_a_state_that_counted_games():
+    counted = jr.run(jr.elo(k_new=40, new_games=5), league()).state
+    after = jr.run(jr.elo(), league(), state=counted).state
+    assert float(after.games.sum()) > float(counted.games.sum())
+
+
 def test_newcomers_do_not_age_and_old_ratings_do():
     system = jr.glicko()
     state = jr.run(system, jr.matches([[0, 1]], [1.0], [10.0]), num_players=3).state
@@ -249,6 +255,9 @@ def test_newcomers_do_not_age_and_old_ratings_do():
         (lambda: jr.glicko(initial_deviation=0), "initial_deviation must be > 0"),
         (lambda: jr.glicko(period="week"), "period must be > 0, got 'week'"),
         (lambda: jr.glicko2(tau=math.inf), "tau must be > 0, got inf"),
+        (lambda: jr.glicko(deviation_min=400), "deviation_min, initial_deviation and deviation_max must not decrease"),
+        (lambda: jr.glicko(initial_deviation=351), "deviation_max must not decrease"),
+        (lambda: jr.glicko2(volatility_max=0.01), "volatility_max must not decrease"),
     ],
 )
 def test_parameters_out_of_range(call, message):

@@ -86,11 +86,11 @@ def predict(constants: Constants, rows: State, event: Matches | Periods) -> Arra
 
 def rate(constants: Constants, rows: State, total: tuple[Array, ...]) -> State:
     """r' = r + K sum (s - E)."""
-    params = constants.params
-    if params.k_new is None or params.new_games is None or rows.games is None:
-        return State(rows.rating + params.k * total[0], None)
-    k = jnp.where(rows.games < params.new_games, params.k_new, params.k)
-    return State(rows.rating + k * total[0], rows.games + total[1])
+    params, k = constants.params, constants.params.k
+    games = None if rows.games is None else rows.games + total[1]
+    if rows.games is not None and params.k_new is not None and params.new_games is not None:
+        k = jnp.where(rows.games < params.new_games, params.k_new, params.k)
+    return State(rows.rating + k * total[0], games)
 
 
 def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:

@@ -30,6 +30,7 @@ from jaxrate.system import (
     RatingSystem,
     Rules,
     advantage,
+    check_bounds,
     elapsed,
     full,
     override,
@@ -139,7 +140,9 @@ RULES = Rules(prepare, advance, predict, update)
 def glicko(**changes: float | None) -> RatingSystem:
     """Glicko. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a value out of range.
 
-    The defaults let a deviation of 50 grow to 350 in about ten years of weekly periods.
+    The defaults let a deviation of 50 grow to 350 in about ten years of weekly periods. `initial_deviation` lies on its
+    bound `deviation_max` then, where a derivative is half of that on one side: move or drop the bound to take it.
     """
     params = override("glicko", Params(), SPACE, changes)
+    check_bounds("glicko", params, "deviation")
     return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, RULES, summary)

@@ -28,6 +28,7 @@ from jaxrate.system import (
     RatingSystem,
     Rules,
     advantage,
+    check_bounds,
     elapsed,
     full,
     override,
@@ -197,4 +198,6 @@ def glicko2(**changes: float | None) -> RatingSystem:
     is Lichess's, with matches timed in days.
     """
     params = override("glicko2", Params(), SPACE, changes)
+    check_bounds("glicko2", params, "deviation")
+    check_bounds("glicko2", params, "volatility")
     return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, RULES, summary)
