@@ -124,6 +124,17 @@ def elapsed(time: Array, last: Array) -> Array:
     return jnp.maximum(time - last, 0.0)
 
 
+def square(bound: float | Array | None) -> float | Array | None:
+    """The bound of a variance from that of a deviation."""
+    return None if bound is None else bound**2
+
+
+def bounded(x: Array, low: float | Array | None, high: float | Array | None) -> Array:
+    """`x` within bounds, where there are any."""
+    x = x if low is None else jnp.maximum(x, low)
+    return x if high is None else jnp.minimum(x, high)
+
+
 def full(num_players: int, value: float | Array) -> Array:
     """[num_players] copies of a hyperparameter, in the default float precision."""
     return jnp.full(num_players, value, dtype=jnp.result_type(float))

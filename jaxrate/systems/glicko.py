@@ -30,12 +30,14 @@ from jaxrate.system import (
     RatingSystem,
     Rules,
     advantage,
+    bounded,
     check_bounds,
     elapsed,
     full,
     override,
     rate_players,
     sides,
+    square,
 )
 
 Q = math.log(10.0) / 400.0
@@ -65,6 +67,8 @@ SPACE = Params(
 class Constants(NamedTuple):
     params: Params
     growth: float | Array  # of the variance, per unit of time
+    low: float | Array | None  # bounds of the variance
+    high: float | Array | None
 
 
 class State(NamedTuple):
@@ -79,7 +83,7 @@ def init(params: Params, num_players: int) -> State:
 
 
 def prepare(params: Params) -> Constants:
-    return Constants(params, params.c**2 / params.period)
+    return Constants(params, params.c**2 / params.period, square(params.deviation_min), square(params.deviation_max))
 
 
 def attenuation(variance: Array) -> Array:
@@ -90,9 +94,7 @@ def attenuation(variance: Array) -> Array:
 def advance(constants: Constants, rows: State, time: Array) -> State:
     """RD <- min(sqrt(RD^2 + c^2 t), RD_max)."""
     variance = rows.variance + constants.growth * elapsed(time, rows.time)
-    if constants.params.deviation_max is not None:
-        variance = jnp.minimum(variance, constants.params.deviation_max**2)
-    return rows._replace(variance=variance)
+    return rows._replace(variance=bounded(variance, None, constants.high))
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
@@ -115,9 +117,7 @@ def rate(constants: Constants, rows: State, total: tuple[Array, ...], time: Arra
     information, surprise = total
     variance = rows.variance / (1.0 + rows.variance * information)
     rating = rows.rating + variance * surprise
-    if constants.params.deviation_min is not None:
-        variance = jnp.maximum(variance, constants.params.deviation_min**2)
-    return State(rating, variance, jnp.full_like(rows.time, time))
+    return State(rating, bounded(variance, constants.low, None), jnp.full_like(rows.time, time))
 
 
 def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:

@@ -28,12 +28,14 @@ from jaxrate.system import (
     RatingSystem,
     Rules,
     advantage,
+    bounded,
     check_bounds,
     elapsed,
     full,
     override,
     rate_players,
     sides,
+    square,
 )
 
 SCALE = 173.7178
@@ -72,6 +74,8 @@ class Constants(NamedTuple):
     params: Params
     rate: float | Array  # periods per unit of time
     stiffness: float | Array  # 1 / tau^2
+    low: float | Array | None  # bounds of the variance
+    high: float | Array | None
 
 
 class State(NamedTuple):
@@ -87,7 +91,8 @@ def init(params: Params, num_players: int) -> State:
 
 
 def prepare(params: Params) -> Constants:
-    return Constants(params, 1.0 / params.period, 1.0 / params.tau**2)
+    bounds = square(params.deviation_min), square(params.deviation_max)
+    return Constants(params, 1.0 / params.period, 1.0 / params.tau**2, *bounds)
 
 
 def attenuation(variance: Array) -> Array:
@@ -103,9 +108,7 @@ def drift(rows: State, periods: float | Array) -> Array:
 def advance(constants: Constants, rows: State, time: Array) -> State:
     """phi^2 <- phi^2 + t sigma^2."""
     variance = drift(rows, elapsed(time, rows.time) * constants.rate)
-    if constants.params.deviation_max is not None:
-        variance = jnp.minimum(variance, constants.params.deviation_max**2)
-    return rows._replace(variance=variance)
+    return rows._replace(variance=bounded(variance, None, constants.high))
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
@@ -142,12 +145,7 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
 
     reach = square / (8.0 * u * jnp.where(w > 0, w, 1.0))
     x = decreasing_root(function, slope, a, a - 0.5 * params.tau**2, a + reach * params.tau**2)
-    volatility = jnp.exp(0.5 * x)
-    if params.volatility_min is not None:
-        volatility = jnp.maximum(volatility, params.volatility_min)
-    if params.volatility_max is not None:
-        volatility = jnp.minimum(volatility, params.volatility_max)
-    return volatility
+    return bounded(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
 
 
 def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
@@ -159,15 +157,12 @@ def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> t
 
 def rate(constants: Constants, rows: State, total: tuple[Array, ...], periods: float | Array, time: Array) -> State:
     """Steps 5 to 7, in which some periods pass (1 in a rating period), until `time`."""
-    params, (information, surprise) = constants.params, total
+    information, surprise = total
     rows = rows._replace(volatility=new_volatility(constants, rows, information, surprise))
     before = drift(rows, periods)
     variance = before / (1.0 + before * (information / SCALE**2))
     rating = rows.rating + variance * (surprise / SCALE)
-    if params.deviation_min is not None:
-        variance = jnp.maximum(variance, params.deviation_min**2)
-    if params.deviation_max is not None:
-        variance = jnp.minimum(variance, params.deviation_max**2)
+    variance = bounded(variance, constants.low, constants.high)
     return State(rating, variance, rows.volatility, jnp.full_like(rows.time, time))
 
 
