@@ -114,10 +114,12 @@ def run(
 def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block]:
     """The blocks of periods or rounds."""
     if isinstance(schedule, list):
-        size = np.diff(events.player_start)
+        players = np.diff(events.player_start)
+        pairs = np.zeros_like(players) if events.pair_start is None else np.diff(events.pair_start)
+        size = np.stack([players, pairs], axis=-1)
         slots = [block.number[block.number < len(size)] for block in schedule]
         every = np.sort(np.concatenate([np.zeros(0, np.int32), *slots]))
-        fits = all(size[x].max(initial=0) <= block.size[0] for x, block in zip(slots, schedule, strict=True))
+        fits = all((size[x] <= block.size).all() for x, block in zip(slots, schedule, strict=True))
         if not (fits and np.array_equal(every, np.arange(len(size)))):
             raise ValueError(f"the schedule is not of these {len(size)} events; make it by by_level(events)")
         return schedule

@@ -155,7 +155,7 @@ def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
     matches = check(events)
     if width is None:
-        width = _width(len(matches.score) / max(_count(_assign_matches(matches, LAST_ID)), 1))
+        width = _width(_mean(matches))
     return _levels(matches, width)
 
 
@@ -174,7 +174,7 @@ def plan(matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: f
         busiest = np.bincount(np.asarray(matches.player).ravel()).max(initial=0)
         schedule = "auto" if n >= worth * busiest else "stream"
     if schedule != "stream":
-        mean = n / max(_count(_assign_matches(matches, LAST_ID)), 1)
+        mean = _mean(matches)
         if schedule == "levels" or mean >= worth:
             return _levels(matches, _width(mean))
     return Plan(on_device(matches), None, _num_players(matches), n)
@@ -188,6 +188,11 @@ def _width(mean: float) -> int:
 def _assign_matches(matches: Matches, width: int) -> NumPy:
     player = np.asarray(matches.player)
     return assign_steps(player.ravel(), 2 * np.arange(len(player) + 1), width)
+
+
+def _mean(matches: Matches) -> float:
+    """Matches per step of an unlimited schedule."""
+    return len(matches.score) / max(_count(_assign_matches(matches, LAST_ID)), 1)
 
 
 def _count(step: NumPy) -> int:

@@ -194,6 +194,10 @@ def test_a_plan_of_other_matches_is_refused():
     with pytest.raises(ValueError, match="the schedule is of 5 matches, not of these 9"):
         plan(league(9, 4), jr.by_level(league(5, 4), 2))
     blocks = jr.by_level(jr.periods(league(5, 4), period=np.arange(5)))
+    more = jr.periods(jr.matches([[0, 1]] * 4, np.ones(4)), period=np.zeros(4))  # as many players, more pairs
+    one = jr.by_level(jr.periods(jr.matches([[0, 1]], [1.0]), period=[0]))
+    with pytest.raises(ValueError, match="the schedule is not of these 1 events"):
+        jr.run(jr.elo(), more, schedule=one)
     with pytest.raises(ValueError, match="the schedule is not of these 9 events"):
         jr.run(jr.elo(), jr.periods(league(9, 4), period=np.arange(9)), schedule=blocks)
 
