@@ -32,7 +32,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate import schedule
-from jaxrate.run import _worth
+from jaxrate.run import worth
 from jaxrate.simulate import league
 
 try:
@@ -49,7 +49,7 @@ ELOTE = 20_000  # matches for elote
 
 def auto_plan(system, matches):
     """The plan that `run` makes by itself."""
-    return schedule.plan(matches, "auto", _worth(system, system.params, None, matches))
+    return schedule.plan(matches, "auto", worth(system, system.params, None, matches))
 
 
 # --- The same formulas as loops. They change the state in place; every number is float32. ---
@@ -408,25 +408,86 @@ def part_schedule(options):
 
 def part_cli(options):
     """Wall clock of the command line, with all that a fresh process has to do."""
-    if importlib.util.find_spec("jaxrate.cli") is None or (matches := tennis(options)) is None:
-        return print("there is no jaxrate.cli, or no data: skipped")
+    if (matches := tennis(options)) is None:
+        return None
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(options.data) / "atp.parquet"
+        path, out = Path(options.data) / "atp.parquet", Path(folder)
         if options.quick:
             columns = {"a": matches.player[:, 0], "b": matches.player[:, 1], "score": matches.score, "t": matches.time}
-            path = Path(folder) / "league.parquet"
+            path = out / "league.parquet"
             jr.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, path)
-        command = ["jaxrate rate", "-m", "jaxrate.cli", "rate", path, "--time", "t", "--drop", "walkover", "--out"]
-        seconds = []
-        for number in range(1 if options.quick else 3):
-            start = time.perf_counter()
-            if spawn(*command, Path(folder) / f"out{number}") is None:
-                return None
-            seconds.append(time.perf_counter() - start)
-    return {"jaxrate rate": [{"matches": len(matches.score), "seconds": min(seconds)}]}
+        many = 10_000 if options.quick else 10_000_000
+        file = [path, "--time", "t", "--drop", "walkover"]
+        simulated = ["simulate", out / "big.parquet", "--matches", many, "--players", many // 10, "--activity", 0.8]
+        commands = {
+            "jaxrate --help": (["--help"], 0),
+            "jaxrate rate --out": (["rate", *file, "--out", out / "run"], len(matches.score)),
+            "jaxrate rate --state --player": (["rate", "--state", out / "run", "--player", "1"], 0),
+            "jaxrate compare": (["compare", *file], len(matches.score)),
+            "jaxrate plan": (["plan", *file], len(matches.score)),
+            "jaxrate simulate": (simulated, many),
+        }
+        rows = []
+        for title, (command, number) in commands.items():
+            seconds = []
+            for _ in range(1 if options.quick else 3):
+                start = time.perf_counter()
+                if spawn(title, "-m", "jaxrate", *command) is None:
+                    return None
+                seconds.append(time.perf_counter() - start)
+            rows.append({"command": title, "matches": number, "seconds": min(seconds)})
+    return {"the command line": rows}
 
 
-PARTS = {"atp": part_atp, "periods": part_periods, "players": part_players, "schedule": part_schedule, "cli": part_cli}
+def part_files(options):
+    """Reading text: a CSV file of matches, and a PGN file of games of two kilobytes."""
+    n = 10_000 if options.quick else 1_000_000
+    matches = league(n // 20, n, seed=1, activity=0.8).matches
+    names = np.array([f"player number {i}" for i in range(n // 20)])
+    games = max(n // 5, 1)
+    moves = "\n".join(["1. e4 { [%eval 0.17] [%clk 0:03:00] } 1... c5 { [%eval 0.2] [%clk 0:03:00] }"] * 20)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "games.csv"
+        a, b = names[matches.player.T]
+        jr.write({"a": a, "b": b, "score": matches.score, "date": matches.time.astype("datetime64[D]")}, path)
+        rows.append(timed_reading("CSV", jr.read, path, n, options))
+        path = Path(folder) / "games.pgn"
+        with path.open("w") as file:
+            for i in range(games):
+                tags = {
+                    "Event": "Rated Blitz game",
+                    "Site": f"https://example.org/{i:08}",
+                    "White": a[i],
+                    "Black": b[i],
+                }
+                tags |= {
+                    "Black": b[i],
+                    "Result": "1-0",
+                    "UTCDate": "2024.01.31",
+                    "UTCTime": "18:30:00",
+                    "WhiteElo": "1500",
+                }
+                tags |= {"BlackElo": "1600", "ECO": "B20", "TimeControl": "180+0", "Termination": "Normal"}
+                file.write("".join(f'[{tag} "{value}"]\n' for tag, value in tags.items()) + f"\n{moves} 1-0\n\n")
+        rows.append(timed_reading("PGN", jr.formats.pgn, path, games, options))
+    return {"reading files": rows}
+
+
+def timed_reading(kind, read, path, number, options):
+    seconds = [clock(lambda: read(path)) for _ in range(1 if options.quick else 3)]
+    size = path.stat().st_size / number
+    return {
+        "kind": kind,
+        "rows": number,
+        "bytes_a_row": size,
+        "seconds": min(seconds),
+        "rows_per_s": number / min(seconds),
+    }
+
+
+PARTS = {"atp": part_atp, "periods": part_periods, "players": part_players, "schedule": part_schedule}
+PARTS |= {"files": part_files, "cli": part_cli}
 
 # --- Where and when. ---
 

@@ -1,23 +1,36 @@
-"""Competitive rating systems on JAX."""
+"""Competitive rating systems on JAX.
 
-from jaxrate import metrics as metrics
-from jaxrate.data import Dataset as Dataset
-from jaxrate.data import read as read
-from jaxrate.data import write as write
-from jaxrate.events import Context as Context
-from jaxrate.events import Matches as Matches
-from jaxrate.events import Periods as Periods
-from jaxrate.events import Ragged as Ragged
-from jaxrate.events import Rounds as Rounds
-from jaxrate.events import matches as matches
-from jaxrate.events import periods as periods
-from jaxrate.events import rounds as rounds
-from jaxrate.leaderboard import leaderboard as leaderboard
-from jaxrate.leaderboard import ratings as ratings
-from jaxrate.run import predict as predict
-from jaxrate.run import run as run
-from jaxrate.schedule import by_level as by_level
-from jaxrate.system import RatingSystem as RatingSystem
-from jaxrate.systems.elo import elo as elo
-from jaxrate.systems.glicko import glicko as glicko
-from jaxrate.systems.glicko2 import glicko2 as glicko2
+The public names are listed in `__init__.pyi`. Each is imported when it is first used: neither `import jaxrate` alone
+nor the command line's help waits for JAX.
+"""
+
+import ast
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_LISTED = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+_HOME = {line.names[0].name: line.module for line in _LISTED if isinstance(line, ast.ImportFrom)}
+__all__ = list(_HOME)
+
+
+class _Package(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'jaxrate' has no attribute {name!r}")
+        home = _HOME[name]
+        value = import_module(f"jaxrate.{name}") if home == "jaxrate" else getattr(import_module(home), name)
+        self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and _HOME.get(name, "jaxrate") != "jaxrate"):
+            super().__setattr__(name, value)  # importing the module `jaxrate.run` must not hide the function `jr.run`
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *__all__})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,61 +1,75 @@
-"""Tables of matches, in files or in memory: names become ids, dates become days, and bad rows are named."""
+"""Tables of matches or contests, in files or in memory: names become ids, dates days, and bad rows are named."""
 
 import os
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate import tables
-from jaxrate.events import Matches, matches
-from jaxrate.tables import Values
+from jaxrate.events import Matches, Ragged, fail_where, matches, rounds
+from jaxrate.tables import Column, Source, Values
 
 
 class Dataset(NamedTuple):
     """What `read` makes of a table."""
 
-    events: Matches
+    events: Matches | Ragged
     players: Values  # [num_players] names in order of id
-    rows: Values  # [n] where each match stands in the source, from 0
+    rows: Values  # [n] where each match, or participant of a round, stands in the source, from 0
     categories: Values | None = None  # [num_categories] names in order of id
+    dated: bool = False  # time came from dates, and is in days since 1970-01-01 (UTC)
 
     @property
     def matches(self) -> Matches:
-        """The events."""
+        """The events. ValueError if they are rounds."""
+        if not isinstance(self.events, Matches):
+            raise ValueError("these are rounds, contests of many players, and not matches of two")
         return self.events
 
 
 def read(
     source: Any, *, a: str | None = None, b: str | None = None, winner: str | None = None, loser: str | None = None,
+    contest: str | None = None, player: str | None = None, rank: str | None = None, team: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None, drop: str | Sequence[str] = (),
-    sort: bool = False,
+    players: Any = None, upcoming: bool = False, sort: bool = False,
 ) -> Dataset:  # fmt: skip
-    """Checked matches from a table with one row per match.
+    """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
-    A file with columns a, b, score or winner, loser (and perhaps time, date or t) needs no arguments; all other columns
-    are used only if named. Names of players and categories become ids in order of first appearance, reading the rows
-    of the source from the top and a before b; in CSV they are text ("007" stays that), and an empty field is missing.
+    A file with columns a, b, score or winner, loser or contest, player, rank (and perhaps time, date or t) needs no
+    arguments; these names are found in any case. All other columns are used only if named. Names of players and
+    categories become ids in order of first appearance, reading the rows of the source from the top and a before b; in
+    CSV they are text ("007" stays that), and an empty field is missing. CSV may be separated by commas, or by
+    semicolons or tabs if the header has no comma.
 
     Args:
-      source: a path to .parquet, .csv or .csv.gz, a pandas, polars or Arrow table, or a dict of arrays or lists.
-      a: the column of player 0, of any hashable type.
+      source: a path to .parquet, .csv or .tsv (these two also .gz, .bz2 or .zst), a pandas, polars or Arrow table, or
+        a dict of arrays or lists.
+      a: the column of player 0, of any hashable type. None: "a", and so for the next seven.
       b: the column of player 1, of the same type.
       winner: instead of `a`: the winner becomes player 0 and the score is 1.
       loser: instead of `b`.
-      score: the column of player 0's score, in [0, 1]. None: "score".
+      contest: the column that says which rows are one contest, of any hashable type. Its rows stand together, unless
+        `sort` brings them together.
+      player: the column of the participant.
+      rank: the column of his rank; lower is better, equal is a tie. If there is none, `score` ranks, higher is better.
+      team: a column of any hashable type: who has the same in a contest plays together and shares the rank.
+      score: the column of player 0's score, in [0, 1]; of contests, see `rank`. None: "score".
       time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
-        which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t" in any case, or
-        else no time.
+        which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t", or else no time.
       side: a column in [-1, 1]: 1 where player 0 has the side advantage (home, white), -1 where player 1 has, 0 if
         neither; true is 1 and false 0. "a" or "b", unless another column has that name: that player in every match.
       neutral: a column, true (or 1) where nobody has the side after all.
-      weight: a column above 0; a match of weight w counts as w matches.
+      weight: a column above 0; a match of weight w counts as w matches, in contests it is partial play.
       category: a column, of both players, or the pair of a's and b's.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
-      sort: put the matches in order of time (stable). Otherwise time that decreases is an error.
+      players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
+      upcoming: the matches are to come: no score is read, and 0.5 stands in for it.
+      sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error.
 
     Raises:
       ValueError: names the file, the first bad row of the source (counting from 0; in CSV also its line) or the column,
@@ -63,15 +77,20 @@ def read(
       TypeError: if the source is of none of these kinds.
       ImportError: if pyarrow is not installed.
     """
-    arrow = tables.pyarrow()
-    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
-    rows: Values | None = None  # where each match stands in the source, once rows were dropped or sorted
-    try:
-        names, load = tables.open_memory(source) if path is None else tables.open_file(path)
-        first, second, score = _form(names, a, b, winner, loser, score)
-        everywhere = _everywhere(names, first, second, side, leaks=score is None)
+    tables.pyarrow()
+    table = tables.open_source(source)
+    rows: Values | None = None  # where each row stands in the source, once rows were dropped or sorted
+    with tables.located(table.title, lambda row: table.where(row if rows is None else int(rows[row]))):
+        names = table.names
+        given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "player": player, "rank": rank}
+        form = _form(names, given | {"team": team, "score": score}, upcoming)
+        everywhere = None
+        if form.contest is None:
+            everywhere = _everywhere(names, form, side)
+        elif not side is neutral is category is None:
+            raise ValueError("side, neutral and category are for matches of two, not for contests")
         if time is None:
-            time = next((name for key in ("time", "date", "t") for name in names if str(name).lower() == key), None)
+            time = next(filter(None, (tables.find_name(names, key) for key in ("time", "date", "t"))), None)
         if sort and time is None:
             raise ValueError("sort=True needs a column of time")
         if neutral is not None and side is None:
@@ -80,56 +99,56 @@ def read(
         if len(pair) not in (0, 2):
             raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
         drops = [drop] if isinstance(drop, str) else list(drop)
-        optional = [score, time, None if everywhere else side, neutral, weight]
-        wanted = list(dict.fromkeys([first, second, *filter(None, optional), *pair, *drops]))
+        text = [*form.who, *pair, *filter(None, (form.contest, team))]
+        other = filter(None, (form.result, time, None if everywhere else side, neutral, weight))
+        wanted = list(dict.fromkeys([*text, *other, *drops]))
         tables.check_names(names, wanted)
 
-        table = load(wanted, [first, second, *pair])
-        columns = {name: tables.to_column(name, table[name]) for name in wanted}
-        n = len(columns[first])
-        for name, column in columns.items():
-            if len(column) != n:
-                raise ValueError(f"column {name!r} has {len(column)} rows, {first!r} has {n}")
-        if not n:
-            raise ValueError("no rows")
-        if drops:
-            keep = ~np.any([tables.to_flags(name, columns[name]) for name in drops], axis=0)
-            rows = np.flatnonzero(keep)
-            n = len(rows)
-            if not n:
-                raise ValueError(f"no rows are left after drop={drop!r}")
-            columns = {name: tables.keep_rows(name, column, keep) for name, column in columns.items()}
-
+        columns, rows = _load(table, wanted, text, drops)
+        n = len(columns[wanted[0]])
         fields: dict[str, Any] = {}
-        fields["player"], players = tables.to_ids([first, second], columns)
-        fields["score"] = np.ones(n) if score is None else tables.to_numbers(score, columns[score])
-        if side is not None:
-            fields["side"] = np.full(n, everywhere) if everywhere else tables.to_numbers(side, columns[side])
-        if neutral is not None:
-            fields["side"] = np.where(tables.to_flags(neutral, columns[neutral]), 0.0, fields["side"])
+        categories, dated = None, False
+        fields["player"], players = tables.to_ids(form.who, columns, players)
         if weight is not None:
             fields["weight"] = tables.to_numbers(weight, columns[weight])
-        categories = None
-        if pair:
-            fields["category"], categories = tables.to_ids(pair, columns)
+        value = None if form.result is None else tables.to_numbers(form.result, columns[form.result])
+        if form.contest is None:
+            fields["score"] = np.full(n, 0.5 if upcoming else 1.0) if value is None else value
+            if side is not None:
+                fields["side"] = np.full(n, everywhere) if everywhere else tables.to_numbers(side, columns[side])
+            if neutral is not None:
+                fields["side"] = np.where(tables.to_flags(neutral, columns[neutral]), 0.0, fields["side"])
+            if pair:
+                fields["category"], categories = tables.to_ids(pair, columns)
+        else:
+            fields["player"] = fields["player"][:, 0]
+            fields["contest"], contests = _codes(form.contest, columns)
+            fields["rank"] = value if form.ranked else -np.asarray(value)
+            if team is not None:
+                fields["team"], _ = _codes(team, columns)
         if time is not None:
-            fields["time"] = tables.to_days(time, columns[time])
+            fields["time"], dated = tables.to_days(time, columns[time])
             if sort:
-                order = np.argsort(fields["time"], kind="stable")
+                keys = [fields["time"]]
+                if form.contest is not None:
+                    keys.insert(0, fields["contest"])
+                    _check_one_time(fields["contest"], fields["time"], contests)
+                order = np.lexsort(keys)
                 rows = order if rows is None else rows[order]
                 fields = {name: values[order] for name, values in fields.items()}
             else:
                 tables.check_order(columns[time], fields["time"])
-        return Dataset(matches(**fields), players, np.arange(n) if rows is None else rows, categories)
-    except (arrow.ArrowException, ValueError, *tables.UNREADABLE) as error:
-        raise ValueError(_located(error, path, rows)) from None
+        rows = np.arange(n) if rows is None else rows
+        events = matches(**fields) if form.contest is None else _rounds(fields, contests, players, rows)
+        return Dataset(events, players, rows, categories, dated)
 
 
-def write(table: dict[str, Values], path: str | os.PathLike[str]) -> None:
+def write(columns: Any, path: str | os.PathLike[str]) -> None:
     """Write columns to a file, whole or not at all.
 
     Args:
-      table: columns of equal length, by name.
+      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
+        pandas, polars or Arrow table.
       path: the file, ending in .parquet or .csv. It is replaced if it exists.
 
     Raises:
@@ -141,50 +160,148 @@ def write(table: dict[str, Values], path: str | os.PathLike[str]) -> None:
     writers = {".parquet": arrow.parquet.write_table, ".csv": arrow.csv.write_csv}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path.name}: the name must end in {' or '.join(writers)}")
+    columns = columns if hasattr(columns, "__arrow_c_stream__") else _plain(columns, "s")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        writers[path.suffix.lower()](arrow.table(table), temporary)
+        writers[path.suffix.lower()](arrow.table(columns), temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _located(error: Exception, path: Path | None, rows: Values | None) -> str:
-    """The message of an error, in one line, with the file, and with the row of the source in place of ours."""
-    message = " ".join(str(error).split())
-    counted = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
-    if counted:
-        message = f"row {int(counted[1]) - 2} (counting from 0): {counted[2]}"
-    located = re.match(r"row (\d+) \(counting from 0\)(.*)", message)
-    if located:
-        row = int(located[1]) if rows is None else rows[int(located[1])]
-        line = None if path is None or path.name.lower().endswith(".parquet") else tables.csv_line(path, row)
-        message = f"row {row} (counting from 0{'' if line is None else f', line {line}'}){located[2]}"
-    return message if path is None else f"{path.name}: {message}"
+def frame(columns: Any, kind: str | None = None) -> Any:
+    """Columns as a data frame.
+
+    Args:
+      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
+        pandas, polars or Arrow table.
+      kind: "polars", "pandas" or "pyarrow". None: the first of them that is installed.
+
+    Raises:
+      ValueError: if the columns are not of equal length, or if the kind is none of these.
+      ImportError: if no such package is installed.
+    """
+    makers = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
+    if kind is not None and kind not in makers:
+        raise ValueError(f"kind must be one of {', '.join(makers)}, got {kind!r}")
+    plain = _plain(columns, "ms")  # polars knows no seconds
+    for package in makers if kind is None else [kind]:
+        try:
+            return getattr(import_module(package), makers[package])(plain)
+        except ImportError:
+            continue
+    needed = "polars, pandas or pyarrow" if kind is None else kind
+    raise ImportError(f"a frame needs {needed}: pip install {kind or 'polars'}")
 
 
-def _form(
-    names: Sequence[str], a: str | None, b: str | None, winner: str | None, loser: str | None, score: str | None
-) -> tuple[str, str, str | None]:
-    """The columns of player 0, player 1 and the score; no score where player 0 is the winner."""
-    if a is b is winner is loser is None:
-        won = "winner" in names and "loser" in names
-        a, b, winner, loser = (None, None, "winner", "loser") if won else ("a", "b", None, None)
-    if a is not None and b is not None and winner is loser is None:
-        return a, b, "score" if score is None else score
-    if winner is None or loser is None or a is not None or b is not None:
-        raise ValueError("give the columns a and b, or winner and loser, both of them and not the others")
-    if score is not None:
-        raise ValueError("the score of a winner is 1; give a and b, not winner and loser, to use a column of scores")
-    return winner, loser, None
+def _plain(columns: Any, seconds: str) -> dict[str, Values]:
+    """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
+    table = tables.open_source(columns._asdict() if hasattr(columns, "_asdict") else columns)
+    loaded = table.load(table.names, [])
+    plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
+    units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", seconds)
+    for name, values in plain.items():
+        if values.shape != (shape := (next(iter(plain.values())).size,)):
+            raise ValueError(f"column {name!r} has shape {values.shape}, expected {shape}")
+        if values.dtype.kind == "M":
+            unit = np.datetime_data(values.dtype)[0]
+            plain[name] = values.astype(f"datetime64[{units.get(unit, unit)}]")
+    return plain
 
 
-def _everywhere(names: Sequence[str], first: str, second: str, side: str | None, leaks: bool) -> float | None:
+def _load(
+    table: Source, wanted: Sequence[str], text: Sequence[str], drops: Sequence[str]
+) -> tuple[dict[str, Column], Values | None]:
+    """The columns, without the rows to drop; and which rows are left, None if nothing was to be dropped."""
+    loaded = table.load(wanted, text)
+    columns = {name: tables.to_column(name, loaded[name]) for name in wanted}
+    n = len(columns[wanted[0]])
+    for name, column in columns.items():
+        if len(column) != n:
+            raise ValueError(f"column {name!r} has {len(column)} rows, {wanted[0]!r} has {n}")
+    if not n:
+        raise ValueError("no rows")
+    if not drops:
+        return columns, None
+    keep = ~np.any([tables.to_flags(name, columns[name]) for name in drops], axis=0)
+    if not keep.any():
+        raise ValueError(f"no rows are left after drop={', '.join(map(repr, drops))}")
+    return {name: tables.keep_rows(name, column, keep) for name, column in columns.items()}, np.flatnonzero(keep)
+
+
+class _Form(NamedTuple):
+    """Which columns make a table one of matches or of contests."""
+
+    who: list[str]  # of both players, or of the participant
+    result: str | None = None  # of scores or ranks; None: player 0 has won, or nobody yet
+    contest: str | None = None  # None: matches
+    ranked: bool = False  # the result is a rank, not a score
+    won: bool = False  # player 0 is the winner
+
+
+_WON, _PLAYED, _CONTESTS = ("winner", "loser"), ("a", "b"), ("contest", "player", "rank", "team")
+
+
+def _form(names: Sequence[str], given: dict[str, str | None], upcoming: bool) -> _Form:
+    """The form of a table with these columns, some of them given by their part in it."""
+    forms: list[tuple[str, ...]] = [_WON, _PLAYED, _CONTESTS]
+    named = [form for form in forms if any(given[part] is not None for part in form)]
+    if len(named) > 1:
+        raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
+    if upcoming and named not in ([], [_PLAYED]):
+        raise ValueError("upcoming=True is for matches of a and b that nobody has won yet")
+    if not named and not upcoming:
+        named = [form for form in forms if all(part in names for part in form[:2])]
+        named += [form for form in forms if all(tables.find_name(names, part) for part in form[:2])]
+    form = named[0] if named else _PLAYED
+
+    def column(part: str) -> str:
+        return given[part] or tables.find_name(names, part) or part
+
+    if form == _WON:
+        if given["score"] is not None:
+            raise ValueError(
+                "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"
+            )
+        return _Form([column(part) for part in form], won=True)
+    if form == _PLAYED:
+        return _Form([column(part) for part in form], None if upcoming else column("score"))
+    if given["rank"] is not None and given["score"] is not None:
+        raise ValueError("give rank, lower is better, or score, higher is better, and not both")
+    there = [given[part] or tables.find_name(names, part) for part in ("rank", "score")]
+    scored = given["score"] is not None or (there[0] is None and there[1] is not None)
+    return _Form([column("player")], column("score" if scored else "rank"), column("contest"), ranked=not scored)
+
+
+def _everywhere(names: Sequence[str], form: _Form, side: str | None) -> float | None:
     """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
-    literal = side in ("a", "b") and (side not in names or side == (first if side == "a" else second))
-    if side in ("winner", "loser") or (leaks and (literal or side in (first, second))):
+    literal = side in ("a", "b") and (side not in names or side == form.who[0 if side == "a" else 1])
+    if side in ("winner", "loser") or (form.won and (literal or side in form.who)):
         raise ValueError(
             f"side={side!r} would tell the result before the match; name a column that says who had the side, "
             "1 the winner, -1 the loser, 0 neither"
         )
     return (1.0 if side == "a" else -1.0) if literal else None
+
+
+def _codes(name: str, columns: dict[str, Column]) -> tuple[Values, Values]:
+    """Labels as integers [n] in order of first appearance, and the labels."""
+    codes, labels = tables.to_ids([name], columns)
+    return codes[:, 0], labels
+
+
+def _check_one_time(contest: Values, time: Values, contests: Values) -> None:
+    first = time[np.unique(contest, return_index=True)[1]][contest]
+    fail_where(
+        (time < first) | (time > first), lambda row: f"time differs within contest {contests.tolist()[contest[row]]!r}"
+    )
+
+
+def _rounds(fields: dict[str, Any], contests: Values, players: Values, rows: Values) -> Ragged:
+    """The rounds; errors say names in place of ids, and rows of the source in place of ours."""
+    try:
+        return rounds(**fields)
+    except ValueError as error:
+        message = re.sub(r"\bcontest (\d+)", lambda found: f"contest {contests.tolist()[int(found[1])]!r}", str(error))
+        message = re.sub(r": player (\d+)", lambda found: f": player {players.tolist()[int(found[1])]!r}", message)
+        raise ValueError(re.sub(r"in row (\d+)$", lambda found: f"in row {rows[int(found[1])]}", message)) from None

@@ -254,3 +254,24 @@ def _repeats(which: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.nd
     repeats = np.zeros(len(player), bool)
     repeats[order[1:][same]] = True
     return repeats
+
+
+def part(events: Any, low: int, high: int) -> Any:
+    """Events number `low` up to, but without, `high` of `Matches` or `Ragged`."""
+
+    def context(values: Context, cut: slice) -> Context:
+        return Context(*(None if x is None else x[cut] for x in values))
+
+    number = slice(low, high)
+    if isinstance(events, Matches):
+        one = events.player[number], events.score[number], events.time[number]
+        return Matches(*one, context(events.context, number))
+    flat, starts = events.events, events.player_start[low : high + 1]
+    players = slice(starts[0], starts[-1])
+    if isinstance(flat, Rounds):
+        player, rank, team, weight = (x[players] for x in flat[:4])
+        return Ragged(Rounds(player, rank, team, weight, flat.time[number]), starts - starts[0], None)
+    begin = events.pair_start[low : high + 1]
+    pairs = slice(begin[0], begin[-1])
+    rest = flat.pair[pairs], flat.score[pairs], flat.time[number], context(flat.context, pairs)
+    return Ragged(Periods(flat.player[players], *rest), starts - starts[0], begin - begin[0])

@@ -1,12 +1,12 @@
 """Ratings as people read them: as of a time, best first."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.system import Params, Rating, RatingSystem, State
+from jaxrate.text import interval, table
 
 
 def ratings(system: RatingSystem, state: State, *, time: float | None = None, params: Params = None) -> Rating:
@@ -67,17 +67,3 @@ def leaderboard(
         mean[best],
         None if rating.deviation is None else np.asarray(rating.deviation)[best],
     )
-
-
-def interval(mean: float, deviation: float) -> str:
-    """The central 95 % of a normal belief, in whole points."""
-    return f"{mean - 1.96 * deviation:.0f} to {mean + 1.96 * deviation:.0f}"
-
-
-def table(head: list[str], rows: Iterable[Any]) -> str:
-    """Rows of values in aligned columns: numbers to the right, names to the left."""
-    cells = [head, *([str(x) for x in row] for row in rows)]
-    width = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    align = [str.ljust if name in ("player", "system") else str.rjust for name in head]
-    lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
-    return "\n".join(line.rstrip() for line in lines)

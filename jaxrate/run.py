@@ -84,7 +84,8 @@ def run(
         ("levels"), or the faster of the two for this history ("auto"); the numbers are the same. Periods and rounds
         are always in levels. Or what `by_level` made of these very events, which saves making it again: of matches it
         holds a copy, and `events` is then only counted.
-      num_players: rows of a fresh state, by default the largest id plus one; not used with a state.
+      num_players: rows of the state, by default those of the given state, or the largest id plus one. Rows beyond a
+        given state's are newcomers'.
 
     Returns:
       `Run(state, prediction)`.
@@ -103,8 +104,8 @@ def run(
     state = _start(system, params, state, num_players, known)
     if isinstance(events, Ragged):
         return _run_ragged(system.rules, params, state, events, key, _steps(events, schedule))
-    worth = _worth(system, params, key, events) if schedule == "auto" and len(events.score) else 0.0
-    arranged = plan(events, schedule, worth)
+    needed = worth(system, params, key, events) if schedule == "auto" and len(events.score) else 0.0
+    arranged = plan(events, schedule, needed)
     if arranged.num_matches == 0:
         return Run(state, jnp.zeros(0))
     replay = _compiled(_stream if arranged.number is None else _levels, (params, state, key))
@@ -129,20 +130,28 @@ def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block
 
 
 def _start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
-    """A copy of the given state, or a fresh one; ValueError if it has no row for a player of the events."""
-    rows = num_players if state is None else len(jax.tree.leaves(state)[0])
-    if rows is not None and rows < known:
-        raise ValueError(f"the events name player {known - 1}, but there are only {rows} players")
+    """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
+    have = 0 if state is None else len(jax.tree.leaves(state)[0])
+    rows = num_players if num_players is not None else known if state is None else have
+    if rows < max(known, have):
+        who = f"the events name player {known - 1}" if rows < known else f"the state has {have} players"
+        raise ValueError(f"{who}, but there are only {rows} players")
     if state is None:
-        return system.init(params, known if rows is None else rows)
+        return system.init(params, rows)
 
     def copy(x: Array) -> Array:  # the replay works in place, and in the default precision
         return jnp.array(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None)
 
-    return jax.tree.map(copy, state)
+    state = jax.tree.map(copy, state)
+    if rows == have:
+        return state
+    newcomers = system.init(params, rows - have)
+    if len(jax.tree.leaves(newcomers)) != len(jax.tree.leaves(state)):
+        raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
+    return jax.tree.map(lambda x, new: jnp.concatenate([x, new]), state, newcomers)
 
 
-def _worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
+def worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
     """Matches per step from which levels beat a stream.
 
     On a CPU, XLA compiles a stream of simple rules into one native loop, which only wide steps can match: they cross
@@ -311,7 +320,9 @@ def _scatter(out: Any, position: Array, padded: Any) -> Any:
     return jax.tree.map(write, out, padded)
 
 
-def predict(system: RatingSystem, state: State, events: Matches, *, params: Params = None) -> Any:
+def predict(
+    system: RatingSystem, state: State, events: Matches, *, params: Params = None, num_players: int | None = None
+) -> Any:
     """Predict upcoming matches from a state; nothing is learnt.
 
     Args:
@@ -319,6 +330,7 @@ def predict(system: RatingSystem, state: State, events: Matches, *, params: Para
       state: as `run` left it.
       events: [n] concrete `Matches`, each predicted as of its own time; their scores are not read.
       params: hyperparameters, by default `system.params`.
+      num_players: as in `run`: rows beyond the state's are newcomers'.
 
     Returns:
       The system's predictions, leaves [n, ...]: for Elo, Glicko and Glicko-2 the expected score of player 0.
@@ -328,11 +340,11 @@ def predict(system: RatingSystem, state: State, events: Matches, *, params: Para
     """
     if not isinstance(events, Matches):
         raise ValueError(f"predict takes Matches, not {type(events).__name__}")
+    params = system.params if params is None else params
     stream = plan(events, "stream")
-    players = len(jax.tree.leaves(state)[0])
-    if stream.num_players > players:
-        raise ValueError(f"the events name player {stream.num_players - 1}, but there are only {players} players")
-    return _predict(system.rules, system.params if params is None else params, state, stream.events)
+    if num_players is not None or stream.num_players > len(jax.tree.leaves(state)[0]):
+        state = _start(system, params, state, num_players, stream.num_players)
+    return _predict(system.rules, params, state, stream.events)
 
 
 @partial(jax.jit, static_argnums=0)

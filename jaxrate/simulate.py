@@ -1,34 +1,52 @@
-"""Leagues with known truth, for tests, the demo and benchmarks."""
+"""Histories with known truth, of any size: leagues of matches and ranked contests, in memory or to a file."""
 
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.events import Matches, matches
+from jaxrate import tables
+from jaxrate.events import Matches, Ragged, matches, rounds
 
-NumPy = np.ndarray[Any, Any]
+NumPy: TypeAlias = np.ndarray[Any, Any]
+Columns: TypeAlias = dict[str, NumPy]
+
+CHUNK = 1 << 20  # rows made at a time, about
+SEASONS = 100  # a history with drift has at least so many steps of it
+PLAYERS = {"a", "b", "player"}
 
 
 class League(NamedTuple):
-    """A simulated history and the strengths that made it."""
+    """A simulated history of matches and the strengths that made it."""
 
     matches: Matches
     strength: NumPy  # [num_players] at the end, on the 400-point scale
     games: NumPy  # [num_players] matches played
 
 
+class Contests(NamedTuple):
+    """A simulated history of rounds and the strengths that made it."""
+
+    rounds: Ragged
+    strength: NumPy  # [num_players] at the end, in points
+    games: NumPy  # [num_players] rounds played
+
+
+class Stream(NamedTuple):
+    """A history that is made as its chunks are taken, which works once; each chunk follows from the seed alone."""
+
+    chunks: Iterator[Columns]  # about a million rows each
+    strength: NumPy  # [num_players] after the chunks taken so far
+    games: NumPy  # [num_players] in the chunks taken so far
+
+
 def league(
-    num_players: int,
-    num_matches: int,
-    *,
-    seed: int = 0,
-    days: float = 1000.0,
-    spread: float = 300.0,
-    drift: float = 0.0,
-    activity: float = 0.0,
-    draws: float = 0.0,
-    side_advantage: float = 0.0,
-) -> League:
+    num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
+    drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
+) -> League:  # fmt: skip
     """Players of normal strength meet at random; the result follows the logistic law of their difference.
 
     Args:
@@ -37,53 +55,309 @@ def league(
       seed: the same seed gives the same league.
       days: the time from the first match to the last.
       spread: standard deviation of the strengths, in points (400 points are odds of 10 to 1).
-      drift: standard deviation of the change of a strength in a year of 365 days, in points; 0: strengths are fixed.
+      drift: standard deviation of the change of a strength in a year of 365 days, in points, in at least 100 equal
+        steps, for everybody at once; 0: strengths are fixed.
       activity: player k plays in proportion to (k + 1)^-activity, in random order of strength; 0: uniform.
-      draws: share of draws between equals. The expected score of the logistic law is kept, as in chess models: the
-        probability of a draw is draws x 4 E (1 - E), taken evenly from a win and from a loss.
+      draws: share of draws between equals. The expected score E is kept, as in chess models: the probability of a draw
+        is draws x 4 E (1 - E), taken evenly from a win and from a loss.
       side_advantage: in points, for player 0, who then has the side in every match.
+      luck: in [0, 1], BlatMMR's beta: the expected score is (1 - luck) / 2 + luck x the logistic law. 1: pure skill;
+        0: a coin.
 
     Raises:
       ValueError: for a value out of range.
     """
-    for name, value, low in (
-        ("num_players", num_players, 2),
-        ("num_matches", num_matches, 1),
-        ("days", days, 0),
-        ("spread", spread, 0),
-        ("drift", drift, 0),
-        ("activity", activity, 0),
-        ("draws", draws, 0),
-        ("side_advantage", side_advantage, -np.inf),
-    ):
-        if not (low <= value < np.inf and value > -np.inf):
-            raise ValueError(f"{name} must be {'finite' if low < 0 else f'at least {low}'}, got {value}")
+    stream = stream_league(
+        num_players, num_matches, seed=seed, days=days, spread=spread, drift=drift, activity=activity, draws=draws,
+        side_advantage=side_advantage, luck=luck,
+    )  # fmt: skip
+    table = _gather(stream.chunks)
+    player = np.stack([table["a"], table["b"]], axis=1)
+    return League(matches(player, table["score"], table["time"], side=table.get("side")), stream.strength, stream.games)
+
+
+def contests(
+    num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
+    spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
+) -> Contests:  # fmt: skip
+    """Players of normal strength are ranked by their performances, strength plus normal noise, in rounds.
+
+    Luck is `noise`: without it the stronger is always ahead, and two players meet by the probit law of noise x sqrt 2.
+
+    Args:
+      num_players: at least 2.
+      num_rounds: at least 1, evenly over the days.
+      size: of every round, or the pair (low, high), both within: log-uniform sizes. At least 2, at most num_players.
+      seed: the same seed gives the same rounds.
+      days: the time from the first round to the last.
+      spread: standard deviation of the strengths, in points.
+      drift: as for `league`.
+      activity: the participants of a round are drawn one after the other without replacement, player k in proportion
+        to (k + 1)^-activity, in random order of strength; 0: uniform.
+      noise: standard deviation of a performance about the strength, in points.
+      grid: performances are rounded to multiples of so many points, so that equal ones tie; 0: no ties.
+
+    Raises:
+      ValueError: for a value out of range.
+    """
+    stream = stream_contests(
+        num_players, num_rounds, size=size, seed=seed, days=days, spread=spread, drift=drift, activity=activity,
+        noise=noise, grid=grid,
+    )  # fmt: skip
+    return Contests(rounds(**_gather(stream.chunks)), stream.strength, stream.games)
+
+
+def stream_league(
+    num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
+    drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
+) -> Stream:  # fmt: skip
+    """The matches of the same `league`, in chunks of columns a, b, score, time, and side if there is an advantage."""
+    _at_least(1, num_matches=num_matches)
+    _at_least(0, draws=draws)
     if draws > 0.5:
         raise ValueError(f"draws must be at most 0.5, got {draws}")
-    random = np.random.default_rng(seed)
-    strength = random.normal(0.0, spread, num_players)
-    share = np.arange(1.0, num_players + 1) ** -activity
-    cumulative = np.cumsum(share) / share.sum()
-    if cumulative[0] > 0.9:
-        raise ValueError(f"activity {activity} is too large: one player would be in nearly every match")
+    if not np.isfinite(side_advantage):
+        raise ValueError(f"side_advantage must be finite, got {side_advantage}")
+    if not 0 <= luck <= 1:
+        raise ValueError(f"luck must be in [0, 1], got {luck}")
 
-    def draw(count: int) -> NumPy:
-        return np.minimum(np.searchsorted(cumulative, random.random(count)), num_players - 1)
-
-    player = np.stack([draw(num_matches), draw(num_matches)], axis=1)
-    while (same := np.flatnonzero(player[:, 0] == player[:, 1])).size:
-        player[same, 1] = draw(len(same))
-    time = np.linspace(0.0, days, num_matches)
-    score = np.empty(num_matches)
-    seasons = 100 if drift else 1
-    for season in np.array_split(np.arange(num_matches), seasons):
-        difference = strength[player[season, 0]] - strength[player[season, 1]] + side_advantage
-        expected = 1.0 / (1.0 + np.exp(np.clip(-np.log(10.0) / 400.0 * difference, -700.0, 700.0)))
+    def play(random: np.random.Generator, pick: "_Pick", strength: NumPy, number: NumPy, time: NumPy) -> Columns:
+        a, b = pick(len(number)), pick(len(number))
+        while (same := np.flatnonzero(a == b)).size:
+            b[same] = pick(same.size)
+        difference = strength[a] - strength[b] + side_advantage
+        skill = 1.0 / (1.0 + np.exp(np.minimum(-np.log(10.0) / 400.0 * difference, 700.0)))
+        expected = 0.5 * (1.0 - luck) + luck * skill
         drawn = draws * 4.0 * expected * (1.0 - expected)
-        uniform = random.random(len(season))
         win = expected - 0.5 * drawn
-        score[season] = np.where(uniform < win, 1.0, np.where(uniform < win + drawn, 0.5, 0.0))
+        uniform = random.random(len(number))
+        score = 0.5 * (uniform < win) + 0.5 * (uniform < win + drawn)
+        side = {"side": np.ones(len(number), np.int8)} if side_advantage else {}
+        return {"a": a, "b": b, "score": score, "time": time} | side
+
+    return _stream(play, num_players, num_matches, num_matches, seed, days, spread, drift, activity)
+
+
+def stream_contests(
+    num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
+    spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
+) -> Stream:  # fmt: skip
+    """The rounds of the same `contests`, best first, in chunks of columns contest, player, rank, time."""
+    _at_least(1, num_rounds=num_rounds)
+    _at_least(0, noise=noise, grid=grid)
+    low, high = np.broadcast_to(size, 2).tolist()
+    if not 2 <= low <= high <= num_players:
+        raise ValueError(f"size must be from 2 to num_players, {num_players}, or such a pair, got {size}")
+    log_range = np.log((high + 1) / low)
+
+    def play(random: np.random.Generator, pick: "_Pick", strength: NumPy, number: NumPy, time: NumPy) -> Columns:
+        sizes = low * np.exp(log_range * random.random(len(number)))
+        sizes = np.minimum(sizes.astype(np.int64), high)
+        player = pick.distinct(sizes)
+        performance = strength[player] + random.normal(0.0, noise, len(player))
+        if grid:
+            performance = np.round(performance / grid)
+        which = np.repeat(np.arange(len(number)), sizes)
+        apart = 2.0 * np.abs(performance).max(initial=0.0) + 1.0
+        order = np.argsort(which * apart - performance, kind="stable")  # by round, then best first, to parts in 10^9
+        row, start, performance = np.arange(len(which)), (np.cumsum(sizes) - sizes)[which], performance[order]
+        worse = (row == start) | (performance != np.roll(performance, 1))
+        rank = np.maximum.accumulate(np.where(worse, row, 0)) - start
+        contest = number.astype(np.int32)[which]
+        return {"contest": contest, "player": player[order], "rank": rank.astype(np.int32), "time": time[which]}
+
+    num_rows = int(num_rounds * (high + 1 - low) / log_range)
+    return _stream(play, num_players, num_rounds, num_rows, seed, days, spread, drift, activity)
+
+
+def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], Any] | None = None) -> None:
+    """Make a history straight into a file, and the truth beside it, whole or not at all, in bounded memory.
+
+    Args:
+      stream: of which no chunk was taken yet.
+      path: NAME.parquet, with the columns of the stream's chunks; NAME.truth.parquet gets the columns player, strength
+        (at the end) and games. They are replaced if they exist.
+      progress: called after every chunk with the number of matches or rounds written so far.
+
+    Raises:
+      ValueError: if the path has another ending, or if chunks of the stream were taken before.
+      ImportError: if pyarrow is not installed.
+    """
+    arrow, path = tables.pyarrow(), Path(path)
+    if path.suffix.lower() != ".parquet":
+        raise ValueError(f"{path.name}: the name must end in .parquet")
+    if stream.games.any():
+        raise ValueError("chunks of this stream were taken before; make a new one")
+
+    def history() -> Iterator[Columns]:
+        done = 0
+        for chunk in stream.chunks:
+            yield chunk
+            done = int(chunk["contest"][-1]) + 1 if "contest" in chunk else done + len(chunk["time"])
+            if progress is not None:
+                progress(done)
+
+    def truth() -> Iterator[Columns]:
+        for rows in _pieces(np.arange(len(stream.games), dtype=np.int32)):
+            yield {"player": rows, "strength": stream.strength[rows], "games": stream.games[rows]}
+
+    parts = {path: history(), path.with_name(f"{path.stem}.truth.parquet"): truth()}
+    temporary = {final: final.with_name(f".{final.name}.{os.getpid()}.tmp") for final in parts}
+    try:
+        for final, chunks in parts.items():
+            _write_chunks(arrow, temporary[final], chunks)
+        for final in reversed(parts):  # the history last: where it is, its truth is
+            os.replace(temporary[final], final)
+    finally:
+        for name in temporary.values():
+            name.unlink(missing_ok=True)
+
+
+def _write_chunks(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
+    """Small files: scores by dictionary, integers by their differences, other numbers with like bytes together."""
+    batches = map(arrow.table, chunks)
+    first = next(batches)
+    packed = {
+        field.name: "DELTA_BINARY_PACKED" if arrow.types.is_integer(field.type) else "BYTE_STREAM_SPLIT"
+        for field in first.schema
+        if field.name != "score"
+    }
+    options = {"use_dictionary": ["score"], "column_encoding": packed}
+    options["compression"] = {name: "none" if name in PLAYERS else "zstd" for name in first.schema.names}
+    with arrow.parquet.ParquetWriter(path, first.schema, **options) as writer:
+        for batch in chain([first], batches):
+            writer.write_table(batch)
+
+
+def _gather(chunks: Iterable[Columns]) -> Columns:
+    every = list(chunks)
+    return {name: np.concatenate([chunk[name] for chunk in every]) for name in every[0]}
+
+
+def _at_least(low: float, **values: float) -> None:
+    for name, value in values.items():
+        if not low <= value < np.inf:
+            raise ValueError(f"{name} must be at least {low}, got {value}")
+
+
+def _pieces(array: NumPy) -> list[NumPy]:
+    """Views of it of bounded length, end to end."""
+    return np.array_split(array, -(-len(array) // CHUNK))
+
+
+def _stream(
+    play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int,
+    seed: int, days: float, spread: float, drift: float, activity: float,
+) -> Stream:  # fmt: skip
+    """The history that `play(random, pick, strength, number, time)` makes of events while the strengths drift."""
+    _at_least(2, num_players=num_players)
+    _at_least(0, days=days, spread=spread, drift=drift, activity=activity)
+    random = np.random.default_rng(seed)
+    strength, games = random.normal(0.0, spread, num_players), np.zeros(num_players, np.int64)
+    pick = _Pick(random, num_players, activity)
+    num_chunks = min(-(-num_rows // CHUNK), num_events)
+    seasons = -(-SEASONS // num_chunks) if drift else 1  # of a chunk
+    bounds = np.arange(num_chunks * seasons + 1) * num_events // (num_chunks * seasons)
+    step = drift * np.sqrt(days / 365.0 / (num_chunks * seasons))
+    unit = days / max(1, num_events - 1)
+
+    def season(first: int, last: int) -> Columns:
+        number = np.arange(first, last)
+        columns = play(random, pick, strength, number, number * unit)
+        for name in columns.keys() & PLAYERS:
+            np.add.at(games, columns[name], 1)
         if drift:
-            strength = strength + random.normal(0.0, drift * np.sqrt(days / 365.0 / seasons), num_players)
-    side = np.ones(num_matches) if side_advantage else None
-    return League(matches(player, score, time, side=side), strength, np.bincount(player.ravel(), minlength=num_players))
+            for piece in _pieces(strength):
+                piece += random.normal(0.0, step, len(piece))
+        return columns
+
+    def chunks() -> Iterator[Columns]:
+        for k in range(0, num_chunks * seasons, seasons):
+            yield _gather(season(*bounds[j : j + 2]) for j in range(k, k + seasons))
+
+    return Stream(chunks(), strength, games)
+
+
+class _Pick:
+    """Players drawn in proportion to (k + 1)^-activity."""
+
+    def __init__(self, random: np.random.Generator, num_players: int, activity: float):
+        self.random, self.num_players, self.activity = random, num_players, activity
+        self.table = None
+        self.crowd = num_players * -np.expm1(-0.25)  # how many are distinct among num_players / 4 draws
+        if activity:
+            weight = np.arange(1.0, num_players + 1) ** -activity
+            weight *= num_players / weight.sum()
+            if weight[0] > 0.9 * num_players:
+                raise ValueError(f"activity {activity} is too large: one player would be drawn nearly every time")
+            self.crowd = -np.expm1(-0.25 * weight).sum()
+            self.table = _alias(weight)
+
+    def __call__(self, count: int) -> NumPy:
+        """[count] int32 with replacement."""
+        slot = self.random.integers(self.num_players, size=count, dtype=np.int32)
+        if self.table is None:
+            return slot
+        threshold, alias = self.table
+        return np.where(self.random.random(count) < threshold[slot], slot, alias[slot])
+
+    def distinct(self, size: NumPy) -> NumPy:
+        """[sum(size)] int32, end to end: sets drawn one after the other without replacement, in no special order."""
+        player = np.empty(size.sum(), np.int32)
+        crowded = size > self.crowd
+        for rows, draw in ((crowded, self._race), (~crowded, self._first)):
+            player[np.repeat(rows, size)] = draw(size[rows])
+        return player
+
+    def _race(self, size: NumPy) -> NumPy:
+        """The first to arrive at exponential times, of everybody: it costs num_players a set."""
+        sets = [np.empty(0, np.int32)]
+        for some in np.array_split(size, -(-len(size) * self.num_players // CHUNK) or 1):
+            arrival = self.random.standard_exponential((len(some), self.num_players))
+            arrival *= np.arange(1.0, self.num_players + 1) ** self.activity
+            sets.append(np.argsort(arrival, axis=1).astype(np.int32)[np.arange(self.num_players) < some[:, None]])
+        return np.concatenate(sets)
+
+    def _first(self, size: NumPy) -> NumPy:
+        """The first that differ, of as many draws with replacement as it takes."""
+        which = np.repeat(np.arange(len(size)), size)
+        key = which * self.num_players + self(len(which))
+        more = 1
+        while True:
+            new = np.zeros(len(key), bool)
+            new[np.unique(key, return_index=True)[1]] = True
+            key = key[new]
+            short = np.flatnonzero(np.bincount(key // self.num_players, minlength=len(size)) < size)
+            if not short.size:
+                break
+            more = max(1, min(2 * more, CHUNK // size[short].sum()))
+            again = np.repeat(short, more * size[short])
+            key = np.concatenate([key, again * self.num_players + self(len(again))])
+        key = key[np.argsort(key // self.num_players, kind="stable")]
+        which = key // self.num_players
+        place = np.arange(len(key)) - np.searchsorted(which, np.arange(len(size)))[which]
+        return (key % self.num_players)[place < size[which]].astype(np.int32)
+
+
+def _alias(weight: NumPy) -> tuple[NumPy, NumPy]:
+    """Walker's table of a law: of slots drawn alike, i stands for itself below its threshold and for its alias above.
+
+    The heavy (above 1) fill up the light in order. Running sums find both without a loop, as in Huebschle-Schneider and
+    Sanders, "Parallel Weighted Random Sampling" (2019).
+
+    Args:
+      weight: [n] of mean 1, not increasing.
+
+    Returns:
+      ([n] threshold in [0, 1], [n] alias)
+    """
+    n = len(weight)
+    heavy = int(np.clip(np.count_nonzero(weight > 1.0), 1, n - 1))
+    excess, lack = np.cumsum(weight[:heavy] - 1.0), np.cumsum(1.0 - weight[heavy:])
+    full = np.minimum(np.searchsorted(lack, excess), n - heavy - 1)  # the light one at which a heavy one runs out
+    threshold = weight.astype(np.float32)
+    threshold[:heavy] = np.clip(1.0 + excess - lack[full], 0.0, 1.0)
+    alias = np.zeros(n, np.int32)
+    alias[:heavy] = np.arange(1, heavy + 1)
+    alias[heavy + 1 :] = np.searchsorted(excess, lack[:-1], side="right")
+    return threshold, np.minimum(alias, heavy - 1, out=alias)

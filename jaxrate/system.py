@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
+from jaxrate.text import near
 
 Params = Any  # a NamedTuple of floats (or None), one class per system
 Constants = Any  # a NamedTuple of what its rules need of them
@@ -103,7 +104,8 @@ def override(name: str, defaults: Params, space: Params, changes: dict[str, floa
     """`defaults` with some values replaced; ValueError for an unknown name or a value out of range."""
     for field, value in changes.items():
         if field not in defaults._fields:
-            raise ValueError(f"{name} has no parameter {field!r}; it has {', '.join(defaults._fields)}")
+            hint = near(field, defaults._fields)
+            raise ValueError(f"{name} has no parameter {field!r}{hint} (it has {', '.join(defaults._fields)})")
         allowed = getattr(space, field).range
         if value is None and allowed.endswith("None"):
             continue

@@ -1,13 +1,21 @@
 """The command line through its entry point: what it prints, writes and refuses."""
 
+import io
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate import cli, simulate
+from jaxrate.cli import common
 
 pa = pytest.importorskip("pyarrow")
 
@@ -44,35 +52,40 @@ def games(tmp_path, league):
     return path
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+# rate
+
+
 @pytest.mark.parametrize("system", ["elo", "glicko", "glicko2"])
-def test_rate_writes_what_run_computes(jaxrate, games, tmp_path, system, suffix):
+def test_rate_prints_and_saves_what_run_computes(jaxrate, games, tmp_path, system):
     out = tmp_path / "new" / "folder"
-    code, text, errors = jaxrate(
-        "rate", games, "--system", system, "--out", out, "--format", suffix, "--drop", "walkover"
-    )
-    assert code == 0 and errors == ""
+    code, text, errors = jaxrate("rate", games, "--system", system, "--out", out, "--csv", "--drop", "walkover")
+    assert code == 0
+    assert errors == f"jaxrate: saved the run to {out}\n"
     data = jr.read(games, drop="walkover")
     rated = getattr(jr, system)()
     result = jr.run(rated, data.matches)
-    assert f"{system}: 594 matches of 40 players" in text
+    assert f"{system}: 594 matches, 40 players" in text
     assert f"log loss          {jr.metrics.log_loss(result.prediction, data.matches.score):.4f}" in text
     assert str(jr.leaderboard(rated, result.state, data.players, top=10)) in text
-    reader = pa.parquet.read_table if suffix == "parquet" else pa.csv.read_csv
-    import pyarrow.csv
-    import pyarrow.parquet  # noqa: F401
-
-    ratings = reader(out / f"ratings.{suffix}").to_pydict()
-    predictions = reader(out / f"predictions.{suffix}").to_pydict()
+    written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
+    assert {p.name for p in out.iterdir()} == written
     board = jr.leaderboard(rated, result.state, data.players, top=40)
-    assert ratings["player"] == list(board.player)
-    np.testing.assert_allclose(ratings["rating"], board.rating, rtol=1e-6)
-    assert predictions["row"] == list(data.rows)
-    assert sum(ratings["games"]) == 2 * 594
-    assert ("deviation" in ratings) == (system != "elo")
-    assert predictions["a"] == list(data.players[data.matches.player[:, 0]])
-    np.testing.assert_allclose(predictions["prediction"], result.prediction, rtol=1e-6)
-    assert sorted(p.name for p in out.iterdir()) == [f"predictions.{suffix}", f"ratings.{suffix}"]
+    for read in (lambda name: pa.parquet.read_table(out / f"{name}.parquet"), lambda name: csv(out / f"{name}.csv")):
+        ratings, predictions = read("ratings").to_pydict(), read("predictions").to_pydict()
+        assert ratings["player"] == list(board.player)
+        np.testing.assert_allclose(ratings["rating"], board.rating, rtol=1e-6)
+        assert predictions["row"] == list(data.rows)
+        assert sum(ratings["games"]) == 2 * 594
+        assert ("deviation" in ratings) == (system != "elo") and ("volatility" in ratings) == (system == "glicko2")
+        assert predictions["a"] == list(data.players[data.matches.player[:, 0]])
+        np.testing.assert_allclose(predictions["prediction"], result.prediction, rtol=1e-6)
+        assert predictions["rating_a"][0] == 1500
+
+
+def csv(path):
+    import pyarrow.csv
+
+    return pyarrow.csv.read_csv(path)
 
 
 def test_rate_takes_parameters_periods_and_a_side(jaxrate, games):
@@ -92,7 +105,7 @@ def test_without_a_time_nobody_ages_and_there_are_no_periods(jaxrate, tmp_path):
     code, _, errors = jaxrate("rate", path)
     assert code == 0 and "no column of time, so deviations do not grow" in errors
     code, _, errors = jaxrate("rate", path, "--period", 7)
-    assert code == 2 and "--period needs a column of time" in errors
+    assert code == 2 and "rating periods need times; name the column of time" in errors
 
 
 def test_alone_it_prints_help(jaxrate):
@@ -108,10 +121,17 @@ def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Missing argument 'FILE'"),
+        ((), "name a FILE of matches, or a saved run with --state"),
         (("FILE", "--sytem", "elo"), "No such option"),
-        (("FILE", "--system", "gliko"), "unknown system 'gliko'; there are elo, glicko, glicko2"),
-        (("FILE", "--param", "K=3"), "glicko has no parameter 'K'; it has c, initial_rating"),
+        (
+            ("FILE", "--system", "gliko"),
+            "unknown system 'gliko'; did you mean 'glicko'? (there are elo, glicko, glicko2",
+        ),
+        (("FILE", "--param", "K=3"), "glicko has no parameter 'K' (it has c, initial_rating"),
+        (
+            ("FILE", "--param", "initial_deviaton=3"),
+            "no parameter 'initial_deviaton'; did you mean 'initial_deviation'?",
+        ),
         (("FILE", "--param", "c"), "--param c: write name=value with a number"),
         (("FILE", "--param", "c=many"), "--param c=many: write name=value with a number"),
         (("FILE", "--param", "c=-1"), "c must be >= 0"),
@@ -154,3 +174,369 @@ def test_demo_names_every_system_and_the_truth(jaxrate):
     assert code == 0
     assert all(f"\n{name} " in text for name in ("elo", "glicko", "glicko2"))
     assert "true rank" in text and "95 % interval" in text
+
+
+# carrying on
+
+
+@pytest.fixture
+def halves(tmp_path, games):
+    """The first and the second half of games.csv; players 30 to 39 appear only in the second."""
+    lines = games.read_text().splitlines()
+    late = [line for line in lines[1:] if re.search(r"player 3\d", line)]
+    early = [line for line in lines[1:301] if line not in late]
+    rest = [line for line in lines[1:] if line not in early and float(line.split(",")[3]) > 500]
+    for name, part in (("first", early), ("second", rest), ("both", early + rest)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *part]) + "\n")
+    return tmp_path / "first.csv", tmp_path / "second.csv", tmp_path / "both.csv"
+
+
+@pytest.mark.parametrize("period", [(), ("--period", 50)])
+def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
+    first, second, both = halves
+    options = ("--system", "glicko2", "--param", "tau=0.4", "--side", "home", "--param", "side_advantage=20", *period)
+    assert jaxrate("rate", first, *options, "--out", tmp_path / "run")[0] == 0
+    code, text, errors = jaxrate("rate", second, "--state", tmp_path / "run", "--out", tmp_path / "run", "--top", 40)
+    assert code == 0, errors
+    before = len(first.read_text().splitlines()) - 1
+    assert f" matches after {before:,} before, 40 players" in text
+    code, whole, _ = jaxrate("rate", both, *options, "--out", tmp_path / "whole", "--top", 40)
+    assert code == 0 and text.split("\n\n")[1] == whole.split("\n\n")[1]
+    for name in ("ratings", "predictions"):
+        one, two = (pa.parquet.read_table(tmp_path / run / f"{name}.parquet").to_pydict() for run in ("run", "whole"))
+        assert one.pop("row", None) != two.pop("row", []) and one == two
+    one, two = (np.load(tmp_path / run / "state.npz") for run in ("run", "whole"))
+    assert all((one[leaf] == two[leaf]).all() for leaf in two)
+
+
+@pytest.fixture
+def run(jaxrate, halves, tmp_path):
+    assert jaxrate("rate", halves[0], "--param", "c=20", "--out", tmp_path / "run")[0] == 0
+    return tmp_path / "run"
+
+
+def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
+    saved = jr.load(run)
+    code, text, errors = jaxrate("rate", "--state", run, "--as-of", 2000, "--top", 3)
+    assert code == 0 and errors == ""
+    assert text == (
+        f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players\n\n"
+        f"{jr.leaderboard(saved.system, saved.state, saved.players, top=3, time=2000)}\n"
+    )
+    assert str(jr.leaderboard(saved.system, saved.state, saved.players, top=3)) not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("second.csv", "--system", "elo"), "the saved run is of glicko, not elo; rate its matches again by elo"),
+        (("second.csv", "--param", "c=30"), "the saved run has c=20.0; carry on without --param"),
+        (("second.csv", "--period", "7"), "was rated match by match; carry on without --period"),
+        (("first.csv",), r"first.csv: row 0 \(counting from 0\): time .* is earlier than the last match"),
+        (("--as-of", "100"), "goes beyond --as-of 100; rate its matches again"),
+        (("--player", "player 9"), "no player 'player 9'; did you mean 'player "),
+    ],
+)
+def test_what_cannot_follow_a_state(jaxrate, run, arguments, message):
+    arguments = (run.parent / x if x.endswith(".csv") else x for x in arguments)
+    code, _, errors = jaxrate("rate", *arguments, "--state", run)
+    assert code == 2 and errors.count("\n") == 1 and re.search(message, errors)
+
+
+def test_a_state_that_is_none(jaxrate, games, tmp_path):
+    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "nowhere")
+    assert code == 2 and "nowhere: no saved run there: run.json is missing" in errors
+
+
+# as of, player, predict
+
+
+def test_as_of_leaves_out_what_came_later(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("a,b,score,date\nx,y,1,2024-01-01T12:00\ny,x,0,2024-01-05T18:30\nx,y,0,2024-01-06T00:30\n")
+    code, text, _ = jaxrate("rate", path, "--as-of", "2024-01-05", "--out", tmp_path / "run")
+    assert code == 0 and "glicko: 2 matches" in text and len(jr.load(tmp_path / "run").predictions) == 2
+    for moment, n in (("2024-01-05T18:29", 1), ("2024-01-05T18:30", 2), ("2024-01-06", 3), ("19727", 1)):
+        code, text, _ = jaxrate("rate", path, "--as-of", moment)
+        assert code == 0 and f"glicko: {n} matches" in text, moment
+    for moment, message in (
+        ("2023-01-01", "no matches are left"),
+        ("May", "--as-of May: write a date, as in 2026-05-31"),
+    ):
+        code, _, errors = jaxrate("rate", path, "--as-of", moment)
+        assert code == 2 and message in errors
+
+
+def test_player_shows_every_match(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser,date\nAda,Bo,2024-01-01\nCy,Bo,2024-01-02\nCy,Ada,2024-01-03\n")
+    code, text, _ = jaxrate("rate", path, "--system", "elo", "--player", "Ada", "--out", tmp_path / "run")
+    assert code == 0
+    lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
+    assert lines[0].split() == ["time", "opponent", "score", "probability", "rating", "change"]
+    assert lines[1].split() == ["2024-01-01", "Bo", "1", "0.500", "1500.0", "+16.0"]
+    when, opponent, score, probability, rating, change = lines[2].split()
+    assert (when, opponent, score, rating) == ("2024-01-03", "Cy", "0", "1516.0")
+    final = jr.load(tmp_path / "run").state.rating[0]
+    assert float(change) == pytest.approx(float(final) - 1516, abs=0.051) and 0.49 < float(probability) < 0.51
+    code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
+    assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
+
+
+def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
+    saved = jr.load(run)
+    coming = tmp_path / "coming.csv"
+    coming.write_text("a,b,time\nplayer 01,player 02,1500\nplayer 02,stranger,1501\n")
+    code, text, errors = jaxrate("rate", "--state", run, "--predict", coming, "--out", run, "--csv")
+    assert code == 0 and "1 of these players have not played yet: stranger" in errors
+    ids = [list(saved.players).index(name) for name in ("player 01", "player 02")]
+    pairs = jr.matches([ids, [ids[1], len(saved.players)]], [0.5, 0.5], [1500, 1501])
+    want = jr.predict(saved.system, saved.state, pairs, num_players=len(saved.players) + 1)
+    for line, guess in zip(text.splitlines()[-2:], want, strict=True):
+        assert line.split()[-1] == f"{guess:.3f}"
+    table = csv(run / "upcoming.csv").to_pydict()
+    assert table["b"] == ["player 02", "stranger"]
+    np.testing.assert_allclose(table["prediction"], want, rtol=1e-6)
+    coming.write_text("a,b\n" + "player 01,player 02\n" * 40)  # without times: right after the last match
+    code, text, _ = jaxrate("rate", "--state", run, "--predict", coming)
+    assert code == 0 and "... and 10 more; --out writes them all" in text
+    pairs = jr.matches([ids], [0.5], [saved.last])
+    assert text.splitlines()[-2].split()[-1] == f"{jr.predict(saved.system, saved.state, pairs)[0]:.3f}"
+    coming.write_text("a,b\nplayer 01,player 01\n")
+    code, _, errors = jaxrate("rate", "--state", run, "--predict", coming)
+    assert code == 2 and "coming.csv: row 0 (counting from 0, line 2): player" in errors
+
+
+# formats
+
+
+def test_formats_by_name_and_by_ending(jaxrate, tmp_path):
+    game = '[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n[Date "2024.01.31"]\n\n1. e4 1-0\n\n'
+    (tmp_path / "games.pgn").write_text(game * 2)
+    code, text, errors = jaxrate("rate", tmp_path / "games.pgn", "--quiet", "--out", tmp_path / "run")
+    assert code == 0 and "2 matches, 2 players" in text and errors == ""
+    assert jaxrate("rate", tmp_path / "games.pgn", "--format", "pgn")[1].startswith("glicko: 2 matches")
+    (tmp_path / "results.csv").write_text(
+        "date,home_team,away_team,home_score,away_score,tournament,city,country,neutral\n"
+        "2024-01-31,Malta,Cyprus,2,1,Friendly,Ta' Qali,Malta,FALSE\n"
+    )
+    assert "1 matches, 2 players" in jaxrate("rate", tmp_path / "results.csv", "--format", "football")[1]
+    for arguments, message in (
+        ((tmp_path / "results.csv", "--format", "soccer"), "unknown format 'soccer' (there are tennis, football, pgn"),
+        ((tmp_path / "results.csv", "--format", "fotball"), "unknown format 'fotball'; did you mean 'football'?"),
+        ((tmp_path / "results.csv", "--format", "football", "--a", "x"), "--a does not go with --format football"),
+        ((tmp_path,), "is a folder; say what it holds with --format (tennis"),
+    ):
+        code, _, errors = jaxrate("rate", *arguments)
+        assert code == 2 and message in errors
+
+
+# compare
+
+
+def test_compare_scores_every_form(jaxrate, games):
+    code, text, errors = jaxrate("compare", games, "--period", 50, "--param", "c=30", "--param", "glicko2.tau=0.3")
+    assert code == 0 and errors == ""
+    head, *lines = text.split("\n\n")[1].splitlines()
+    assert head.split("  ")[0] == "system" and "matches/s" in head
+    data = jr.read(games)
+    runs = {
+        ("elo", "by match"): (jr.elo(), data.matches),
+        ("elo", "periods of 50"): (jr.elo(), jr.periods(data.matches, 50.0)),
+        ("glicko", "by match"): (jr.glicko(c=30), data.matches),
+        ("glicko", "periods of 50"): (jr.glicko(c=30, period=50), jr.periods(data.matches, 50.0)),
+        ("glicko2", "by match"): (jr.glicko2(tau=0.3), data.matches),
+        ("glicko2", "periods of 50"): (jr.glicko2(tau=0.3, period=50), jr.periods(data.matches, 50.0)),
+    }
+    table = {tuple(re.split(r"\s\s+", line)[:2]): re.split(r"\s\s+", line)[2:] for line in lines}
+    assert table.keys() == runs.keys()
+    for key, (system, events) in runs.items():
+        p, s = jr.run(system, events).prediction, data.matches.score
+        error = jr.metrics.calibration(p, s).error
+        quality = (jr.metrics.log_loss(p, s), jr.metrics.brier(p, s), jr.metrics.accuracy(p, s), error)
+        assert table[key][:4] == [f"{x:.4f}" for x in quality]
+    losses = [float(values[0]) for values in table.values()]
+    assert losses == sorted(losses)
+
+
+def test_compare_in_json_of_the_last_matches(jaxrate, games):
+    code, text, errors = jaxrate("compare", games, "--system", "elo", "--last", 0.25, "--json")
+    assert code == 0 and errors == ""
+    about = json.loads(text)
+    assert (about["matches"], about["players"], about["scored"]) == (600, 40, 150)
+    assert [(x["system"], x["period"]) for x in about["results"]] in (
+        [("elo", None), ("elo", 7)],
+        [("elo", 7), ("elo", None)],
+    )
+    data = jr.read(games)
+    loss = jr.metrics.log_loss(jr.run(jr.elo(), data.matches).prediction[450:], data.matches.score[450:])
+    by_match = next(x for x in about["results"] if x["period"] is None)
+    assert by_match["log loss"] == pytest.approx(loss, abs=1e-9) and by_match["params"]["k"] == 32
+    assert by_match["matches/s"] > 0
+
+
+def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser\nx,y\ny,z\nx,z\n")
+    code, text, errors = jaxrate("compare", path)
+    assert code == 0 and "no rating periods" in errors and "periods of" not in text
+    assert "0.0000" not in text  # a winner's column does not make calibration perfect or the worst
+    assert jaxrate("compare", path, "-q")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
+        (("--param", "kk=3"), "no system here has a parameter 'kk'; did you mean 'k'?"),
+        (("--param", "elo.c=3"), "no system here has a parameter 'elo.c'"),
+        (("--system", "elo", "--param", "tau=3"), "no system here has a parameter 'tau'"),
+        (("--param", "tau=x"), "--param tau=x: write name=value"),
+        (("--period", "-1"), "--period must be above 0, got -1"),
+        (("--last", "0"), "0 is not in the range"),
+        (("--last", "20"), "20.0 is not in the range"),
+    ],
+)
+def test_compare_refuses(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("compare", games, *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+# systems
+
+
+def test_systems_lists_them_all(jaxrate):
+    code, text, _ = jaxrate("systems")
+    assert code == 0
+    assert [line.split()[0] for line in text.splitlines()[1:]] == list(jr.SYSTEMS)
+    for name, make in jr.SYSTEMS.items():
+        code, text, _ = jaxrate("systems", name)
+        assert code == 0
+        for field, about in zip(make().params._fields, make().space, strict=True):
+            line = next(line for line in text.splitlines() if line.split()[:1] == [field])
+            assert about.meaning in line and about.unit in line and about.range in line
+    assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
+    assert jaxrate("systems", "elow")[0] == 2
+
+
+# plan
+
+
+def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
+    code, text, errors = jaxrate("plan", games)
+    assert code == 0 and errors == ""
+    assert text.startswith("600 matches of 40 players, 0 to 1000\n")
+    number = jr.by_level(jr.read(games).matches).number
+    assert f"{number.shape[0]} steps of up to {number.shape[1]} matches at once" in text
+    assert all(re.search(rf"\n{name} +0.0 MB", text) for name in jr.SYSTEMS)
+    code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
+    assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
+
+
+def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
+    monkeypatch.setattr(cli.plan, "memory_of", lambda device: 1e8)
+    code, text, errors = jaxrate("plan", games)
+    assert code == 0 and "memory will not do for elo, glicko, glicko2" in errors
+    assert re.search(r"\nelo .* -\n", text)
+
+
+def test_plan_of_rounds(jaxrate, tmp_path):
+    assert jaxrate("simulate", tmp_path / "c.parquet", "--rounds", 50, "--size", "5-50", "-q") == (0, "", "")
+    code, text, _ = jaxrate("plan", tmp_path / "c.parquet")
+    assert code == 0 and " participations of " in text and "\n50 rounds in " in text and "does not rate rounds" in text
+    code, _, errors = jaxrate("rate", tmp_path / "c.parquet")
+    assert code == 2 and "rounds" in errors
+    code, _, errors = jaxrate("compare", tmp_path / "c.parquet")
+    assert code == 2 and "none of these systems rates rounds: elo, glicko, glicko2" in errors
+
+
+# simulate
+
+
+def test_simulate_writes_a_league_and_its_truth(jaxrate, tmp_path):
+    options = ("--players", 50, "--matches", 3000, "--draws", 0.3, "--side-advantage", 30, "--luck", 0.9, "--seed", 5)
+    code, text, errors = jaxrate("simulate", tmp_path / "new" / "league.parquet", *options)
+    assert code == 0 and text == "" and "wrote 3,000 matches of 50 players" in errors
+    league = simulate.league(50, 3000, draws=0.3, side_advantage=30, luck=0.9, seed=5)
+    data = jr.read(tmp_path / "new" / "league.parquet", side="side")
+    np.testing.assert_array_equal(data.players[data.matches.player], league.matches.player)
+    np.testing.assert_array_equal(data.matches.score, league.matches.score)
+    truth = pa.parquet.read_table(tmp_path / "new" / "league.truth.parquet")
+    np.testing.assert_allclose(truth["strength"], league.strength)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("x.csv",), "x.csv: the name must end in .parquet"),
+        (("x.parquet", "--players", 1), "num_players must be at least 2, got 1"),
+        (("x.parquet", "--luck", 2), "luck must be in"),
+        (("x.parquet", "--size", 5), "--size does not go with --matches"),
+        (("x.parquet", "--rounds", 5, "--draws", 0.5), "--draws does not go with --rounds"),
+        (("x.parquet", "--rounds", 5, "--matches", 5), "--matches does not go with --rounds"),
+        (("x.parquet", "--rounds", 5, "--size", "many"), "--size many: write a whole number, as 10, or a range"),
+        (("x.parquet", "--rounds", 5, "--size", "9-5"), "size must be from 2 to"),
+        ((), "Missing argument 'FILE'"),
+    ],
+)
+def test_simulate_refuses(jaxrate, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, text, errors = jaxrate("simulate", *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+# all of them
+
+
+@pytest.mark.parametrize("command", ["rate", "compare", "systems", "plan", "simulate", "demo"])
+def test_help_has_an_example(jaxrate, command):
+    code, text, _ = jaxrate(command, "--help")
+    assert code == 0 and f"jaxrate {command} " in text.split("Example")[1]
+
+
+def test_help_does_not_load_jax(tmp_path):
+    """Through the installed script, in a process of its own."""
+    script = shutil.which("jaxrate", path=Path(sys.executable).parent)
+    assert script is not None
+    code = (
+        f"import sys, runpy; sys.argv = ['jaxrate', '--help']\ntry: runpy.run_path({script!r}, run_name='__main__')\n"
+    )
+    code += "finally: print(sorted({'jax', 'pyarrow', 'rich'} & set(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("Usage: jaxrate ") and done.stderr == "[]\n"
+
+
+def test_the_shell_completes(tmp_path):
+    words = {"COMP_WORDS": "jaxrate rate --system gli", "COMP_CWORD": "3", "_JAXRATE_COMPLETE": "bash_complete"}
+    script = shutil.which("jaxrate", path=Path(sys.executable).parent)
+    done = subprocess.run([script], env=os.environ | words, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == ["plain,glicko", "plain,glicko2"]
+
+
+def test_verbose_says_how_long_and_where(jaxrate, games):
+    code, _, errors = jaxrate("rate", games, "--verbose")
+    assert code == 0 and re.search(r"jaxrate: reading games.csv: \d+\.\d\d s\njaxrate: rating 600 matches: ", errors)
+    code, _, errors = jaxrate("rate", games, "-v", "--a", "x")
+    assert (
+        code == 2 and "Traceback" in errors and errors.splitlines()[-1].startswith("jaxrate: games.csv: no column 'x'")
+    )
+
+
+@pytest.mark.parametrize("total", [None, 10])
+@pytest.mark.parametrize("patience", [0.0, 10.0])
+def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, total, patience):
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(common, "PATIENCE", patience)
+    with common.Report(quiet=False, verbose=False).stage("thinking", total) as done:
+        done(5)
+        deadline = time.monotonic() + 10 * (patience == 0)
+        while "thinking" not in screen.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        done(7)
+    assert ("thinking" in screen.getvalue()) == (patience == 0)
+    with common.Report(quiet=True, verbose=False).stage("silent"):
+        time.sleep(0.05)
+    assert "silent" not in screen.getvalue()

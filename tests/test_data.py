@@ -1,18 +1,21 @@
 """`read` and `write`: what they make of a table, whatever holds it, and what they say about a bad one."""
 
+import bz2
 import datetime
 import gzip
 import os
 import sys
 import uuid
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxrate.data import Dataset, read, write
+from jaxrate.data import Dataset, frame, read, write
+from jaxrate.events import rounds
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.csv  # noqa: E402
@@ -92,6 +95,22 @@ def test_winner_and_loser(source):
         assert names(dataset) == [["Ann", "Bob"], ["Ann", "Cy"]]
         assert dataset.events.score.tolist() == [1, 1]
         assert dataset.events.time.tolist() == [0, 0]
+
+
+def test_names_in_any_case(source):
+    assert read(source({"B": ["y"], "A": ["x"], "Score": [0.5]})).players.tolist() == ["x", "y"]
+    assert read(source({"Loser": ["y"], "WINNER": ["x"]})).players.tolist() == ["x", "y"]
+    assert read(source({"a": ["x"], "b": ["y"], "score": [0.0], "Winner": ["p"], "Loser": ["q"]})).players[0] == "x"
+    assert read(source({"Score": [0.5], "score": [0.0], "a": [1], "b": [2]})).events.score.tolist() == [0]
+    contests = {"Contest": ["c", "c"], "Player": ["x", "y"], "RANK": [2, 1], "Date": [3.0, 3.0]}
+    assert read(source(contests)).events.events.rank.tolist() == [1, 0]
+
+
+def test_one_of_two_names(source):
+    columns = {"won": ["x"], "loser": ["y"], "lost": ["z"], "winner": ["w"], "score": [0.0], "b": ["v"]}
+    assert read(source(columns), winner="won").players.tolist() == ["x", "y"]
+    assert read(source(columns), loser="lost").players.tolist() == ["w", "z"]
+    assert read(source(columns), a="lost").players.tolist() == ["z", "v"]
 
 
 def test_other_names(source):
@@ -277,7 +296,9 @@ def test_csv_names_are_text(games):
     ],
     ids=["bom", "crlf", "no last newline", "empty lines", "all of it"],
 )  # fmt: skip
-def test_csv_dialects(games, text):
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_csv_dialects(games, text, mark):
+    text = text.replace(",", mark).replace(f"Doe{mark}", "Doe,")
     dataset = read(games(text))
     assert dataset.players.tolist() == ["Zoë", "x", "Doe, J"]
     assert dataset.events.score.tolist() == [1, 0]
@@ -292,6 +313,26 @@ def test_csv_lines_in_quotes_at_any_place(games):
     names = [f"{i}\n{'x' * 60}" for i in range(40_000)]  # more than Arrow takes at once
     dataset = read(games("a,b,score\n" + "".join(f'"{name}",y,1\n' for name in names)))
     assert dataset.players.tolist() == [names[0], "y", *names[1:]]
+
+
+@pytest.mark.parametrize("name", ["games.tsv", "games.csv.gz", "games.tsv.bz2", "games.csv.zst"])
+def test_csv_endings(games, name):
+    mark, ann = ("\t", "Doe, J") if "tsv" in name else (",", "Doe")
+    text = (
+        mark.join(["a", "b", "score", "elo, then" if "tsv" in name else "elo"])
+        + "\n"
+        + mark.join([ann, "x", "7", "1"])
+        + "\n"
+    )
+    squeeze = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda x: pa.compress(x, "zstd", asbytes=True)}
+    path = games(squeeze.get(name.rpartition(".")[2], bytes)(text.encode()), name)
+    with pytest.raises(ValueError, match=rf"^{name}: row 0 \(counting from 0, line 2\): score 7.0 is outside"):
+        read(path)
+    assert read(path, upcoming=True).players.tolist() == [ann, "x"]
+
+
+def test_semicolons_within_a_name(games):
+    assert read(games("a,b,score;\nx;1,y,1\n"), score="score;").players.tolist() == ["x;1", "y"]
 
 
 def test_csv_numbers_that_turn_into_fractions_late(games):
@@ -492,7 +533,7 @@ ROWS = {
     "text time": ({"time": ["2020-01-31", "2020-02-30", "?"]}, {}, 1, "column 'time' is '2020-02-30', not an ISO date"),
     "local time": ({"time": ["31/01/2020", "2020-02-01", "?"]}, {}, 0, r"'31/01/2020', not .* \(2024-01-31, "),
     "some zones": ({"time": ["2020-01-31", "2020-02-01", "2020-02-02 10:00Z"]}, {}, 2, "10:00Z', not an ISO date"),
-    "unsorted": ({"time": [1.0, 3.0, 2.5]}, {}, 2, "time 2.5 is earlier than 3 in the match before; .*sort=True"),
+    "unsorted": ({"time": [1.0, 3.0, 2.5]}, {}, 2, "time 2.5 is earlier than 3 in the row before; .*sort=True"),
     "unsorted dates": ({"date": DAYS}, {}, 2, "time 2020-01-01 is earlier than 2020-01-03 in the .*sort=True"),
 }  # fmt: skip
 
@@ -575,6 +616,124 @@ def test_mixed_numbers_in_a_dict():
         read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), float("nan")]})
 
 
+# Players who have ids, matches to come, dates
+
+
+def test_known_players_keep_their_ids(source):
+    first = read(source(table()))
+    later = read(source({"a": ["Dan", "Cy"], "b": ["Cy", "Eve"], "score": [1.0, 0.0]}), players=first.players)
+    assert later.players.tolist() == ["Ann", "Bob", "Cy", "Dan", "Eve"]
+    assert later.events.player.tolist() == [[3, 2], [2, 4]]
+    assert later.events.player.dtype == np.int32
+    assert read(source(table()), players=["Cy", "Zoë"]).events.player.tolist() == [[2, 3], [3, 0], [0, 2]]
+    assert read(source(table()), players=[]).players.tolist() == first.players.tolist()
+
+
+def test_known_players_of_other_types():
+    for known in ([7, 3], np.array([7, 3], np.int8), ["x", 3]):
+        dataset = read({"a": np.array([3, 5]), "b": np.array([4, 3]), "score": [1, 1]}, players=known)
+        assert [[dataset.players[i] for i in row] for row in dataset.events.player] == [[3, 4], [5, 3]]
+        assert list(dataset.players[:2]) == list(known)
+    as_text = read({"a": ["3", "5"], "b": ["4", "3"], "score": [1, 1]}, players=np.array([7, 3]))  # as CSV gives them
+    assert as_text.players.tolist() == [7, 3, 4, 5]
+    with pytest.raises(ValueError, match="row 1 .*column 'b' is 'x', not a whole number, as the known players are"):
+        read({"a": ["3", "5"], "b": ["4", "x"], "score": [1, 1]}, players=[7, 3])
+    with pytest.raises(ValueError, match="players names somebody twice"):
+        read({"a": [1, "x"], "b": [2, 1], "score": [1, 1]}, players=[1, 1])
+
+
+def test_upcoming(source):
+    columns = {"a": ["x", "y"], "b": ["y", "x"], "score": [None, 9.0], "home": [1, -1], "winner": ["", ""], "t": [1, 2]}
+    dataset = read(source(columns), upcoming=True, side="home")
+    assert dataset.events.score.tolist() == [0.5, 0.5]
+    assert dataset.events.context.side.tolist() == [1, -1]
+    assert dataset.events.time.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="no column 'a'"):
+        read(source({"winner": ["x"], "loser": ["y"]}), upcoming=True)
+
+
+def test_dated(source):
+    assert read(source(table(date=[datetime.date(2024, 1, 1)] * 3))).dated is True
+    assert read(source(table(date=["2024-01-01T10:00:00Z"] * 3))).dated is True
+    assert read(source(table(date=[1, 2, 3]))).dated is False
+    assert read(source(table())).dated is False
+
+
+# Contests
+
+CONTESTS = {
+    "contest": ["Spa", "Spa", "Spa", "Monza", "Monza"],
+    "player": ["Ann", "Bob", "Cy", "Bob", "Dan"],
+    "rank": [1.0, 2.0, 2.0, 9.0, 4.0],
+}
+
+
+def same(found, expected):
+    for x, y in zip(found.events, expected.events, strict=True):
+        np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(found.player_start, expected.player_start)
+
+
+def test_contests(source):
+    dataset = read(source(CONTESTS | {"time": [3, 3, 3, 5, 5]}))
+    same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 1, 3], [1, 2, 2, 9, 4], time=[3, 3, 3, 5, 5]))
+    assert dataset.players.tolist() == ["Ann", "Bob", "Cy", "Dan"]
+    assert dataset.rows.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="^these are rounds"):
+        _ = dataset.matches
+
+
+def test_contests_by_score_and_in_teams(source):
+    columns = {
+        "race": [7, 7, 7, 5, 5],
+        "who": list("pqrpq"),
+        "score": [2.5, 2.5, 3.0, 1.0, 2.0],
+        "share": [1.0, 0.5] * 2 + [1],
+    }
+    columns |= {"car": ["red", "red", "blue", "red", "blue"], "bad": [0, 0, 0, 1, 0]}
+    dataset = read(source(columns), contest="race", player="who", team="car", weight="share")
+    weight, team = [1, 0.5, 1, 0.5, 1], [0, 0, 1, 0, 1]
+    rank = [-2.5, -2.5, -3, -1, -2]
+    same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], rank, team=team, weight=weight))
+    dataset = read(source(columns), contest="race", player="who", drop="bad", players=["r"])
+    same(dataset.events, rounds([0, 0, 0, 1], [1, 2, 0, 2], [-2.5, -2.5, -3, -2]))
+    assert dataset.rows.tolist() == [0, 1, 2, 4]
+
+
+def test_contests_sorted_as_wholes(source):
+    columns = {"contest": list("bcbaca"), "player": list("xxyxyz"), "rank": [1, 2, 3, 4, 5, 6], "t": [5, 5, 5, 1, 5, 1]}
+    dataset = read(source(columns), sort=True)
+    assert dataset.rows.tolist() == [3, 5, 0, 2, 1, 4]
+    same(dataset.events, rounds([0, 0, 1, 1, 2, 2], [0, 2, 0, 1, 0, 1], [1, 2] * 3, time=[1, 1, 5, 5, 5, 5]))
+
+
+BAD_CONTESTS = {
+    "twice": ({"player": list("xyyxz")}, {}, 2, "player 'y' is in contest 'Spa' twice"),
+    "again": ({"contest": ["p", "q", "p", "q", "q"]}, {}, 2, "contest 'p' begins a second time; put the rows"),
+    "unsorted": ({"t": [3, 3, 3, 2, 2]}, {}, 3, "time 2 is earlier than 3 in the row before; .*sort=True"),
+    "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4.0 differs within contest 'Spa'"),
+    "times, sorted": ({"t": [3, 3, 1, 5, 5]}, {"sort": True}, 2, "time differs within contest 'Spa'"),
+    "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),
+    "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF', not a number"),
+    "contest": ({"contest": ["p", None, "p", "q", "q"]}, {}, 1, "column 'contest' has no value"),
+    "weight": ({"w": [1, 1, 0, 1, 1]}, {"weight": "w"}, 2, "weight 0.0 is not above 0"),
+    "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3$"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns, arguments, row, message", BAD_CONTESTS.values(), ids=BAD_CONTESTS)
+def test_bad_contest(source, kind, columns, arguments, row, message):
+    place = "" if kind in (*MEMORY, "parquet") else f", line {row + 2}"
+    with pytest.raises(ValueError, match=rf"row {row} \(counting from 0{place}\): {message}"):
+        read(source(CONTESTS | columns), **arguments)
+
+
+def test_bad_team_after_dropped_rows():
+    columns = {name: ["0", *values] for name, values in CONTESTS.items()} | {"rank": [0, *CONTESTS["rank"]]}
+    with pytest.raises(ValueError, match=r"row 5 .*: rank 4.0 differs from 9.0 of the same team in row 4$"):
+        read(columns | {"car": list("?uvwxx"), "bad": [1, 0, 0, 0, 0, 0]}, team="car", drop="bad")
+
+
 # Errors about columns and arguments
 
 ARGUMENTS = {
@@ -588,8 +747,18 @@ ARGUMENTS = {
     "missing category": ({"category": ("a", "class")}, "no column 'class'"),
     "half a category": ({"category": ("a",)}, "category must be one column or the pair"),
     "neutral without side": ({"neutral": "score"}, "neutral needs side"),
-    "only a": ({"a": "a"}, "give the columns a and b, or winner and loser"),
-    "only loser": ({"loser": "a"}, "give the columns a and b, or winner and loser"),
+    "only loser": ({"loser": "a"}, "no column 'winner'"),
+    "only contest": ({"contest": "a"}, "no column 'player'"),
+    "contest and a": ({"contest": "score", "a": "a"}, "give the columns a and b, or winner and loser, or those of"),
+    "team of a match": ({"team": "score", "b": "b"}, "give the columns a and b, or winner and loser, or those of"),
+    "rank and score": ({"contest": "a", "rank": "score", "score": "score"}, "give rank, lower .* and not both"),
+    "neither rank nor score": ({"contest": "a", "player": "b", "rank": "place"}, "no column 'place'"),
+    "side of a contest": ({"contest": "a", "player": "b", "side": "score"}, "side, neutral and category are for match"),
+    "upcoming winner": ({"winner": "a", "upcoming": True}, "upcoming=True is for matches of a and b"),
+    "upcoming contest": ({"contest": "a", "upcoming": True}, "upcoming=True is for matches of a and b"),
+    "players of another type": ({"players": [1, 2]}, "columns must be of the same type, .* and players holds int64"),
+    "a player twice": ({"players": ["Bob", "Ann", "Bob"]}, "players names somebody twice"),
+    "a player without name": ({"players": ["Bob", None]}, "players has a name missing"),
     "a and winner": ({"a": "a", "winner": "b"}, "give the columns a and b, or winner and loser"),
     "all four": ({"a": "a", "b": "b", "winner": "a", "loser": "b"}, "give the columns a and b, or winner and loser"),
     "score of a winner": ({"winner": "a", "loser": "b", "score": "score"}, "the score of a winner is 1"),
@@ -693,7 +862,7 @@ def test_files_that_are_not_there(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["games.xlsx", "games", "csv", "games.parquet.gz"])
 def test_unknown_ending(games, name):
-    with pytest.raises(ValueError, match=rf"^{name}: cannot read .*\.parquet, \.csv or \.csv\.gz"):
+    with pytest.raises(ValueError, match=rf"^{name}: cannot read .*\.parquet, \.csv or \.tsv"):
         read(games("a,b,score\nx,y,1\n", name))
 
 
@@ -742,9 +911,19 @@ def test_lines_of_rows_over_several_lines(games):
         read(games('a,b,score\n\n"x\ny",z,1\n\nx,y,1\nx,z,2\n'))
 
 
-def test_not_utf8(games):
-    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): .*UTF8"):
-        read(games("a,b,score\nx,y,1\nZoë,y,1\n".encode("latin-1")))
+NOT_UTF8 = {
+    "latin-1 name": (("a,b,score\nx,y,1\nZoë,y,1\n", "latin-1"), r"row 1 \(counting from 0, line 3\)"),
+    "latin-1 number": (("a,b,score\nx,y,1\nx,y,½\n", "latin-1"), r"row 1 \(counting from 0, line 3\)"),
+    "latin-1 header": (("\na,b,score,Größe\nx,y,1,2\n", "latin-1"), "line 2"),
+    "utf-16": (("a,b,score\nx,y,1\n", "utf-16"), "line 1"),
+    "utf-16 without a mark": (("a,b,score\nx,y,1\n", "utf-16-le"), "line 1"),
+}
+
+
+@pytest.mark.parametrize("text, place", NOT_UTF8.values(), ids=NOT_UTF8)
+def test_not_utf8(games, text, place):
+    with pytest.raises(ValueError, match=f"^games.csv: {place}: not UTF-8 text; save the file as UTF-8$"):
+        read(games(text[0].encode(text[1])))
 
 
 def test_not_gzip(games):
@@ -821,7 +1000,7 @@ def test_write_all_or_nothing(tmp_path, name, monkeypatch):
         patch.setattr(pa.csv, "write_csv", fail_midway)
         patch.setattr(pa.parquet, "write_table", fail_midway)
         write(table(), tmp_path / name)
-    with pytest.raises(ValueError, match="expected length 1 but got length 3"):
+    with pytest.raises(ValueError, match=r"column 'b' has shape \(3,\), expected \(1,\)"):
         write(table(a=["x"]), tmp_path / name)
     with pytest.raises((ValueError, TypeError, NotImplementedError)):
         write(table(a=[1, "x", object()]), tmp_path / name)
@@ -829,3 +1008,58 @@ def test_write_all_or_nothing(tmp_path, name, monkeypatch):
     assert (tmp_path / name).read_text() == "before"
     with pytest.raises(OSError):
         write(table(), tmp_path / "nowhere" / name)
+
+
+# Frames
+
+
+class Board(NamedTuple):
+    player: object
+    when: object
+    nothing: object = None
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
+@pytest.mark.parametrize("unit", ["Y", "M", "D", "h", "s", "ms", "us", "ns"])
+def test_frame(kind, unit):
+    package = pytest.importorskip(kind)
+    board = Board(np.array(["x", "y"], object), np.array(["2020-01-01", "2021-01-01"], f"datetime64[{unit}]"))
+    made = frame(board, kind)
+    assert type(made) is (package.table({}) if kind == "pyarrow" else package.DataFrame()).__class__
+    back = pa.table(made)
+    assert back.column_names == ["player", "when"]
+    assert back["player"].to_pylist() == ["x", "y"]
+    assert np.array(back["when"].cast("date32").to_pylist()).tolist() == [datetime.date(y, 1, 1) for y in (2020, 2021)]
+
+
+def test_frame_of_what_is_installed(monkeypatch):
+    for package in ("polars", "pandas", "pyarrow"):
+        assert type(frame({"x": [1]})).__module__.startswith(package)
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=f"a frame needs {package}: pip install {package}$"):
+            frame({"x": [1]}, package)
+    with pytest.raises(ImportError, match="a frame needs polars, pandas or pyarrow"):
+        frame({"x": [1]})
+
+
+def test_bad_frame():
+    with pytest.raises(ValueError, match="kind must be one of polars, pandas, pyarrow, got 'excel'"):
+        frame({"x": [1]}, "excel")
+    with pytest.raises(ValueError, match=r"column 'y' has shape \(1,\), expected \(2,\)"):
+        frame({"x": [1, 2], "y": [1]})
+
+
+@pytest.mark.parametrize("name", ["games.csv", "games.parquet"])
+def test_write_a_named_tuple(tmp_path, name):
+    write(Board(["x"], np.array(["2020-02"], "datetime64[M]")), tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+    load = pa.csv.read_csv if name.endswith("csv") else pa.parquet.read_table
+    assert load(tmp_path / name).to_pylist() == [{"player": "x", "when": datetime.date(2020, 2, 1)}]
+
+
+@pytest.mark.parametrize("kind", MEMORY, indirect=True)
+def test_write_and_frame_any_table(source, tmp_path):
+    columns = {"x": [1, 2], "y": ["p", "q"]}
+    write(source(columns), tmp_path / "x.parquet")
+    assert pa.parquet.read_table(tmp_path / "x.parquet").to_pydict() == columns
+    assert frame(source(columns), "pyarrow").to_pydict() == columns

@@ -4,12 +4,14 @@ import math
 import re
 from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
+from jaxrate.events import part
 
 PLAYER, SCORE = [[0, 1], [2, 3], [1, 3]], [1, 0, 0.5]
 LAST = np.iinfo(np.int32).max
@@ -285,3 +287,29 @@ def test_large_contest_numbers_stay_apart():
 
 def test_large_team_numbers_stay_apart():
     assert jr.rounds([1, 1], [0, 1], [1, 1], team=BEYOND).events.team.tolist() == [0, 1]
+
+
+# --- Parts. ---
+
+
+def test_a_part_of_a_history_is_built_from_those_rows_alone():
+    random = np.random.default_rng(3)
+    player = np.stack([random.permutation(9)[:2] for _ in range(60)])
+    time, side, category = np.arange(60.0), random.choice([-1.0, 1.0], 60), random.integers(0, 3, (60, 2))
+    rest = {"side": side, "weight": side + 2, "category": category}
+    whole = jr.matches(player, side > 0, time, **rest)
+    some = jr.matches(player[20:50], side[20:50] > 0, time[20:50], **{name: x[20:50] for name, x in rest.items()})
+    same(part(whole, 20, 50), some)
+    same(part(jr.periods(whole, 10.0), 2, 5), jr.periods(some, 10.0))
+    contest, rank, weight = np.repeat(np.arange(20), 3), random.integers(0, 3, 60), random.random(60) + 0.1
+    who = np.concatenate([random.permutation(9)[:3] for _ in range(20)])
+    contests = jr.rounds(contest, who, rank, weight=weight, time=contest)
+    middle = slice(15, 42)
+    few = jr.rounds(contest[middle], who[middle], rank[middle], weight=weight[middle], time=contest[middle])
+    same(part(contests, 5, 14), few)
+
+
+def same(one, two):
+    assert jax.tree.structure(one) == jax.tree.structure(two)
+    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(x, y)

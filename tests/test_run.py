@@ -268,6 +268,22 @@ def test_predict_refuses_unknown_players_other_events_and_bad_rows():
         jr.predict(system, state, jr.Matches(np.array([[1, 1]]), np.ones(1), np.zeros(1)))
 
 
+def test_rows_beyond_the_state_are_newcomers(x64):
+    system, matches = jr.glicko2(), league()
+    half = jr.run(system, jax.tree.map(lambda x: x[:20], matches), num_players=4 * PLAYERS)
+    small = jax.tree.map(lambda x: x[:PLAYERS], half.state)
+    rest = jax.tree.map(lambda x: x[20:], matches)
+    want = jr.run(system, rest, state=half.state)
+    got = jr.run(system, rest, state=small, num_players=4 * PLAYERS)
+    for x, y in zip(jax.tree.leaves(tuple(got)), jax.tree.leaves(tuple(want)), strict=True):
+        np.testing.assert_array_equal(x, y)
+    coming = jr.matches([[0, 4 * PLAYERS - 1]], [1], [50.0])
+    guess = jr.predict(system, small, coming, num_players=4 * PLAYERS)
+    np.testing.assert_array_equal(guess, jr.predict(system, half.state, coming))
+    with refused(f"the state has {PLAYERS} players, but there are only {PLAYERS - 1} players"):
+        jr.run(system, NOTHING, state=small, num_players=PLAYERS - 1)
+
+
 def test_no_matches_have_no_predictions():
     assert jr.predict(jr.glicko(), fresh(jr.glicko()), NOTHING).shape == (0,)
 

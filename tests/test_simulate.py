@@ -1,24 +1,54 @@
 """Simulated leagues follow the laws they state, within sampling error."""
 
+import inspect
+import itertools
 import math
 import re
+import tracemalloc
+from statistics import NormalDist
 
 import jax
 import numpy as np
 import pytest
+from pyarrow import parquet
 
-from jaxrate.simulate import league
+import jaxrate as jr
+from jaxrate import events, simulate
+from jaxrate.simulate import contests, league, stream_contests, stream_league, write
+
+EVERY = {"draws": 0.3, "drift": 50.0, "activity": 0.5, "side_advantage": 30.0, "luck": 0.8}
 
 
 def expected(a, b):
     return 1 / (1 + 10 ** (-(a - b) / 400))
 
 
-def test_the_same_seed_gives_the_same_league_and_another_one_another():
-    options = {"draws": 0.3, "drift": 50.0, "activity": 0.5, "side_advantage": 30.0}
-    one, same, other = (league(20, 300, seed=seed, **options) for seed in (5, 5, 6))
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(same), strict=True):
+def share(n, activity):
+    weight = np.arange(1.0, n + 1) ** -activity
+    return weight / weight.sum()
+
+
+def check_counts(counts, law):
+    """Pearson's chi-square within five standard deviations of its mean."""
+    wanted = counts.sum() * law
+    assert law.sum() == pytest.approx(1) and wanted.min() > 5
+    free = len(law) - 1
+    assert ((counts - wanted) ** 2 / wanted).sum() < free + 5 * math.sqrt(2 * free)
+
+
+def equal(one, other):
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(simulate, "CHUNK", 1000)
+
+
+def test_the_same_seed_gives_the_same_league_and_another_one_another():
+    one, same, other = (league(20, 300, seed=seed, **EVERY) for seed in (5, 5, 6))
+    equal(one, same)
     for a, b in ((one.strength, other.strength), (one.matches.score, other.matches.score)):
         assert (a != b).any()
 
@@ -55,6 +85,34 @@ def test_activity_skews_towards_the_first_players():
     assert (np.diff(games) < 0).all()
 
 
+@pytest.mark.parametrize("activity", [0.0, 0.8, 2.0])
+def test_pairs_are_drawn_by_share_and_the_second_again_until_he_differs(activity):
+    a, b = league(12, 400_000, activity=activity, seed=1).matches.player.T
+    p = share(12, activity)
+    law = p[:, None] * p / (1 - p[:, None])
+    apart = ~np.eye(12, dtype=bool)
+    check_counts(np.bincount(a * 12 + b, minlength=144).reshape(12, 12)[apart], law[apart])
+
+
+@pytest.mark.parametrize("activity", [0.3, 0.8, 1.3])
+def test_many_players_play_in_proportion_to_their_activity(activity):
+    n = 2000
+    a = league(n, 500_000, activity=activity).matches.player[:, 0]
+    check_counts(np.bincount(a, minlength=n), share(n, activity))
+
+
+LAWS = [(2, 1.0), (2, 1e-17), (3, 0.5), (49, 1e-17), (1000, 1e-9), (100_000, 1.5)]
+
+
+@pytest.mark.parametrize("law", [share(*law) for law in LAWS] + [np.array([0.375, 0.375, 0.125, 0.125])], ids=len)
+def test_the_alias_table_is_the_law(law):
+    n = len(law)
+    threshold, alias = simulate._alias(law * n)
+    assert threshold.min() >= 0 and threshold.max() <= 1 and alias.min() >= 0 and alias.max() < n
+    own = threshold.astype(float)
+    np.testing.assert_allclose((own + np.bincount(alias, 1 - own, n)) / n, law, rtol=1e-6)
+
+
 def test_activity_does_not_depend_on_strength():
     strength = np.concatenate([league(100, 1, seed=s, activity=2.0).strength[:5] for s in range(40)])
     assert abs(strength.mean()) < 5 * 300 / math.sqrt(200)
@@ -76,6 +134,19 @@ def test_scores_follow_the_logistic_law_of_the_difference(draws):
         chosen = (difference >= low) & (difference < low + 100)
         error = one.matches.score[chosen].mean() - wanted[chosen].mean()
         assert abs(error) < 4.5 * 0.5 / math.sqrt(chosen.sum())
+
+
+@pytest.mark.parametrize(("luck", "draws"), [(0.0, 0.0), (0.6, 0.0), (0.6, 0.5)])
+def test_luck_mixes_the_law_with_a_coin(luck, draws):
+    one = league(200, 60_000, luck=luck, draws=draws, spread=400.0)
+    a, b = one.strength[one.matches.player].T
+    wanted, score = (1 - luck) / 2 + luck * expected(a, b), one.matches.score
+    for low in range(-1000, 1000, 200):
+        chosen = (a - b >= low) & (a - b < low + 200)
+        error = 4.5 * 0.5 / math.sqrt(chosen.sum())
+        assert abs(score[chosen].mean() - wanted[chosen].mean()) < error
+        drawn = draws * 4 * wanted * (1 - wanted)
+        assert abs((score[chosen] == 0.5).mean() - drawn[chosen].mean()) <= error
 
 
 @pytest.mark.parametrize("draws", [0.0, 0.2, 0.5])
@@ -109,6 +180,11 @@ def test_strengths_drift_with_the_root_of_time(days):
     assert (moved - still).std() == pytest.approx(40 * math.sqrt(days / 365), rel=0.06)
 
 
+def test_drift_does_not_depend_on_the_number_of_chunks(small_chunks):
+    still, moved = (league(4000, 250_000, days=365.0, drift=drift).strength for drift in (0.0, 40.0))
+    assert (moved - still).std() == pytest.approx(40, rel=0.06)
+
+
 def test_results_follow_the_strengths_of_their_time():
     """Without spread at the start, only the end of a drifting league is decided by the strengths at the end."""
     one = league(50, 40_000, spread=0.0, drift=400.0, days=365.0)
@@ -130,6 +206,11 @@ def test_results_follow_the_strengths_of_their_time():
         ({"activity": -0.5}, "activity must be at least 0, got -0.5"),
         ({"draws": -0.1}, "draws must be at least 0, got -0.1"),
         ({"draws": 0.51}, "draws must be at most 0.5, got 0.51"),
+        ({"draws": math.nan}, "draws must be at least 0, got nan"),
+        ({"luck": -0.1}, "luck must be in [0, 1], got -0.1"),
+        ({"luck": 1.1}, "luck must be in [0, 1], got 1.1"),
+        ({"luck": math.nan}, "luck must be in [0, 1], got nan"),
+        ({"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
     ],
 )
 def test_arguments_out_of_range_are_refused(change, message):
@@ -141,3 +222,196 @@ def test_arguments_out_of_range_are_refused(change, message):
 def test_a_side_advantage_without_an_end_is_refused(points):
     with pytest.raises(ValueError, match=f"side_advantage must be finite, got {points}"):
         league(5, 10, side_advantage=points)
+
+
+def standings(one):
+    """Of every contest: the players, and their ranks."""
+    cuts = one.rounds.player_start[1:-1]
+    return list(zip(np.split(one.rounds.events.player, cuts), np.split(one.rounds.events.rank, cuts), strict=True))
+
+
+def test_contests_have_their_size_their_time_and_no_player_twice():
+    one = contests(30, 101, size=7, days=50.0, activity=1.0)
+    np.testing.assert_array_equal(np.diff(one.rounds.player_start), 7)
+    np.testing.assert_allclose(one.rounds.events.time, np.arange(101) * 0.5)
+    assert all(len({*player.tolist()}) == 7 for player, _ in standings(one))
+    np.testing.assert_array_equal(one.games, np.bincount(one.rounds.events.player, minlength=30))
+    everybody = contests(9, 20, size=9, activity=2.0)
+    assert (everybody.games == 20).all()
+
+
+def test_sizes_are_log_uniform():
+    size = np.diff(contests(500, 20_000, size=(3, 40)).rounds.player_start)
+    k = np.arange(3, 41)
+    check_counts(np.bincount(size - 3, minlength=38), np.log((k + 1) / k) / math.log(41 / 3))
+
+
+@pytest.mark.parametrize("activity", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("way", ["_race", "_first"])
+def test_participants_are_drawn_one_after_the_other_without_replacement(way, activity):
+    p, law = share(6, activity), np.zeros(64)
+    for i, j, k in itertools.permutations(range(6), 3):
+        law[2**i + 2**j + 2**k] += p[i] * p[j] / (1 - p[i]) * p[k] / (1 - p[i] - p[j])
+    pick, size = simulate._Pick(np.random.default_rng(3), 6, activity), np.tile([3, 2], 60_000)
+    ends = np.cumsum(size)[::2]
+    trio = getattr(pick, way)(size)[ends[:, None] - [1, 2, 3]]
+    check_counts(np.bincount((2**trio).sum(axis=1), minlength=64)[law > 0], law[law > 0])
+
+
+def test_both_ways_of_drawing_participants_are_used_in_one_history(monkeypatch):
+    used = {}
+
+    def counted(way, draw):
+        def count(self, size):
+            used[way] = used.get(way, 0) + len(size)
+            return draw(self, size)
+
+        return count
+
+    for way in ("_race", "_first"):
+        monkeypatch.setattr(simulate._Pick, way, counted(way, getattr(simulate._Pick, way)))
+    one = contests(50, 400, size=(2, 50), activity=0.8)
+    assert used["_race"] > 50 and used["_first"] > 50 and sum(used.values()) == 400
+    assert all(len({*player.tolist()}) == len(player) for player, _ in standings(one))
+
+
+def test_without_noise_the_stronger_is_ahead():
+    one = contests(60, 200, size=(2, 60), noise=0.0)
+    for player, rank in standings(one):
+        assert (np.diff(one.strength[player]) < 0).all()
+        np.testing.assert_array_equal(rank, np.arange(len(player)))
+
+
+def test_performances_that_are_equal_on_the_grid_tie():
+    one = contests(60, 200, size=(2, 60), noise=0.0, grid=150.0)
+    ties = 0
+    for player, rank in standings(one):
+        step = np.round(one.strength[player] / 150)
+        np.testing.assert_array_equal(rank, (step[:, None] < step).sum(axis=1))
+        ties += len(player) - len({*rank.tolist()})
+    assert ties > 1000
+    assert (next(stream_contests(5, 10, size=5, noise=0.0, spread=0.0).chunks)["rank"] == 0).all()
+
+
+def test_two_meet_by_the_probit_law_of_the_noise():
+    one = contests(100, 60_000, size=2, noise=150.0)
+    first, second = one.rounds.events.player.reshape(-1, 2).T
+    swap = first > second  # the winner comes first: ask for the player of the smaller id
+    gap = np.where(swap, -1, 1) * (one.strength[first] - one.strength[second])
+    for low in range(-600, 600, 100):
+        chosen = (gap >= low) & (gap < low + 100)
+        wanted = np.mean([NormalDist(0, 150 * math.sqrt(2)).cdf(d) for d in gap[chosen]])
+        assert abs((~swap[chosen]).mean() - wanted) < 4.5 * 0.5 / math.sqrt(chosen.sum())
+
+
+def test_contests_drift_and_are_the_same_for_the_same_seed():
+    options = {"size": (2, 30), "activity": 0.7, "days": 365.0}
+    one, same, still = (contests(3000, 150, drift=drift, **options) for drift in (40.0, 40.0, 0.0))
+    equal(one, same)
+    assert (one.strength - still.strength).std() == pytest.approx(40, rel=0.06)
+    assert (contests(3000, 150, seed=1, **options).games != still.games).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_players": 1}, "size must be from 2 to num_players, 1, or such a pair, got 3"),
+        ({"num_rounds": 0}, "num_rounds must be at least 1, got 0"),
+        ({"size": 1}, "size must be from 2 to num_players, 5, or such a pair, got 1"),
+        ({"size": 6}, "size must be from 2 to num_players, 5, or such a pair, got 6"),
+        ({"size": (4, 3)}, "size must be from 2 to num_players, 5, or such a pair, got (4, 3)"),
+        ({"noise": -1.0}, "noise must be at least 0, got -1.0"),
+        ({"grid": math.nan}, "grid must be at least 0, got nan"),
+        ({"drift": -1.0}, "drift must be at least 0, got -1.0"),
+        ({"activity": 9.0}, "activity 9.0 is too large"),
+    ],
+)
+def test_arguments_of_contests_out_of_range_are_refused(change, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        contests(**{"num_players": 5, "num_rounds": 10, "size": 3, **change})
+
+
+@pytest.mark.parametrize(("whole", "stream"), [(league, stream_league), (contests, stream_contests)])
+def test_a_stream_takes_the_arguments_of_the_whole(whole, stream):
+    assert inspect.signature(whole).parameters == inspect.signature(stream).parameters
+
+
+def test_chunks_do_not_depend_on_how_they_are_taken(small_chunks):
+    one, other = (stream_league(20, 3500, **EVERY) for _ in range(2))
+    together = list(one.chunks)
+    assert [len(chunk["time"]) for chunk in together] == [875] * 4
+    games = 0
+    for chunk in together:
+        equal(chunk, next(other.chunks))
+        np.random.default_rng(0).random(9)
+        games += 2 * 875
+        assert other.games.sum() == games
+    equal((one.strength, one.games), (other.strength, other.games))
+
+
+def test_the_written_league_is_the_league(tmp_path, small_chunks):
+    path, done = tmp_path / "games.parquet", []
+    write(stream_league(20, 3500, seed=9, **EVERY), path, done.append)
+    assert done == [875, 1750, 2625, 3500]
+    table = {name: column.to_numpy() for name, column in zip(
+        ("a", "b", "score", "time", "side"), parquet.read_table(path).columns, strict=True)}  # fmt: skip
+    one = league(20, 3500, seed=9, **EVERY)
+    equal(events.matches(np.stack([table.pop("a"), table.pop("b")], axis=1), **table), one.matches)
+    truth = parquet.read_table(tmp_path / "games.truth.parquet").to_pydict()
+    assert truth == {"player": [*range(20)], "strength": one.strength.tolist(), "games": one.games.tolist()}
+    assert {file.name for file in tmp_path.iterdir()} == {"games.parquet", "games.truth.parquet"}
+
+    data = jr.read(path, side="side")
+    np.testing.assert_array_equal(data.players[data.matches.player], one.matches.player)
+    equal(data.matches._replace(player=one.matches.player), one.matches)
+
+
+def test_the_written_contests_are_the_contests(tmp_path, small_chunks):
+    path, done, options = tmp_path / "contests.parquet", [], {"size": (2, 30), "drift": 50.0, "grid": 40.0}
+    write(stream_contests(40, 400, **options), path, done.append)
+    assert len(done) > 3 and done[-1] == 400 and done == sorted(set(done))
+    one, table = contests(40, 400, **options), parquet.read_table(path)
+    assert table.column_names == ["contest", "player", "rank", "time"]
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    equal(events.rounds(**columns), one.rounds)
+    np.testing.assert_array_equal(columns["rank"], one.rounds.events.rank)
+    assert parquet.read_table(tmp_path / "contests.truth.parquet")["games"].to_pylist() == one.games.tolist()
+
+
+def test_an_interrupted_history_leaves_everything_as_it_was(tmp_path, small_chunks):
+    path = tmp_path / "games.parquet"
+
+    def interrupt(done):
+        if done > 2000:
+            raise KeyboardInterrupt
+
+    for before in ([], ["games.parquet", "games.truth.parquet"]):
+        with pytest.raises(KeyboardInterrupt):
+            write(stream_league(20, 3500), path, interrupt)
+        assert sorted(file.name for file in tmp_path.iterdir()) == before
+        if not before:
+            write(stream_league(20, 50), path)
+    assert parquet.read_metadata(path).num_rows == 50
+
+
+def test_a_wrong_name_or_a_used_stream_is_not_written(tmp_path):
+    stream = stream_league(20, 50)
+    with pytest.raises(ValueError, match=re.escape("games.csv: the name must end in .parquet")):
+        write(stream, tmp_path / "games.csv")
+    next(stream.chunks)
+    with pytest.raises(ValueError, match="chunks of this stream were taken before; make a new one"):
+        write(stream, tmp_path / "games.parquet")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_long_history_is_written_small_and_in_bounded_memory(tmp_path):
+    path, n = tmp_path / "games.parquet", 5_000_000
+    tracemalloc.start()
+    try:
+        write(stream_league(200_000, n, activity=0.8), path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 180e6  # at once it would take 120 MB for the columns and some 500 MB for what they are made of
+    assert parquet.read_metadata(path).num_rows == n
+    assert path.stat().st_size < 6 * n

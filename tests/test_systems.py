@@ -233,6 +233,8 @@ def test_elo_is_zero_sum_to_rounding():
 
 def test_elo_carries_on_from_a_state_that_counted_games():
     counted = jr.run(jr.elo(k_new=40, new_games=5), league()).state
+    with pytest.raises(ValueError, match="newcomers do not fit the state: it is of elo with other rules switched on"):
+        jr.run(jr.elo(), league(), state=counted, num_players=len(counted.rating) + 1)
     after = jr.run(jr.elo(), league(), state=counted).state
     assert float(after.games.sum()) > float(counted.games.sum())
 
@@ -247,7 +249,7 @@ def test_newcomers_do_not_age_and_old_ratings_do():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.elo(K=3), "elo has no parameter 'K'; it has k, k_new"),
+        (lambda: jr.elo(K=3), "elo has no parameter 'K'; did you mean 'k'"),
         (lambda: jr.elo(k=-1), "k must be >= 0, got -1"),
         (lambda: jr.elo(k=math.nan), "k must be >= 0, got nan"),
         (lambda: jr.elo(k=None), "k must be >= 0, got None"),

@@ -1,0 +1,5 @@
+"""`python -m jaxrate`."""
+
+from jaxrate.cli import main
+
+main()

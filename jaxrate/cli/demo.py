@@ -1,0 +1,57 @@
+"""`jaxrate demo`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.cli.common import Report, reporting, scores
+from jaxrate.cli.compare import timed_run
+from jaxrate.text import interval, table
+
+
+@click.command(
+    short_help="A simulated league rated by every system.",
+    epilog="Example: jaxrate demo --players 1000 --matches 50000",
+)
+@click.option("--players", type=click.IntRange(min=2), default=5000, show_default=True)
+@click.option("--matches", type=click.IntRange(min=1), default=200_000, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@reporting
+def demo(report: Report, players: int, matches: int, seed: int) -> None:
+    """Simulate a league with known strengths, rate it with every system, and compare with the truth.
+
+    Some players play far more than others, strengths drift, and matches between equals are drawn a quarter of the time.
+    """
+    with report.stage("simulating"):
+        league = jr.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
+    click.echo(f"A league of {players:,} players and {matches:,} matches over 1,000 days (seed {seed})\n")
+    played, schedule = league.games > 0, jr.by_level(league.matches)
+    rows: list[Any] = []
+    best: tuple[float, Any] = float("inf"), None
+    for make in jr.SYSTEMS.values():
+        system = make()
+        with report.stage(f"rating by {system.name}"):
+            prediction, seconds = timed_run(system, league.matches, schedule)
+            state = jr.run(system, league.matches, schedule=schedule).state
+        quality = scores(prediction, league.matches.score)
+        mean = np.asarray(jr.ratings(system, state).mean)
+        truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
+        speed = f"{matches / seconds / 1e6:.1f} million"
+        rows.append((system.name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.4f}", f"{truth:.3f}", speed))
+        board = jr.leaderboard(system, state, top=10)
+        if board.deviation is not None and quality["log loss"] < best[0]:
+            best = quality["log loss"], (system.name, board)
+    click.echo(table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))
+    name, board = best[1]
+    true_rank = np.empty(players, int)
+    true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
+    lines = [
+        (rank, f"player {i}", f"{mean:.0f}", interval(mean, spread), f"{1500 + league.strength[i]:.0f}", true_rank[i])
+        for rank, i, mean, spread in zip(*board, strict=True)
+    ]
+    click.echo(f"\nThe best of {players:,} by {name}, beside the truth:\n")
+    click.echo(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))

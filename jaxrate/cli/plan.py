@@ -1,0 +1,137 @@
+"""`jaxrate plan`."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import click
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.cli.common import Report, columns, make, read, reporting, system_option
+from jaxrate.events import part
+from jaxrate.text import table
+
+SAMPLE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
+PER_EVENT = 150.0  # bytes of memory that a match or a participation takes at the peak of a run
+BASE = 3e8  # bytes that Python and the compiler take
+
+
+@click.command(
+    short_help="What rating a file would take: parallelism, memory, time.",
+    epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
+)
+@click.argument("file", metavar="FILE")
+@system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
+@click.option("--period", type=float, help="As for rating periods of this length (days).")
+@columns
+@reporting
+def plan(report: Report, file: str, name: tuple[str, ...], period: float | None, options: dict[str, Any]) -> None:
+    """What rating FILE would take: how much can be rated at once, memory, and time on this machine.
+
+    Rates nothing but a sample from the middle of FILE, to measure the time.
+    """
+    import jax
+
+    if period is not None and not 0 < period < float("inf"):
+        raise ValueError(f"--period must be above 0, got {period:g}")
+    systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
+    data = read(report, file, options)
+    events = data.events if period is None else jr.periods(data.matches, period)
+    flat = events.events if isinstance(events, jr.Ragged) else events
+    players, n = len(data.players), len(data.rows)
+    with report.stage("scheduling"):
+        start = time.perf_counter()
+        schedule = jr.by_level(events)
+        seconds = time.perf_counter() - start
+    what = "participations" if isinstance(flat, jr.Rounds) else "matches"
+    click.echo(f"{n:,} {what} of {players:,} players{_span(data, flat.time)}")
+    click.echo(f"{_shape(events, schedule)}; made in {seconds:.2f} s")
+    memory = memory_of(jax.devices()[0])
+    click.echo(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
+    rows, short = [], []
+    for system in systems:
+        if type(flat) not in system.events:
+            rows.append((system.name, f"does not rate {type(flat).__name__.lower()}", "", ""))
+            continue
+        shapes = jax.eval_shape(lambda params, init=system.init: init(params, players), system.params)
+        state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))
+        need = state + PER_EVENT * n + BASE
+        if memory is not None and need > 0.9 * memory:
+            short.append(system.name)
+            expected = "-"
+        else:
+            with report.stage(f"measuring {system.name}"):
+                expected = f"{_expect(system, events, schedule, players, seconds):.2g} s"
+        rows.append((system.name, _bytes(state), _bytes(need), expected))
+    click.echo(table(["system", "state", "memory", "rating takes"], rows))
+    if short:
+        report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
+
+
+def _span(data: jr.Dataset, moments: Any) -> str:
+    if not np.any(moments):
+        return ", no times"
+    first, last = (jr.saved.to_dates(np.floor(x))[()] if data.dated else f"{x:g}" for x in (moments[0], moments[-1]))
+    return f", {first} to {last}"
+
+
+def _shape(events: Any, schedule: Any) -> str:
+    """The schedule in words."""
+    if isinstance(events, jr.Matches):
+        steps, width = schedule.number.shape
+        return f"{steps:,} steps of up to {width} matches at once, {schedule.fill:.0%} filled"
+    slots = sum(block.number.size * sum(block.size) for block in schedule)
+    work = events.player_start[-1] + (0 if events.pair_start is None else events.pair_start[-1])
+    steps = sum((block.number[:, 0] < len(events.player_start) - 1).sum() for block in schedule)
+    sizes = len({block.size for block in schedule})
+    kind = type(events.events).__name__.lower()
+    return f"{len(events.player_start) - 1:,} {kind} in {steps:,} steps of {sizes} sizes, {work / slots:.0%} filled"
+
+
+def _expect(system: jr.RatingSystem, events: Any, schedule: Any, players: int, making: float) -> float:
+    """Seconds of `run`, from a sample; making the schedule takes so many."""
+    import jax
+
+    from jaxrate.run import worth
+
+    way: Any
+    if isinstance(events, jr.Matches):
+        n, steps = len(events.score), len(schedule.number)
+        if n / steps < worth(system, system.params, None, events):
+            sample, way, making = part(events, max(0, (n - SAMPLE) // 2), (n + SAMPLE) // 2), "stream", 0.0
+            share = len(sample.score) / n
+        else:
+            size = min(steps, -(-SAMPLE * steps // n))
+            middle = slice((steps - size) // 2, (steps + size) // 2)
+            cut = jax.tree.map(lambda x: x[middle], (schedule.events, schedule.number))
+            sample, way, share = events, schedule._replace(events=cut[0], number=cut[1]), size / steps
+    else:
+        start = events.player_start
+        low = max(0, np.searchsorted(start, (start[-1] - SAMPLE) / 2, "right") - 1)
+        high = np.searchsorted(start[:-1], (start[-1] + SAMPLE) / 2)
+        sample = part(events, low, high)
+        way, share = jr.by_level(sample), (start[high] - start[low]) / start[-1]
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        np.asarray(jr.run(system, sample, schedule=way, num_players=players).prediction)
+        times.append(time.perf_counter() - begin)
+    return making + times[0] - times[1] + min(times[1:]) / share
+
+
+def memory_of(device: Any) -> float | None:
+    """Bytes of the device, or of the machine if that is the processor; None if it does not say."""
+    stats = device.memory_stats()
+    if stats and "bytes_limit" in stats:
+        return float(stats["bytes_limit"])
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _bytes(amount: float) -> str:
+    return f"{amount / 1e6:,.1f} MB" if amount < 1e9 else f"{amount / 1e9:,.1f} GB"

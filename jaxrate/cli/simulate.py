@@ -1,0 +1,82 @@
+"""`jaxrate simulate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import jaxrate as jr
+from jaxrate.cli.common import Report, reporting
+
+EXAMPLES = """\b
+Examples:
+  jaxrate simulate league.parquet --players 1000 --matches 200000 --activity 0.8 --drift 60 --draws 0.25
+  jaxrate simulate contests.parquet --players 5000 --rounds 300 --size 20-500"""
+
+
+@click.command(short_help="Write a league or contests of known strengths to a file.", epilog=EXAMPLES)
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--players", type=int, default=1000, show_default=True)
+@click.option("--matches", type=int, help="Matches of two players.  [default: 100000]")
+@click.option("--rounds", type=int, help="Ranked contests of many players instead.")
+@click.option("--size", metavar="N or LOW-HIGH", help="Of rounds: participants in each, log-uniform.  [default: 10]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same history.")
+@click.option("--days", type=float, default=1000.0, show_default=True, help="From the first event to the last.")
+@click.option("--spread", type=float, default=300.0, show_default=True, help="Deviation of strengths, in points.")
+@click.option("--drift", type=float, default=0.0, show_default=True, help="Change of strength: points per sqrt(year).")
+@click.option("--activity", type=float, default=0.0, show_default=True,
+              help="Player k plays in proportion to (k + 1)^-activity.")  # fmt: skip
+@click.option("--draws", type=float, help="Of matches: share of draws between equals.  [default: 0]")
+@click.option("--side-advantage", type=float, help="Of matches: points for the first player.  [default: 0]")
+@click.option("--luck", type=float, help="Of matches: 1 is pure skill, 0 a coin (BlatMMR's beta).  [default: 1]")
+@click.option("--noise", type=float, help="Of rounds: deviation of a performance, in points.  [default: 200]")
+@click.option("--grid", type=float, help="Of rounds: performances are rounded to this, so that they tie.  [default: 0]")
+@reporting
+def simulate(
+    report: Report,
+    file: Path,
+    players: int,
+    matches: int | None,
+    rounds: int | None,
+    size: str | None,
+    draws: float | None,
+    side_advantage: float | None,
+    luck: float | None,
+    noise: float | None,
+    grid: float | None,
+    **world: Any,
+) -> None:
+    """Simulate players of known strength and write their matches or rounds to FILE (Parquet), of any size.
+
+    The truth goes to a file beside it: FILE league.parquet has league.truth.parquet, one row per player.
+    """
+    of_matches: dict[str, Any] = {"matches": matches, "draws": draws, "side_advantage": side_advantage, "luck": luck}
+    of_rounds: dict[str, Any] = {"rounds": rounds, "size": size, "noise": noise, "grid": grid}
+    kind, own, foreign = "rounds", of_rounds, of_matches
+    if rounds is None:
+        kind, own, foreign = "matches", of_matches, of_rounds
+    for option, value in foreign.items():
+        if value is not None:
+            raise ValueError(f"--{option.replace('_', '-')} does not go with --{kind}")
+    world |= {option: value for option, value in own.items() if value is not None and option != kind}
+    if rounds is None:
+        count = 100_000 if matches is None else matches
+        stream = jr.simulate.stream_league(players, count, **world)
+    else:
+        count, world["size"] = rounds, _size(size or "10")
+        stream = jr.simulate.stream_contests(players, count, **world)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with report.stage(f"simulating {count:,} {kind}", count) as done:
+        jr.simulate.write(stream, file, done)
+    report.note(f"wrote {count:,} {kind} of {players:,} players to {file}, and the truth to {file.stem}.truth.parquet")
+
+
+def _size(text: str) -> tuple[int, int]:
+    """10 or 20-500."""
+    low, _, high = text.partition("-")
+    try:
+        return int(low), int(high or low)
+    except ValueError:
+        raise ValueError(f"--size {text}: write a whole number, as 10, or a range, as 20-500") from None

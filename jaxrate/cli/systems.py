@@ -1,0 +1,50 @@
+"""`jaxrate systems`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from textwrap import dedent
+
+import click
+
+import jaxrate as jr
+from jaxrate.cli.common import Report, complete_systems, make, reporting
+from jaxrate.text import table
+
+
+@click.command(short_help="List the rating systems, or describe one.", epilog="Example: jaxrate systems glicko2")
+@click.argument("name", required=False, shell_complete=complete_systems)
+@reporting
+def systems(report: Report, name: str | None) -> None:
+    """The rating systems: what they rate and where they come from; of the one NAMEd, all that it computes.
+
+    Its parameters are given as --param NAME=VALUE to the other commands.
+    """
+    if name is not None:
+        _print_one(name)
+        return
+    rows = []
+    for key in jr.SYSTEMS:
+        system = make(key, {})
+        events = ", ".join(event.__name__.lower() for event in system.events)
+        rows.append((key, events, len(system.params), _about(key).splitlines()[0].rstrip(".")))
+    click.echo(table(["system", "rates", "parameters", "source"], rows, left=("system", "rates", "source")))
+
+
+def _about(name: str) -> str:
+    return inspect.getdoc(sys.modules[jr.SYSTEMS[name].__module__]) or ""
+
+
+def _print_one(name: str) -> None:
+    system = make(name, {})
+    events = ", ".join(event.__name__.lower() for event in system.events)
+    click.echo(f"{_about(name)}\n\nRates {events}. Parameters:\n")
+    rows = [
+        (field, "none" if default is None else f"{default:g}", about.range, about.unit, about.meaning)
+        for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
+    ]
+    head = ["name", "default", "range", "unit", "meaning"]
+    click.echo(table(head, rows, left=("name", "range", "unit", "meaning")))
+    usage = dedent(inspect.getdoc(jr.SYSTEMS[name]) or "").partition("\n\n")[2]
+    click.echo(f"\n{usage}" if usage else "", nl=bool(usage))

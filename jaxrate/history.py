@@ -1,0 +1,48 @@
+"""Every player's rating through a history."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Periods, Ragged
+from jaxrate.run import run
+from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, sides
+
+
+class History(NamedTuple):
+    """What `run` leaves behind, and the ratings on the way."""
+
+    state: State  # leaves [num_players, ...]
+    prediction: Any  # as in `Run`
+    before: Rating  # leaves [n, 2] of both players of a match or pair, or [P] of participants, when the event begins
+
+
+def history(system: RatingSystem, events: Matches | Ragged, **options: Any) -> History:
+    """`run` with the same options, numbers and errors, recording the ratings that each event found."""
+    rules = _recording(system.rules, system.summary)
+    state, (prediction, before) = run(system._replace(rules=rules), events, **options)
+    return History(state, prediction, before)
+
+
+@lru_cache
+def _recording(rules: Rules, summary: Any) -> Rules:
+    """Rules whose prediction is the pair of the prediction and the ratings of the event's players."""
+
+    def prepare(params: Params) -> Constants:
+        return rules.prepare(params), params
+
+    def advance(constants: Constants, rows: State, time: Array) -> State:
+        return rules.advance(constants[0], rows, time)
+
+    def predict(constants: Constants, rows: State, event: Any) -> Any:
+        seen = summary(constants[1], rows)
+        if isinstance(event, Periods):
+            seen = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *sides(seen, event))
+        return rules.predict(constants[0], rows, event), seen
+
+    def update(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
+        return rules.update(constants[0], rows, event, key)
+
+    return Rules(prepare, advance, predict, update)

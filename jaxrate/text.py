@@ -1,0 +1,26 @@
+"""Words and tables for people to read."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+def interval(mean: float, deviation: float) -> str:
+    """The central 95 % of a normal belief, in whole points."""
+    return f"{mean - 1.96 * deviation:.0f} to {mean + 1.96 * deviation:.0f}"
+
+
+def table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player", "system")) -> str:
+    """Rows of values in aligned columns: those named in `left` to the left, numbers to the right."""
+    cells = [head, *([str(x) for x in row] for row in rows)]
+    width = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    align = [str.ljust if name in left else str.rjust for name in head]
+    lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def near(name: str, names: Iterable[Any]) -> str:
+    """A guess at what was meant, to end a message with: "; did you mean 'tau'?", or nothing."""
+    known = {str(x).lower(): str(x) for x in names}
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"; did you mean {known[close[0]]!r}?" if close else ""
