@@ -97,44 +97,44 @@ def system_option(**options: Any) -> Callable[[Any], Any]:
     return click.option("--system", "name", shell_complete=complete_systems, metavar="NAME", **options)
 
 
-COLUMNS = [
-    click.option("--format", "form", shell_complete=complete_formats, metavar="NAME", help="Of a public format: "
-                 "tennis, football, pgn, contests, ergast, movielens or lichess; it knows its own columns."),
-    click.option("--a", help="Column of the first player.  [default: a]"),
-    click.option("--b", help="Column of the second player.  [default: b]"),
-    click.option("--score", help="Column of the first player's score in [0, 1].  [default: score]"),
-    click.option("--winner", help="Column of the winner, instead of a, b and score.  [default: winner]"),
-    click.option("--loser", help="Column of the loser.  [default: loser]"),
-    click.option("--time", help="Column of dates, or numbers of days.  [default: time, date or t]"),
-    click.option("--side", help='Column: 1 if the first player has home or white, -1 if the second; or "a", always.'),
-    click.option("--neutral", help="Column: true where nobody has the side."),
-    click.option("--weight", help="Column: a match of weight w counts as w matches."),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out rows where it is true; may be repeated."),
-    click.option("--sort", is_flag=True, help="Sort by time first."),
-]  # fmt: skip
+COLUMNS: dict[str, dict[str, Any]] = {
+    "format": {
+        "help": f"A public format, which knows its own columns: {', '.join(jr.formats.FORMATS)}.",
+        "metavar": "NAME",
+        "shell_complete": complete_formats,
+    },
+    "a": {"help": "Column of the first player.  [default: a]"},
+    "b": {"help": "Column of the second player.  [default: b]"},
+    "score": {"help": "Column of the first player's score in [0, 1].  [default: score]"},
+    "winner": {"help": "Column of the winner, instead of a, b and score.  [default: winner]"},
+    "loser": {"help": "Column of the loser.  [default: loser]"},
+    "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
+    "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
+    "neutral": {"help": "Column: true where nobody has the side."},
+    "weight": {"help": "Column: a match of weight w counts as w matches."},
+    "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
+    "sort": {"help": "Sort by time first.", "is_flag": True},
+}
 
 
 def columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that say how to read a file; the command gets them as `options`, those given."""
+    """Options that say how to read a file; the command gets those that were given as `options`."""
 
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> None:
-        names = [option for option in options if option in _NAMES]
-        given = {name: value for name in names if (value := options.pop(name)) not in (None, (), False)}
+        given = {name: value for name in COLUMNS if (value := options.pop(name)) not in (None, (), False)}
         command(*args, options=given, **options)
 
-    for option in reversed(COLUMNS):
-        wrapped = option(wrapped)
+    for name, about in reversed(COLUMNS.items()):
+        about = about if "is_flag" in about else {"metavar": "COLUMN"} | about
+        wrapped = click.option(f"--{name}", **about)(wrapped)
     return wrapped
-
-
-_NAMES = ("form", "a", "b", "score", "winner", "loser", "time", "side", "neutral", "weight", "drop", "sort")
 
 
 def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.Dataset:
     """The events of a file, as the options of `columns` say."""
     options = dict(options)
-    form = options.pop("form", "pgn" if ".pgn" in Path(file).name.lower() else None)
+    form = options.pop("format", "pgn" if ".pgn" in Path(file).name.lower() else None)
     with report.stage(f"reading {Path(file).name}"):
         if form is None:
             if Path(file).is_dir():

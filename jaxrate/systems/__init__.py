@@ -1,4 +1,4 @@
-"""The rating systems, one a file. To add one: write its file, name it here and in `jaxrate/__init__.py`."""
+"""The rating systems, one a file. To add one: write its file, name it here and in `jaxrate/__init__.pyi`."""
 
 from collections.abc import Callable
 
