@@ -114,8 +114,10 @@ def test_alone_it_prints_help(jaxrate):
 
 
 def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
-    code, _, errors = jaxrate("rate", games, "--side", "home")
-    assert code == 0 and "side_advantage is 0" in errors
+    for command in ("rate", "compare"):
+        code, _, errors = jaxrate(command, games, "--side", "home")
+        assert code == 0 and "side_advantage is 0" in errors
+        assert jaxrate(command, games, "--side", "home", "--param", "side_advantage=9")[2] == ""
 
 
 @pytest.mark.parametrize(

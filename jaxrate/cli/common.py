@@ -172,6 +172,11 @@ def parse(params: tuple[str, ...]) -> dict[str, float | None]:
     return values
 
 
+def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
+    if data.matches.context.side is not None and not any(system.params.side_advantage for system in systems):
+        report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
+
+
 def scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:
     """How good predictions were. Where the first player always won (winner and loser), calibration takes both sides."""
     guess = {"weight": weight}

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, columns, make, parse, read, reporting, scores, system_option
+from jaxrate.cli.common import Report, columns, hint_side, make, parse, read, reporting, scores, system_option
 from jaxrate.text import near, table
 
 
@@ -60,6 +60,7 @@ def compare(
     if not fitting:
         raise ValueError(f"none of these systems rates {kind.__name__.lower()}: {', '.join(chosen)}")
     matches = data.matches
+    hint_side(report, data, [make(key, changes[key]) for key in fitting])
     timed = bool(matches.time.any())
     if not timed:
         report.note("no column of time, so no rating periods; name one with --time")

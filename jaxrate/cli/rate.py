@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, columns, make, parse, read, reporting, scores, system_option
+from jaxrate.cli.common import Report, columns, hint_side, make, parse, read, reporting, scores, system_option
 from jaxrate.events import part
 from jaxrate.text import near, table
 
@@ -145,8 +145,7 @@ def _rate(
     if until is not None:
         data = _up_to(data, until)
     matches = data.matches
-    if matches.context.side is not None and system.params.side_advantage == 0:
-        report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
+    hint_side(report, data, [system])
     if not matches.time.any() and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
     with report.stage(f"rating {len(matches.score):,} matches"):
