@@ -21,7 +21,7 @@ class Dataset(NamedTuple):
     players: Values  # [num_players] names in order of id
     rows: Values  # [n] where each match, or participant of a round, stands in the source, from 0
     categories: Values | None = None  # [num_categories] names in order of id
-    dated: bool = False  # time came from dates, and is in days since 1970-01-01 (UTC)
+    clock: str | None = "numbers"  # what time came from: "dates" (in days since 1970-01-01), "numbers"; None: no time
 
     @property
     def matches(self) -> Matches:
@@ -68,7 +68,7 @@ def read(
       category: a column, of both players, or the pair of a's and b's.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
-      upcoming: the matches are to come: no score is read, and 0.5 stands in for it.
+      upcoming: the matches are to come: no score is read, 0.5 stands in for it, and they are put in order of time.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error.
 
     Raises:
@@ -92,7 +92,7 @@ def read(
         if time is None:
             time = next(filter(None, (tables.find_name(names, key) for key in ("time", "date", "t"))), None)
         if sort and time is None:
-            raise ValueError("sort=True needs a column of time")
+            raise ValueError("the option sort needs a column of time")
         if neutral is not None and side is None:
             raise ValueError("neutral needs side: without it nobody has the side in any match")
         pair = [] if category is None else [category] * 2 if isinstance(category, str) else list(category)
@@ -107,12 +107,14 @@ def read(
         columns, rows = _load(table, wanted, text, drops)
         n = len(columns[wanted[0]])
         fields: dict[str, Any] = {}
-        categories, dated = None, False
+        categories, clock = None, None
         fields["player"], players = tables.to_ids(form.who, columns, players)
         if weight is not None:
             fields["weight"] = tables.to_numbers(weight, columns[weight])
         value = None if form.result is None else tables.to_numbers(form.result, columns[form.result])
         if form.contest is None:
+            first, second = fields["player"].T
+            fail_where(first == second, lambda row: f"{players[first[row]]} meets himself; remove the row")
             fields["score"] = np.full(n, 0.5 if upcoming else 1.0) if value is None else value
             if side is not None:
                 fields["side"] = np.full(n, everywhere) if everywhere else tables.to_numbers(side, columns[side])
@@ -128,7 +130,8 @@ def read(
                 fields["team"], _ = _codes(team, columns)
         if time is not None:
             fields["time"], dated = tables.to_days(time, columns[time])
-            if sort:
+            clock = "dates" if dated else "numbers"
+            if sort or upcoming:
                 keys = [fields["time"]]
                 if form.contest is not None:
                     keys.insert(0, fields["contest"])
@@ -140,7 +143,7 @@ def read(
                 tables.check_order(columns[time], fields["time"])
         rows = np.arange(n) if rows is None else rows
         events = matches(**fields) if form.contest is None else _rounds(fields, contests, players, rows)
-        return Dataset(events, players, rows, categories, dated)
+        return Dataset(events, players, rows, categories, clock)
 
 
 def write(columns: Any, path: str | os.PathLike[str]) -> None:
@@ -161,12 +164,8 @@ def write(columns: Any, path: str | os.PathLike[str]) -> None:
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path.name}: the name must end in {' or '.join(writers)}")
     columns = columns if hasattr(columns, "__arrow_c_stream__") else _plain(columns, "s")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with tables.replacing(path) as (temporary,):
         writers[path.suffix.lower()](arrow.table(columns), temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def frame(columns: Any, kind: str | None = None) -> Any:
@@ -225,7 +224,7 @@ def _load(
         return columns, None
     keep = ~np.any([tables.to_flags(name, columns[name]) for name in drops], axis=0)
     if not keep.any():
-        raise ValueError(f"no rows are left after drop={', '.join(map(repr, drops))}")
+        raise ValueError(f"no rows are left: {', '.join(map(repr, drops))} drops them all")
     return {name: tables.keep_rows(name, column, keep) for name, column in columns.items()}, np.flatnonzero(keep)
 
 
@@ -249,7 +248,7 @@ def _form(names: Sequence[str], given: dict[str, str | None], upcoming: bool) ->
     if len(named) > 1:
         raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
     if upcoming and named not in ([], [_PLAYED]):
-        raise ValueError("upcoming=True is for matches of a and b that nobody has won yet")
+        raise ValueError("matches to come have columns a and b; nobody has won them yet")
     if not named and not upcoming:
         named = [form for form in forms if all(part in names for part in form[:2])]
         named += [form for form in forms if all(tables.find_name(names, part) for part in form[:2])]

@@ -12,6 +12,7 @@ import numpy as np
 Array: TypeAlias = Any  # jax.Array, a tracer of one, or numpy.ndarray
 
 LAST_ID = np.iinfo(np.int32).max
+FAR = 1e12  # times beyond it are taken for a mistake, such as milliseconds
 
 
 class Context(NamedTuple):
@@ -97,6 +98,13 @@ def _ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
+def _times(values: Any, n: int) -> np.ndarray[Any, Any]:
+    time = _column("time", values, (n,))
+    far = "is too far from 0; count in days, or in another unit that keeps numbers small"
+    fail_where(np.abs(time) > FAR, lambda row: f"time {time[row]} {far}")
+    return time
+
+
 def _sorted(name: str, time: np.ndarray[Any, Any], advice: str) -> None:
     fail_where(
         np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
@@ -129,7 +137,7 @@ def matches(
         (score < 0) | (score > 1),
         lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
     )
-    time = np.zeros(n) if time is None else _column("time", time, (n,))
+    time = np.zeros(n) if time is None else _times(time, n)
     _sorted("time", time, "sort the matches by time")
     if side is not None:
         side = _column("side", side, (n,))
@@ -166,7 +174,7 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
     if length is not None:
         if not (np.isfinite(length) and length > 0):
             raise ValueError(f"the length of a period must be above 0, got {length}")
-        number = np.floor(np.asarray(matches.time, np.float64) / length)
+        number = period_number(matches.time, length)
         start = number * length
     else:
         number = start = _column("period", period, (n,)).astype(np.float64)
@@ -185,6 +193,11 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
         player_start,
         np.append(first, n).astype(np.int64),
     )
+
+
+def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
+    """Which period each time lies in."""
+    return np.floor(np.asarray(time, np.float64) / length)
 
 
 def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: Any = None, time: Any = None) -> Ragged:
@@ -208,7 +221,7 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     rank = _column("rank", rank, (n,)).astype(np.float64)
     weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
     fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
-    time = np.zeros(n) if time is None else _column("time", time, (n,))
+    time = np.zeros(n) if time is None else _times(time, n)
     _sorted("time", time, "sort the contests by time")
     new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first = np.flatnonzero(new)

@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -35,7 +34,7 @@ CHUNK = 1 << 24  # bytes of PGN at a time
 def tennis(path: Location, *, players: Any = None) -> Dataset:
     """Matches of Jeff Sackmann's tennis_atp or tennis_wta, sorted by the start of the tournament, then by round.
 
-    The winner is player 0. Players are told apart by id and named by name, "Name (id)" where several have the same.
+    The winner is player 0. Players are named "Name (id)", by their id in these files: some share a name.
     Retirements and defaults count; walkovers are dropped, and so is an id against itself (unknown players share one).
     Where a date lacks the day or the month, the first of the month or year is taken.
 
@@ -54,7 +53,7 @@ def tennis(path: Location, *, players: Any = None) -> Dataset:
             raise ValueError(f"{path.name}: {' and '.join(tours)} number their players apart; give a folder for each")
     needed = ["tourney_date", "winner_id", "winner_name", "loser_id", "loser_name"]
     columns, where = _columns(files, "tennis matches", needed, ["score", "round"])
-    compute = import_module("pyarrow.compute")
+    compute = tables.pyarrow().compute
     walkover = compute.match_substring_regex(columns["score"], r"\bw/?o\b|walkover", ignore_case=True)
     himself = compute.equal(columns["winner_id"], columns["loser_id"])
     columns, kept = _keep(path, columns, ~(_true(walkover) | _true(himself)))
@@ -64,7 +63,7 @@ def tennis(path: Location, *, players: Any = None) -> Dataset:
     spelt = {name: columns[name].fill_null("") for name in ("winner_name", "loser_name")}
     code, spellings = tables.to_ids(list(spelt), spelt)
     first = np.unique(ids, return_index=True)[1]  # where each player stands first
-    names = _distinct(dict(zip(keys, spellings[code.ravel()[first]], strict=True)), "player")
+    names = {key: f"{name or 'player'} ({key})" for key, name in zip(keys, spellings[code.ravel()[first]], strict=True)}
     codes, found = tables.to_ids(["round"], {"round": columns["round"].fill_null("")})
     stage = np.array([STAGES.index(name if name in STAGES else "RR") for name in found])[codes[:, 0]]
     order = np.lexsort((stage, days))
@@ -87,7 +86,7 @@ def football(path: Location, *, sort: bool = False, players: Any = None) -> Data
     goals = ["home_score", "away_score"]
     needed = ["date", "home_team", "away_team", *goals, "neutral"]
     columns, where = _columns([path], "football results", needed)
-    compute = import_module("pyarrow.compute")
+    compute = tables.pyarrow().compute
     unplayed = [_true(compute.equal(columns[name].fill_null("NA"), "NA")) for name in goals]
     columns, kept = _keep(path, columns, ~np.any(unplayed, axis=0))
     with tables.located(f"{path.name}: ", lambda row: where(int(kept[row]))):

@@ -18,12 +18,13 @@ import jax
 import numpy as np
 
 from jaxrate.data import Dataset, write
-from jaxrate.events import periods
+from jaxrate.events import period_number, periods
 from jaxrate.history import history
 from jaxrate.leaderboard import ratings
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems import SYSTEMS
 from jaxrate.tables import Values, pyarrow
+from jaxrate.text import near, number
 
 FORMAT = 1  # of the folder and of the states in it: raised when older ones cannot be carried on
 
@@ -37,8 +38,10 @@ class Rated(NamedTuple):
     games: Values  # [num_players] matches played
     period: float | None  # the length of the rating periods; None: match by match
     last: float | None  # the time of the last match; None if there are no times
-    dated: bool  # whether times are days since 1970-01-01
-    predictions: Any  # an Arrow table: row, time, a, b, score, prediction, rating_a and rating_b before the match
+    clock: str | None  # of the times, as in `Dataset`
+    predictions: (
+        Any  # an Arrow table: row (in its file), time, a, b, score, prediction, rating_a and rating_b before the match
+    )
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
 
 
@@ -53,12 +56,13 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
         new to it join as newcomers.
 
     Raises:
-      ValueError: if the data are not matches that the system rates, or cannot follow `onto`: another system, other
-        parameters or periods, players without their ids, or matches before its end (names the row).
+      ValueError: if the data are not matches that the system rates, if names are of several types, or if the matches
+        cannot follow `onto`: another system, other parameters or periods, times of another kind, players without their
+        ids, or matches before its end (names the row).
     """
     matches, n = data.matches, len(data.players)
-    timed = bool(matches.time.any())
-    if period is not None and not timed:
+    names = _names(data.players)
+    if period is not None and data.clock is None:
         raise ValueError("rating periods need times; name the column of time")
     if onto is not None:
         _check_follows(system, data, period, onto)
@@ -66,30 +70,40 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
     result = history(system, matches if period is None else periods(matches, period), state=start, num_players=n)
     games = np.bincount(matches.player.ravel(), minlength=n)
     before = np.asarray(result.before.mean).reshape(-1, 2)
-    columns = {"row": data.rows, "time": to_dates(matches.time) if data.dated else matches.time}
-    columns |= {side: data.players[matches.player[:, i]] for i, side in enumerate("ab")}
+    columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
+    columns |= {side: names.take(pyarrow().array(matches.player[:, i])) for i, side in enumerate("ab")}
     columns |= {"score": matches.score, "prediction": np.asarray(result.prediction)}
     table = pyarrow().table(columns | {"rating_a": before[:, 0], "rating_b": before[:, 1]})
-    last = float(matches.time[-1]) if timed else None
+    last = float(matches.time[-1]) if data.clock and len(matches.time) else None if onto is None else onto.last
     if onto is not None:
         games[: len(onto.games)] += onto.games
-        table = pyarrow().concat_tables([onto.predictions, table], promote_options="permissive")
+        table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
     options = {} if onto is None else onto.options
-    return Rated(system, result.state, data.players, games, period, last, data.dated, table, options)
+    return Rated(system, result.state, data.players, games, period, last, data.clock, table, options)
 
 
-def career(rated: Rated, player: int) -> dict[str, Values]:
+def career(rated: Rated, player: Any) -> dict[str, Values]:
     """A player's matches: time, opponent, his score, the probability (expected score) he had, rating, change.
 
     The change is up to the player's next match: of a rating period, all of it stands at his last match there.
+
+    Args:
+      rated: a rated history.
+      player: his name, as it stands in `rated.players`.
+
+    Raises:
+      ValueError: if there is no such player.
     """
-    table, arrow, name = rated.predictions, pyarrow(), rated.players[player]
+    found = np.flatnonzero(rated.players == player)
+    if not len(found):
+        raise ValueError(f"no player {player!r}{near(str(player), rated.players)}")
+    table, arrow, name = rated.predictions, pyarrow(), rated.players[found[0]]
     mine = [arrow.compute.equal(table[side], name) for side in "ab"]
     table = table.append_column("first", mine[0]).filter(arrow.compute.or_(*mine))
     got: dict[str, Values] = {key: table[key].to_numpy() for key in table.column_names}
     first = got["first"]
     rating = np.where(first, got["rating_a"], got["rating_b"])
-    final = np.asarray(ratings(rated.system, rated.state).mean)[player]
+    final = np.asarray(ratings(rated.system, rated.state).mean)[found[0]]
     return {
         "time": got["time"],
         "opponent": np.where(first, got["b"], got["a"]),
@@ -117,13 +131,9 @@ def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
 
 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
-    """Write a rated history to a folder, in place of the one there; files of other names stay.
-
-    Raises:
-      ValueError: if the players' names are of several types, which no table can hold.
-    """
-    folder, arrow = Path(folder), pyarrow()
-    about = {
+    """Write a rated history to a folder, in place of the one there; files of other names stay."""
+    folder = Path(folder)
+    about: dict[str, Any] = {
         "format": FORMAT,
         "jaxrate": version("jaxrate"),
         "system": rated.system.name,
@@ -132,16 +142,16 @@ def save(folder: str | os.PathLike[str], rated: Rated) -> None:
         "matches": len(rated.predictions),
         "players": len(rated.players),
         "last": rated.last,
-        "dated": rated.dated,
+        "clock": rated.clock,
         "options": rated.options,
     }
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".saving") as temporary:
         new = Path(temporary)
         np.savez(new / "state.npz", allow_pickle=False, **_leaves(rated.state))
-        about["checksum"] = zlib.crc32((new / "state.npz").read_bytes())
         write(rating_table(rated), new / "ratings.parquet")
-        arrow.parquet.write_table(rated.predictions, new / "predictions.parquet")
+        write(rated.predictions, new / "predictions.parquet")
+        about["checksums"] = {file.name: _checksum(file) for file in sorted(new.iterdir())}
         (new / "run.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         for file in sorted(new.iterdir()):
             os.replace(file, folder / file.name)
@@ -162,8 +172,9 @@ def load(folder: str | os.PathLike[str]) -> Rated:
             raise ValueError(f"{writer} wrote it in another form; rate the matches again")
         if name not in SYSTEMS:
             raise ValueError(f"{writer} wrote it for the system {name!r}, which this version does not have")
-        if zlib.crc32((folder / "state.npz").read_bytes()) != about["checksum"]:
-            raise ValueError("state.npz is damaged or of another run; rate the matches again")
+        for file, checksum in about["checksums"].items():
+            if _checksum(folder / file) != checksum:
+                raise ValueError(f"{file} was changed or belongs to another run; rate the matches again")
         system = SYSTEMS[name](**about["params"])
         blank = system.init(system.params, about["players"])
         with np.load(folder / "state.npz", allow_pickle=False) as file:
@@ -173,17 +184,23 @@ def load(folder: str | os.PathLike[str]) -> Rated:
         state = jax.tree.unflatten(jax.tree.structure(blank), [leaves[key] for key in _leaves(blank)])
         table = arrow.parquet.read_table(folder / "ratings.parquet", columns=["id", "player", "games"]).sort_by("id")
         guesses = arrow.parquet.read_table(folder / "predictions.parquet")
-        if (len(table), len(guesses)) != (about["players"], about["matches"]):
-            raise ValueError("its tables are of different runs; rate the matches again")
         names, games = table["player"].to_numpy(), table["games"].to_numpy().copy()
-        period, last, dated, options = (about[key] for key in ("period", "last", "dated", "options"))
-        return Rated(system, state, names, games, period, last, dated, guesses, options)
-    except FileNotFoundError as error:
+        period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
+        return Rated(system, state, names, games, period, last, clock, guesses, options)
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ValueError(f"{folder}: no saved run there: {Path(error.filename).name} is missing") from None
     except (KeyError, TypeError, json.JSONDecodeError, arrow.ArrowException) as error:
         raise ValueError(f"{folder}: its files are damaged ({error!r})") from None
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from None
+
+
+def _checksum(file: Path) -> int:
+    checksum = 0
+    with file.open("rb") as opened:
+        while piece := opened.read(1 << 24):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum
 
 
 def to_dates(days: Values) -> Values:
@@ -205,24 +222,47 @@ def _check_follows(system: RatingSystem, data: Dataset, period: float | None, on
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
         raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
     time = data.matches.time
-    if onto.last is None:
-        if time.any():
-            raise ValueError("the saved run has no times, the new matches have; leave them out, or rate all again")
+    if data.clock != onto.clock:
+        kinds = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
+        raise ValueError(f"the saved run has {kinds[onto.clock]}, the new matches have {kinds[data.clock]}")
+    if onto.last is None or not len(data.rows):
         return
-    if data.dated != onto.dated:
-        raise ValueError("the saved run and the new matches must both have dates, or both have numbers for times")
 
     def show(time: float) -> str:
-        return str(to_dates(np.array([time]))[0]) if onto.dated else f"{time:g}"
+        return str(to_dates(np.array([time]))[0]) if onto.clock == "dates" else number(time)
 
     first = f"row {data.rows[0]} (counting from 0): time {show(time[0])}"
     if time[0] < onto.last:
         raise ValueError(f"{first} is earlier than the last match of the saved run, {show(onto.last)}")
-    if period is not None and time[0] // period == onto.last // period:
+    if period is not None and period_number(time[0], period) == period_number(onto.last, period):
         raise ValueError(
             f"{first} is in the same rating period as the last match of the saved run, {show(onto.last)}; a period is "
             "rated as a whole, so carry on only where one has ended"
         )
+
+
+def _names(players: Values) -> Any:
+    """The names in Arrow; ValueError if they are not of one plain type."""
+    arrow = pyarrow()
+    try:
+        names = arrow.array(players)
+    except arrow.ArrowException:
+        names = None
+    kinds = ("is_string", "is_large_string", "is_binary", "is_integer", "is_floating", "is_boolean")
+    if names is None or not any(getattr(arrow.types, kind)(names.type) for kind in kinds):
+        raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
+    return names
+
+
+def _alike(*several: Any) -> list[Any]:
+    """Tables with days as timestamps, if not all have days."""
+    arrow = pyarrow()
+    if len({table["time"].type for table in several}) == 1 or not any(
+        arrow.types.is_date(table["time"].type) for table in several
+    ):
+        return list(several)
+    place = several[0].column_names.index("time")
+    return [table.set_column(place, "time", table["time"].cast(arrow.timestamp("us"))) for table in several]
 
 
 def _leaves(state: State) -> dict[str, Values]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate import tables
-from jaxrate.events import Matches, Ragged, matches, rounds
+from jaxrate.events import LAST_ID, Matches, Ragged, matches, rounds
 
 NumPy: TypeAlias = np.ndarray[Any, Any]
 Columns: TypeAlias = dict[str, NumPy]
@@ -201,16 +201,10 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
         for rows in _pieces(np.arange(len(stream.games), dtype=np.int32)):
             yield {"player": rows, "strength": stream.strength[rows], "games": stream.games[rows]}
 
-    parts = {path: history(), path.with_name(f"{path.stem}.truth.parquet"): truth()}
-    temporary = {final: final.with_name(f".{final.name}.{os.getpid()}.tmp") for final in parts}
-    try:
-        for final, chunks in parts.items():
-            _write_chunks(arrow, temporary[final], chunks)
-        for final in reversed(parts):  # the history last: where it is, its truth is
-            os.replace(temporary[final], final)
-    finally:
-        for name in temporary.values():
-            name.unlink(missing_ok=True)
+    # The history is put in its place last: where it is, its truth is.
+    with tables.replacing(path, path.with_name(f"{path.stem}.truth.parquet")) as (one, other):
+        _write_chunks(arrow, one, history())
+        _write_chunks(arrow, other, truth())
 
 
 def _write_chunks(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
@@ -251,6 +245,8 @@ def _stream(
 ) -> Stream:  # fmt: skip
     """The history that `play(random, pick, strength, number, time)` makes of events while the strengths drift."""
     _at_least(2, num_players=num_players)
+    if num_players >= LAST_ID:
+        raise ValueError(f"num_players must be below {LAST_ID}, got {num_players}")
     _at_least(0, days=days, spread=spread, drift=drift, activity=activity)
     random = np.random.default_rng(seed)
     strength, games = random.normal(0.0, spread, num_players), np.zeros(num_players, np.int64)

@@ -1,8 +1,8 @@
 """Columns of tables, through Arrow: loading them, and turning them into ids, numbers, flags and days."""
 
 import csv
-import difflib
 import io
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.events import fail_where
+from jaxrate.text import near
 
 Values: TypeAlias = np.ndarray[Any, Any]
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
@@ -37,7 +38,7 @@ class Source(NamedTuple):
 
 def pyarrow() -> Any:
     try:
-        return [import_module(name) for name in ("pyarrow.csv", "pyarrow.parquet", "pyarrow")][-1]
+        return [import_module(name) for name in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "pyarrow")][-1]
     except ImportError as error:
         raise ImportError('tables need pyarrow: pip install "jaxrate[data]"') from error
 
@@ -156,6 +157,19 @@ def read_csv(opened: Callable[[], Any], wanted: Sequence[str], text: Sequence[st
     return table
 
 
+@contextmanager
+def replacing(*paths: Path) -> Iterator[list[Path]]:
+    """Temporary files to write, which take the places of `paths`, the first one last, unless something fails."""
+    temporary = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in paths]
+    try:
+        yield temporary
+        for new, path in reversed(list(zip(temporary, paths, strict=True))):
+            os.replace(new, path)
+    finally:
+        for new in temporary:
+            new.unlink(missing_ok=True)
+
+
 def csv_line(path: Path, row: int, mark: str = ",") -> int | None:
     """The line of a CSV file on which a row ends, counting from 1."""
     with suppress(*UNREADABLE), _text_of(path) as file:
@@ -175,9 +189,8 @@ def check_names(names: Sequence[str], wanted: Sequence[str]) -> None:
         raise ValueError(f"several columns have the same name: {', '.join(repeated)}")
     for name in wanted:
         if name not in names:
-            near = difflib.get_close_matches(name, map(str, names), n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            if name in ("a", "b") and not near:
+            hint = near(name, names)
+            if name in ("a", "b") and not hint:
                 hint = "; name the players' columns, a and b or winner and loser, or those of contests"
             raise ValueError(f"no column {name!r}{hint} (there are: {', '.join(map(str, names))})")
 
@@ -327,7 +340,7 @@ def to_days(name: str, column: Column) -> tuple[Values, bool]:
 def check_order(column: Column, days: Values) -> None:
     def say(row: int) -> str:
         before, here = column.slice(row - 1, 2).cast("string").to_pylist()
-        return f"time {here} is earlier than {before} in the row before; sort the rows, or give sort=True"
+        return f"time {here} is earlier than {before} in the row before; sort the rows, or use the option sort"
 
     fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
 

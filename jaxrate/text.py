@@ -12,7 +12,7 @@ def interval(mean: float, deviation: float) -> str:
 
 def table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player", "system")) -> str:
     """Rows of values in aligned columns: those named in `left` to the left, numbers to the right."""
-    cells = [head, *([str(x) for x in row] for row in rows)]
+    cells = [head, *([" ".join(str(x).split("\n")) for x in row] for row in rows)]
     width = [max(map(len, column)) for column in zip(*cells, strict=True)]
     align = [str.ljust if name in left else str.rjust for name in head]
     lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
@@ -24,3 +24,8 @@ def near(name: str, names: Iterable[Any]) -> str:
     known = {str(x).lower(): str(x) for x in names}
     close = difflib.get_close_matches(name.lower(), known, n=1)
     return f"; did you mean {known[close[0]]!r}?" if close else ""
+
+
+def number(x: float) -> str:
+    """As short as it can be said without losing anything that matters: 20075, 0.25, 1704067200."""
+    return f"{x:.15g}"

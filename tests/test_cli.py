@@ -64,7 +64,7 @@ def test_rate_prints_and_saves_what_run_computes(jaxrate, games, tmp_path, syste
     data = jr.read(games, drop="walkover")
     rated = getattr(jr, system)()
     result = jr.run(rated, data.matches)
-    assert f"{system}: 594 matches, 40 players" in text
+    assert f"{system}: 594 matches of 40 players" in text
     assert f"log loss          {jr.metrics.log_loss(result.prediction, data.matches.score):.4f}" in text
     assert str(jr.leaderboard(rated, result.state, data.players, top=10)) in text
     written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
@@ -156,7 +156,7 @@ def test_mistakes_are_one_line_and_exit_code_2(jaxrate, games, arguments, messag
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("x,x,1,3", r"games.csv: row 2 \(counting from 0, line 4\): player 0 meets himself"),
+        ("x,x,1,3", r"games.csv: row 2 \(counting from 0, line 4\): x meets himself"),
         ("x,y,7,3", "row 2 .*: score 7.0 is outside"),
         ("x,y,1,1", "row 2 .*: time .*--sort|sort"),
         ("x,y,1", "games.csv: .*"),
@@ -201,9 +201,9 @@ def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
     code, text, errors = jaxrate("rate", second, "--state", tmp_path / "run", "--out", tmp_path / "run", "--top", 40)
     assert code == 0, errors
     before = len(first.read_text().splitlines()) - 1
-    assert f" matches after {before:,} before, 40 players" in text
+    assert " matches of 40 players" in text and f"\n{455 - before} new matches in " in text
     code, whole, _ = jaxrate("rate", both, *options, "--out", tmp_path / "whole", "--top", 40)
-    assert code == 0 and text.split("\n\n")[1] == whole.split("\n\n")[1]
+    assert code == 0 and text.split("\n\n")[:2] == whole.split("\n\n")[:2]
     for name in ("ratings", "predictions"):
         one, two = (pa.parquet.read_table(tmp_path / run / f"{name}.parquet").to_pydict() for run in ("run", "whole"))
         assert one.pop("row", None) != two.pop("row", []) and one == two
@@ -245,6 +245,13 @@ def test_what_cannot_follow_a_state(jaxrate, run, arguments, message):
     assert code == 2 and errors.count("\n") == 1 and re.search(message, errors)
 
 
+def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
+    jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(halves[0])))
+    (tmp_path / "coming.csv").write_text("a,b\nplayer 01,player 02\n")
+    code, text, errors = jaxrate("rate", halves[1], "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")
+    assert code == 0 and errors == "" and "of 40 players" in text
+
+
 def test_a_state_that_is_none(jaxrate, games, tmp_path):
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "nowhere")
     assert code == 2 and "nowhere: no saved run there: run.json is missing" in errors
@@ -258,15 +265,41 @@ def test_as_of_leaves_out_what_came_later(jaxrate, tmp_path):
     path.write_text("a,b,score,date\nx,y,1,2024-01-01T12:00\ny,x,0,2024-01-05T18:30\nx,y,0,2024-01-06T00:30\n")
     code, text, _ = jaxrate("rate", path, "--as-of", "2024-01-05", "--out", tmp_path / "run")
     assert code == 0 and "glicko: 2 matches" in text and len(jr.load(tmp_path / "run").predictions) == 2
-    for moment, n in (("2024-01-05T18:29", 1), ("2024-01-05T18:30", 2), ("2024-01-06", 3), ("19727", 1)):
+    for moment, n in (
+        ("2024-01-05T18:29", 1),
+        ("2024-01-05T18:30", 2),
+        ("2024-01-06", 3),
+        ("2024-01-05T19:30+01:00", 2),
+    ):
         code, text, _ = jaxrate("rate", path, "--as-of", moment)
         assert code == 0 and f"glicko: {n} matches" in text, moment
     for moment, message in (
         ("2023-01-01", "no matches are left"),
         ("May", "--as-of May: write a date, as in 2026-05-31"),
+        ("19727.5", "--as-of 19727.5: write a date"),
+        ("nan", "--as-of nan: write a date"),
     ):
         code, _, errors = jaxrate("rate", path, "--as-of", moment)
         assert code == 2 and message in errors
+
+
+def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
+    (tmp_path / "games.csv").write_text("winner,loser,t\nAda,Bo,0\nCy,Bo,1\nCy,Di,9\n")
+    out = tmp_path / "run"
+    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--as-of", 1, "--out", out, "--csv", "--param", "c=90")
+    assert code == 0 and text.startswith("glicko: 2 matches of 3 players") and "Di" not in text
+    assert sorted(jr.load(out).players) == ["Ada", "Bo", "Cy"]
+    (tmp_path / "later.csv").write_text("winner,loser,t\nCy,Di,9\n")
+    carried = jaxrate("rate", tmp_path / "later.csv", "--state", out, "--as-of", 100, "--top", 4)[1]
+    whole = jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--as-of", 100, "--top", 4)[1]
+    assert carried.split("\n\n")[1] == whole.split("\n\n")[1]
+    assert carried.split("\n\n")[1] not in jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--top", 4)[1]
+    one, two = csv(out / "ratings.csv"), pa.parquet.read_table(out / "ratings.parquet")
+    np.testing.assert_allclose(one["deviation"], two["deviation"], rtol=1e-6)
+    assert jaxrate("rate", tmp_path / "games.csv", "--out", out)[0] == 0  # and no tables of the earlier run stay
+    assert {path.name for path in out.iterdir()} == {"ratings.parquet", "predictions.parquet", "run.json", "state.npz"}
+    assert jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "not", "--player", "Zed")[0] == 2
+    assert not (tmp_path / "not" / "run.json").exists()
 
 
 def test_player_shows_every_match(jaxrate, tmp_path):
@@ -316,13 +349,13 @@ def test_formats_by_name_and_by_ending(jaxrate, tmp_path):
     game = '[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n[Date "2024.01.31"]\n\n1. e4 1-0\n\n'
     (tmp_path / "games.pgn").write_text(game * 2)
     code, text, errors = jaxrate("rate", tmp_path / "games.pgn", "--quiet", "--out", tmp_path / "run")
-    assert code == 0 and "2 matches, 2 players" in text and errors == ""
+    assert code == 0 and "2 matches of 2 players" in text and errors == ""
     assert jaxrate("rate", tmp_path / "games.pgn", "--format", "pgn")[1].startswith("glicko: 2 matches")
     (tmp_path / "results.csv").write_text(
         "date,home_team,away_team,home_score,away_score,tournament,city,country,neutral\n"
         "2024-01-31,Malta,Cyprus,2,1,Friendly,Ta' Qali,Malta,FALSE\n"
     )
-    assert "1 matches, 2 players" in jaxrate("rate", tmp_path / "results.csv", "--format", "football")[1]
+    assert "1 matches of 2 players" in jaxrate("rate", tmp_path / "results.csv", "--format", "football")[1]
     for arguments, message in (
         ((tmp_path / "results.csv", "--format", "soccer"), "unknown format 'soccer' (there are tennis, football, pgn"),
         ((tmp_path / "results.csv", "--format", "fotball"), "unknown format 'fotball'; did you mean 'football'?"),
@@ -331,6 +364,43 @@ def test_formats_by_name_and_by_ending(jaxrate, tmp_path):
     ):
         code, _, errors = jaxrate("rate", *arguments)
         assert code == 2 and message in errors
+
+
+def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
+    game = '[White "{}"]\n[Black "{}"]\n[Result "1-0"]\n[Date "2024.01.31"]\n\n1. e4 1-0\n\n'
+    (tmp_path / "games.pgn").write_text(game.format("Ada", "Bo") + game.format("Bo", "Ada"))
+    (tmp_path / "coming.csv").write_text("a,b\nAda,Bo\nBo,Ada\n")
+    elo = ("--system", "elo", "--param", "side_advantage=100", "--out", tmp_path / "run")
+    code, text, errors = jaxrate("rate", tmp_path / "games.pgn", *elo, "--predict", tmp_path / "coming.csv")
+    assert code == 0 and "nobody has the side" not in errors
+    assert all(float(line.split()[-1]) > 0.6 for line in text.splitlines()[-2:])
+    coming = ("--predict", tmp_path / "coming.csv", "--side", "b")  # what is given now wins
+    text = jaxrate("rate", "--state", tmp_path / "run", *coming)[1]
+    assert all(float(line.split()[-1]) < 0.4 for line in text.splitlines()[-2:])
+    (tmp_path / "more.csv").write_text("white,black,score,day\nAda,Cy,1,2024-02-01\n")
+    columns = ("--a", "white", "--b", "black", "--time", "day", "--side", "a")
+    assert (
+        jaxrate("rate", tmp_path / "more.csv", "--state", tmp_path / "run", *columns, "--out", tmp_path / "run")[0] == 0
+    )
+    (tmp_path / "coming.csv").write_text("white,black,day\nAda,Cy,2024-03-01\n")  # the columns are remembered
+    assert jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")[0] == 0
+    (tmp_path / "won.csv").write_text("winner,loser,day\nAda,Cy,2024-03-01\n")  # and a new form replaces the old one
+    more = ("--state", tmp_path / "run", "--winner", "winner", "--side", "day")
+    assert "day" in jaxrate("rate", tmp_path / "won.csv", *more)[2]
+
+
+def test_weights_count(jaxrate, tmp_path):
+    rows = [("x", "y", 1, 1, 3), ("y", "z", 0, 2, 1), ("x", "z", 1, 3, 2)]
+    weighted = "".join(f"{a},{b},{s},{t},{w}\n" for a, b, s, t, w in rows)
+    (tmp_path / "games.csv").write_text("a,b,score,time,weight\n" + weighted)
+    data = jr.read(tmp_path / "games.csv", weight="weight")
+    result = jr.run(jr.elo(), data.matches)
+    loss = jr.metrics.log_loss(result.prediction, data.matches.score, weight=[3, 1, 2])
+    for command in ("rate", "compare"):
+        text = jaxrate(command, tmp_path / "games.csv", "--weight", "weight", "--system", "elo")[1]
+        assert f"{loss:.4f}" in text and str(round(loss, 4)) not in ("0.0", "")
+    plain = jr.metrics.log_loss(result.prediction, data.matches.score)
+    assert f"{loss:.4f}" != f"{plain:.4f}"
 
 
 # compare
@@ -390,13 +460,16 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
     ("arguments", "message"),
     [
         (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
-        (("--param", "kk=3"), "no system here has a parameter 'kk'; did you mean 'k'?"),
-        (("--param", "elo.c=3"), "no system here has a parameter 'elo.c'"),
-        (("--system", "elo", "--param", "tau=3"), "no system here has a parameter 'tau'"),
+        (("--param", "kk=3"), "elo and glicko and glicko2: no parameter 'kk'; did you mean 'k'?"),
+        (("--param", "elo.c=3"), "elo: no parameter 'c'"),
+        (("--param", "eloo.k=3"), "--param eloo.k: no system 'eloo' here; did you mean 'elo'?"),
+        (("--param", ".k=3"), "--param .k: no system '' here"),
+        (("--system", "elo", "--param", "tau=3"), "elo: no parameter 'tau'"),
         (("--param", "tau=x"), "--param tau=x: write name=value"),
         (("--period", "-1"), "--period must be above 0, got -1"),
-        (("--last", "0"), "0 is not in the range"),
-        (("--last", "20"), "20.0 is not in the range"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--last", "nan"), "--last must be above 0 and at most 1, got nan"),
+        (("--last", "20"), "--last must be above 0 and at most 1, got 20"),
     ],
 )
 def test_compare_refuses(jaxrate, games, arguments, message):
@@ -433,6 +506,14 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     assert all(re.search(rf"\n{name} +0.0 MB", text) for name in jr.SYSTEMS)
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
+
+
+def test_plan_of_dates_in_a_fresh_process(tmp_path):
+    (tmp_path / "games.csv").write_text("winner,loser,date\nAda,Bo,2024-01-31\nCy,Bo,2024-02-02\n")
+    command = [sys.executable, "-m", "jaxrate", "plan", "games.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 matches of 3 players, 2024-01-31 to 2024-02-02\n")
 
 
 def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
@@ -514,6 +595,30 @@ def test_the_shell_completes(tmp_path):
     script = shutil.which("jaxrate", path=Path(sys.executable).parent)
     done = subprocess.run([script], env=os.environ | words, capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.split() == ["plain,glicko", "plain,glicko2"]
+
+
+def test_output_that_stops_early_or_cannot_show_a_name(tmp_path):
+    (tmp_path / "games.csv").write_text("winner,loser\nĐoković,Bo\n", encoding="utf-8")
+    command = [sys.executable, "-m", "jaxrate", "rate", "games.csv", "-q", "--out", "run"]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "cp1252"})
+    assert done.returncode == 0 and b"?okovi" in done.stdout and jr.load(tmp_path / "run").players[0] == "Đoković"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*command[:-1], "run2"], stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)
+    os.close(writer)
+    assert done.returncode == 1 and done.stderr == b"" and (tmp_path / "run2" / "run.json").exists()
+
+
+def test_memory_that_does_not_do_is_one_line(jaxrate, games, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(jr, "rate", fail)
+    code, _, errors = jaxrate("rate", games)
+    assert code == 2 and errors == "jaxrate: memory does not do; `jaxrate plan FILE` says what a file takes\n"
+    monkeypatch.setattr(jr, "rate", lambda *arguments, **options: {}["a bug"])
+    with pytest.raises(KeyError):
+        jaxrate("rate", games)
 
 
 def test_verbose_says_how_long_and_where(jaxrate, games):

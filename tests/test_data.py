@@ -520,7 +520,7 @@ ROWS = {
     "no weight": ({"x": [1.0, 1.0, None]}, {"weight": "x"}, 2, "column 'x' has no value"),
     "no category": ({"x": ["p", None, "q"]}, {"category": "x"}, 1, "column 'x' has no value"),
     "no drop": ({"x": [1, 0, None]}, {"drop": "x"}, 2, "column 'x' has no value"),
-    "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "player 1 meets himself"),
+    "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "Bob meets himself"),
     "score above": ({"score": [1.0, 0.0, 1.5]}, {}, 2, r"score 1.5 is outside \[0, 1\]"),
     "score below": ({"score": [1, -1, 2]}, {}, 1, r"score -1.0 is outside \[0, 1\]"),
     "side": ({"x": [1, -1, 2]}, {"side": "x"}, 2, r"side 2.0 is outside \[-1, 1\]"),
@@ -533,8 +533,8 @@ ROWS = {
     "text time": ({"time": ["2020-01-31", "2020-02-30", "?"]}, {}, 1, "column 'time' is '2020-02-30', not an ISO date"),
     "local time": ({"time": ["31/01/2020", "2020-02-01", "?"]}, {}, 0, r"'31/01/2020', not .* \(2024-01-31, "),
     "some zones": ({"time": ["2020-01-31", "2020-02-01", "2020-02-02 10:00Z"]}, {}, 2, "10:00Z', not an ISO date"),
-    "unsorted": ({"time": [1.0, 3.0, 2.5]}, {}, 2, "time 2.5 is earlier than 3 in the row before; .*sort=True"),
-    "unsorted dates": ({"date": DAYS}, {}, 2, "time 2020-01-01 is earlier than 2020-01-03 in the .*sort=True"),
+    "unsorted": ({"time": [1.0, 3.0, 2.5]}, {}, 2, "time 2.5 is earlier than 3 in the row before; .*the option sort"),
+    "unsorted dates": ({"date": DAYS}, {}, 2, "time 2020-01-01 is earlier than 2020-01-03 in the .*the option sort"),
 }  # fmt: skip
 
 
@@ -653,10 +653,10 @@ def test_upcoming(source):
 
 
 def test_dated(source):
-    assert read(source(table(date=[datetime.date(2024, 1, 1)] * 3))).dated is True
-    assert read(source(table(date=["2024-01-01T10:00:00Z"] * 3))).dated is True
-    assert read(source(table(date=[1, 2, 3]))).dated is False
-    assert read(source(table())).dated is False
+    assert read(source(table(date=[datetime.date(2024, 1, 1)] * 3))).clock == "dates"
+    assert read(source(table(date=["2024-01-01T10:00:00Z"] * 3))).clock == "dates"
+    assert read(source(table(date=[1, 2, 3]))).clock != "dates"
+    assert read(source(table())).clock != "dates"
 
 
 # Contests
@@ -710,7 +710,7 @@ def test_contests_sorted_as_wholes(source):
 BAD_CONTESTS = {
     "twice": ({"player": list("xyyxz")}, {}, 2, "player 'y' is in contest 'Spa' twice"),
     "again": ({"contest": ["p", "q", "p", "q", "q"]}, {}, 2, "contest 'p' begins a second time; put the rows"),
-    "unsorted": ({"t": [3, 3, 3, 2, 2]}, {}, 3, "time 2 is earlier than 3 in the row before; .*sort=True"),
+    "unsorted": ({"t": [3, 3, 3, 2, 2]}, {}, 3, "time 2 is earlier than 3 in the row before; .*the option sort"),
     "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4.0 differs within contest 'Spa'"),
     "times, sorted": ({"t": [3, 3, 1, 5, 5]}, {"sort": True}, 2, "time differs within contest 'Spa'"),
     "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),
@@ -754,15 +754,18 @@ ARGUMENTS = {
     "rank and score": ({"contest": "a", "rank": "score", "score": "score"}, "give rank, lower .* and not both"),
     "neither rank nor score": ({"contest": "a", "player": "b", "rank": "place"}, "no column 'place'"),
     "side of a contest": ({"contest": "a", "player": "b", "side": "score"}, "side, neutral and category are for match"),
-    "upcoming winner": ({"winner": "a", "upcoming": True}, "upcoming=True is for matches of a and b"),
-    "upcoming contest": ({"contest": "a", "upcoming": True}, "upcoming=True is for matches of a and b"),
-    "players of another type": ({"players": [1, 2]}, "columns must be of the same type, .* and players holds int64"),
+    "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
+    "upcoming contest": ({"contest": "a", "upcoming": True}, "matches to come have columns a and b"),
+    "players of another type": (
+        {"players": [1, 2]},
+        "row 0 .*column .a. is .*, not a whole number, as the known players are",
+    ),
     "a player twice": ({"players": ["Bob", "Ann", "Bob"]}, "players names somebody twice"),
     "a player without name": ({"players": ["Bob", None]}, "players has a name missing"),
     "a and winner": ({"a": "a", "winner": "b"}, "give the columns a and b, or winner and loser"),
     "all four": ({"a": "a", "b": "b", "winner": "a", "loser": "b"}, "give the columns a and b, or winner and loser"),
     "score of a winner": ({"winner": "a", "loser": "b", "score": "score"}, "the score of a winner is 1"),
-    "sort by nothing": ({"sort": True}, "sort=True needs a column of time"),
+    "sort by nothing": ({"sort": True}, "the option sort needs a column of time"),
     "side winner": ({"side": "winner"}, "side='winner' would tell the result"),
     "side loser": ({"side": "loser"}, "side='loser' would tell the result"),
     "side of a winner": ({"winner": "a", "loser": "b", "side": "a"}, "side='a' would tell the result"),
@@ -844,7 +847,7 @@ def test_no_rows(source):
 
 
 def test_all_rows_dropped(source):
-    with pytest.raises(ValueError, match="no rows are left after drop='x'$"):
+    with pytest.raises(ValueError, match="no rows are left: 'x' drops them all$"):
         read(source(table(x=[1, 1, 1])), drop="x")
 
 

@@ -126,7 +126,7 @@ def test_tennis(folder):
     assert data.events.time.tolist() == days("1968-01-01", "1968-03-01", *["2023-01-02"] * 6).tolist()
     assert data.rows.tolist() == [5, 6, 9, 8, 4, 3, 1, 0]
     assert data.events.score.tolist() == [1] * 8
-    assert data.dated
+    assert data.clock == "dates"
     one = tennis(path / "atp_matches_2023.csv", players=["Cy Wood"])
     assert one.players[0] == "Cy Wood" and names(one)[0] == ["Bo Ek (9)", "Cy Wood"]
 
@@ -185,10 +185,10 @@ def test_football(folder):
 @pytest.mark.parametrize(
     "row, message",
     {
-        "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row before; .*sort=True",
+        "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row before; .*option sort",
         "2000-01-01,A,B,1,x,x,y,z,FALSE": "column 'away_score' is 'x', not a number",
         "2000-13-01,A,B,1,0,x,y,z,FALSE": "column 'date' is '2000-13-01', not an ISO date",
-        "2000-01-01,A,A,1,0,x,y,z,FALSE": "player 0 meets himself",
+        "2000-01-01,A,A,1,0,x,y,z,FALSE": "A meets himself",
         "2000-01-01,A,B,1,0,x,y,z,maybe": "column 'neutral' is 'maybe', expected one of TRUE, FALSE",
         "2000-01-01,A,,1,0,x,y,z,TRUE": "column 'away_team' has no value",
     }.items(),
@@ -241,7 +241,7 @@ def test_pgn(folder, monkeypatch, chunk, end):
     assert data.events.context.side.tolist() == [1] * 4
     assert data.events.time.tolist() == [0] * 4
     assert data.rows.tolist() == [0, 1, 4, 5]
-    assert not data.dated
+    assert data.clock is None
 
 
 def test_pgn_times(folder):
@@ -257,7 +257,7 @@ def test_pgn_times(folder):
     expected = days("2024-01-01", "2024-01-01", "2024-02-01", "2024-02-07T18:30:15", "2024-02-08", "2024-02-09")
     assert np.allclose(data.events.time, expected, atol=1e-9)
     assert data.rows.tolist() == [0, 5, 1, 2, 3, 4]
-    assert data.dated and data.players.tolist() == ["Bob", "Ann"]
+    assert data.clock == "dates" and data.players.tolist() == ["Bob", "Ann"]
 
 
 def test_pgn_latin(folder):
@@ -284,7 +284,7 @@ def test_compressed_pgn(tmp_path, ending):
         ({"white": "?"}, "White is unknown"),
         ({"black": ""}, "Black is unknown"),
         ({"White": None}, "White is unknown"),
-        ({"black": "Ann"}, "player 0 meets himself"),
+        ({"black": "Ann"}, "Ann meets himself"),
         ({"result": "1-1"}, "Result is '1-1', expected 1-0, 0-1, 1/2-1/2 or *"),
         ({"Result": None}, "Result is '', expected"),
         ({"Date": "2024.02.30"}, "'2024.02.30' is not a date of PGN"),
@@ -292,7 +292,7 @@ def test_compressed_pgn(tmp_path, ending):
         ({"UTCDate": "2024.02.03", "UTCTime": "25:00:00"}, "'25:00:00' is not a time of PGN"),
         ({"Date": "????.??.??"}, "no date, but other games have one"),
         ({"Date": None}, "no date, but other games have one"),
-        ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*sort=True"),
+        ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*the option sort"),
     ],
 )
 def test_bad_pgn(folder, monkeypatch, chunk, tags, message):
@@ -334,10 +334,10 @@ def test_contests(folder):
         (2, [("Bob", 0, 1), ("Zoë", 1, 1), ("Ann", 1, 1)]),
         (3, [("Ann", 0, 0.5), ("Dan", 0, 0.5)]),
     ]
-    assert data.players.tolist() == ["Ann", "Bob", "Zoë", "Dan"] and data.dated
+    assert data.players.tolist() == ["Ann", "Bob", "Zoë", "Dan"] and data.clock == "dates"
     folder(**{"0__json": contest(["Ann", 0, 0], ["Bob", 1, 1], seconds=4 * 86_400)})
     with pytest.raises(
-        ValueError, match=r"^2.json: standings entry 0 \(counting from 0\): time .* is earlier .*sort=True"
+        ValueError, match=r"^2.json: standings entry 0 \(counting from 0\): time .* is earlier .*the option sort"
     ):
         contests(path)
     data = contests(path, sort=True, players=["Dan"])
@@ -349,7 +349,7 @@ def test_contests_without_time(folder):
     data = contests(
         folder(**{f"{i}__json": contest([str(i), 0, 0], ["x", 1, 1], seconds=0) for i in (1, 2)}), sort=True
     )
-    assert data.events.events.time.tolist() == [0, 0] and not data.dated
+    assert data.events.events.time.tolist() == [0, 0] and data.clock is None
 
 
 ENTRY = r"standings entry 1 \(counting from 0\)"
@@ -397,7 +397,10 @@ def test_ergast(folder):
         (second, [("Kimi Räikkönen", 0, 1), ("Ann Lee", 2, 1), ("Bo Ek (3)", 1, 1), ("Cy Wood", 2, 1)]),
     ]
     assert data.rows.tolist() == [6, 7, 8, 0, 1, 2, 4]
-    assert data.players.tolist() == ["Cy Wood", "Kimi Räikkönen", "Ann Lee", "Bo Ek (4)", "Bo Ek (3)"] and data.dated
+    assert (
+        data.players.tolist() == ["Cy Wood", "Kimi Räikkönen", "Ann Lee", "Bo Ek (4)", "Bo Ek (3)"]
+        and data.clock == "dates"
+    )
 
 
 @pytest.mark.parametrize(
@@ -458,7 +461,7 @@ def test_movielens(folder, kind):
         ["Heat (1995) (10)", u] for u in ("user 1", "user 7")
     ]
     assert data.events.score.tolist() == [0, 0, 1, 1] and data.players[0] == "user 7"
-    assert data.events.time.tolist() == [0, 0.5, 1, 1] and data.dated
+    assert data.events.time.tolist() == [0, 0.5, 1, 1] and data.clock == "dates"
     assert data.rows.tolist() == [1, 3, 0, 2]
     ratings, titles = (
         {"csv": ("ratings.csv", "movies.csv"), "dat": ("ratings.dat", "movies.dat"), "data": ("u.data", "u.item")}
@@ -505,7 +508,7 @@ def test_lichess(folder):
     data = lichess(folder(games__csv=text) / "games.csv", players=["bob"])
     assert names(data) == [["cy", "ann"], ["cy", "bob"], ["ann", "bob"]]
     assert data.events.score.tolist() == [0, 0.5, 1] and data.events.context.side.tolist() == [1, 1, 1]
-    assert data.events.time.tolist() == [1, 1.5, 1_504_210_000 / 86_400] and data.dated
+    assert data.events.time.tolist() == [1, 1.5, 1_504_210_000 / 86_400] and data.clock == "dates"
     assert data.rows.tolist() == [1, 3, 0] and data.players[0] == "bob"
 
 
@@ -516,7 +519,7 @@ def test_lichess(folder):
         "g2,TRUE,soon,0,1,x,white,1,a,1,b": "column 'created_at' is 'soon', not a number",
         "g2,TRUE,inf,0,1,x,white,1,a,1,b": "column 'created_at' is inf, not a time since 1970",
         ",TRUE,0,0,1,x,white,1,a,1,b": "column 'id' has no value",
-        "g2,TRUE,0,0,1,x,white,1,a,1,a": "player 0 meets himself",
+        "g2,TRUE,0,0,1,x,white,1,a,1,a": "a meets himself",
         "g2,TRUE,0,0,1,x,white,1,,1,b": "column 'white_id' has no value",
     }.items(),
 )

@@ -43,7 +43,7 @@ def equal(one, two):
         np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(one.players, two.players)
     np.testing.assert_array_equal(one.games, two.games)
-    assert one.last == two.last and one.period == two.period and one.dated == two.dated
+    assert one.last == two.last and one.period == two.period and one.clock == two.clock
     for name in ("a", "b", "score", "prediction", "rating_a", "rating_b", "time"):
         assert one.predictions[name].to_pylist() == two.predictions[name].to_pylist(), name
 
@@ -145,16 +145,57 @@ def test_dates_stay_dates(tmp_path):
     days = np.datetime64("2024-02-28") + np.arange(3)
     table = {"a": ["x", "y", "x"], "b": ["y", "z", "z"], "score": [1, 0, 0.5], "date": days}
     rated = jr.rate(jr.glicko(), jr.read(table))
-    assert rated.dated and rated.last == days[-1].astype(int)
+    assert rated.clock == "dates" and rated.last == days[-1].astype(int)
     assert rated.predictions["time"].to_pylist() == days.tolist()
     hours = days + np.timedelta64(30, "m")
     assert jr.rate(jr.elo(), jr.read(table | {"date": hours})).predictions["time"].to_pylist() == hours.tolist()
 
 
+def test_periods_follow_exactly():
+    """The first time of the next period follows, one within the last does not; lengths that no float holds included."""
+    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0]}
+    for length, last, same, following in ((0.1, 1.0, 1.05, 1.1), (0.1, 0.95, 0.96, 1.0), (7.0, -3.0, -1.0, 0.0)):
+        onto = jr.rate(jr.elo(), jr.read(table | {"time": [last - 20, last]}), period=length)
+        for time in (same, following):
+            data = jr.read({"a": ["x"], "b": ["z"], "score": [1], "time": [time]}, players=onto.players)
+            parts = len(jr.periods(jr.matches([[0, 1]] * 2, [1, 1], [last, time]), length).pair_start) - 1
+            assert parts == (1 if time == same else 2)
+            if parts == 2:
+                assert len(jr.rate(jr.elo(), data, period=length, onto=onto).predictions) == 3
+            else:
+                with pytest.raises(ValueError, match="in the same rating period"):
+                    jr.rate(jr.elo(), data, period=length, onto=onto)
+
+
+def test_time_zero_is_a_time_and_hours_follow_days():
+    table = {"a": ["x"], "b": ["y"], "score": [1]}
+    first = jr.rate(jr.glicko(), jr.read(table | {"week": [0]}, time="week"), period=1.0)
+    second = jr.read(table | {"week": [1]}, time="week", players=first.players)
+    assert jr.rate(jr.glicko(), second, period=1.0, onto=first).last == 1
+    days = jr.rate(jr.glicko(), jr.read(table | {"date": ["2024-01-01"]}))
+    hours = jr.read(table | {"date": ["2024-01-01 10:30:00"]}, players=days.players)
+    times = jr.rate(jr.glicko(), hours, onto=days).predictions["time"].to_pylist()
+    assert [str(time) for time in times] == ["2024-01-01 00:00:00", "2024-01-01 10:30:00"]
+
+
+@pytest.mark.parametrize("names", [[1, "x"], [(1, 2), (3, 4)]])
+def test_names_that_no_table_holds(names):
+    with pytest.raises(ValueError, match="the names of players must be all text, or all numbers"):
+        jr.rate(jr.elo(), jr.read({"a": names, "b": names[::-1], "score": [1, 0]}))
+
+
+def test_ratings_as_of_a_time_in_a_table():
+    rated = jr.rate(jr.glicko(), jr.read(league()))
+    table, now = jr.rating_table(rated), jr.rating_table(rated, 2000.0)
+    assert now["player"].tolist() == table["player"].tolist() and (now["deviation"] > table["deviation"]).all()
+    want = jr.ratings(rated.system, rated.state, time=2000.0).deviation
+    np.testing.assert_array_equal(now["deviation"], np.asarray(want)[now["id"]])
+
+
 def test_a_career():
     table = {"a": ["x", "y", "x"], "b": ["y", "z", "z"], "score": [1, 0.25, 0.5], "time": [1, 2, 3]}
     rated = jr.rate(jr.elo(), jr.read(table))
-    z = jr.career(rated, 2)
+    z = jr.career(rated, "z")
     assert list(z) == ["time", "opponent", "score", "probability", "rating", "change"]
     assert z["opponent"].tolist() == ["y", "x"] and z["score"].tolist() == [0.75, 0.5] and z["time"].tolist() == [2, 3]
     guess = rated.predictions["prediction"].to_numpy()
@@ -162,7 +203,9 @@ def test_a_career():
     assert z["rating"][0] == 1500
     np.testing.assert_allclose(z["rating"][0] + z["change"].sum(), rated.state.rating[2], rtol=1e-6)
     np.testing.assert_allclose(z["rating"][1] - z["rating"][0], z["change"][0], rtol=1e-5)
-    weekly = jr.career(jr.rate(jr.elo(), jr.read(table), period=7.0), 2)
+    with pytest.raises(ValueError, match="no player 'Z'; did you mean 'z'?"):
+        jr.career(rated, "Z")
+    weekly = jr.career(jr.rate(jr.elo(), jr.read(table), period=7.0), "z")
     assert weekly["change"][0] == 0 != weekly["change"][1]
 
 
@@ -177,7 +220,12 @@ NEW = {"a": ["player 00"], "b": ["stranger"], "score": [1.0], "time": [301.0]}
         (jr.elo(), {"period": 7.0}, NEW, "the saved run was rated match by match"),
         (jr.elo(), {}, NEW | {"time": [120.5]}, r"row 0 .*time 120.5 is earlier than the last match of .*, 298.667"),
         (jr.elo(), {}, NEW | {"time": [0.0]}, "is earlier than the last match of the saved run"),
-        (jr.elo(), {}, NEW | {"time": ["2024-01-01"]}, "must both have dates, or both have numbers"),
+        (
+            jr.elo(),
+            {},
+            NEW | {"time": ["2024-01-01"]},
+            "the saved run has numbers for times, the new matches have dates",
+        ),
     ],
 )
 def test_what_cannot_follow_is_refused(system, options, table, message):
@@ -200,7 +248,7 @@ def test_players_need_their_ids_and_periods_their_end():
     assert before.last is None
     again = jr.read(timeless, players=before.players)
     assert len(jr.rate(jr.elo(), again, onto=before).predictions) == 1800
-    with pytest.raises(ValueError, match="the saved run has no times, the new matches have"):
+    with pytest.raises(ValueError, match="the saved run has no times, the new matches have numbers for times"):
         jr.rate(jr.elo(), jr.read(league(), players=before.players), onto=before)
     with pytest.raises(ValueError, match="rating periods need times"):
         jr.rate(jr.elo(), again, period=7.0)
@@ -227,8 +275,9 @@ def edit(folder, **changes):
         (lambda f: (f / "state.npz").unlink(), "no saved run there: state.npz is missing"),
         (lambda f: (f / "run.json").write_text("{"), "its files are damaged"),
         (lambda f: (f / "run.json").write_text("[]"), "its files are damaged"),
-        (lambda f: (f / "ratings.parquet").write_text("no"), "its files are damaged"),
-        (lambda f: (f / "state.npz").write_bytes(b"no"), "state.npz is damaged or of another run"),
+        (lambda f: (f / "ratings.parquet").write_text("no"), "ratings.parquet was changed or belongs to another run"),
+        (lambda f: (f / "predictions.parquet").unlink(), "no saved run there: predictions.parquet is missing"),
+        (lambda f: (f / "state.npz").write_bytes(b"no"), "state.npz was changed or belongs to another run"),
         (
             lambda f: edit(f, format=0, jaxrate="0.0.9"),
             "jaxrate 0.0.9 wrote it in another form; rate the matches again",
@@ -237,7 +286,6 @@ def edit(folder, **changes):
         (lambda f: edit(f, system="glicko2"), "glicko2 has no parameter 'c'"),
         (lambda f: edit(f, system="elo", params={}), "wrote another kind of state for elo"),
         (lambda f: edit(f, players=7), "wrote another kind of state for glicko"),
-        (lambda f: edit(f, matches=7), "its tables are of different runs"),
         (lambda f: edit(f, period="gone"), "its files are damaged .*period"),
     ],
 )

@@ -1,5 +1,7 @@
 """The `jaxrate` command. Its modules import click and numpy alone: JAX is loaded by the commands that rate."""
 
+import io
+import os
 import sys
 import traceback
 
@@ -20,6 +22,9 @@ for command in (rate.rate, compare.compare, plan.plan, systems.systems, simulate
 
 def main() -> None:
     """Run the command: a mistake of the user's is one line on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
     try:
         cli(prog_name="jaxrate", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -30,9 +35,16 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("jaxrate: stopped", err=True)
         sys.exit(130)
-    except (click.ClickException, ValueError, ImportError, OSError) as error:
+    except BrokenPipeError:  # whoever reads the output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
         if {"-v", "--verbose"} & set(sys.argv):
             traceback.print_exc()
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"jaxrate: {message.replace('sort=True', '--sort')}", err=True)
+        if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
+            message = "memory does not do; `jaxrate plan FILE` says what a file takes"
+        elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
+            raise
+        click.echo(f"jaxrate: {message}", err=True)
         sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -97,6 +98,17 @@ def system_option(**options: Any) -> Callable[[Any], Any]:
     return click.option("--system", "name", shell_complete=complete_systems, metavar="NAME", **options)
 
 
+def period_option(**options: Any) -> Callable[[Any], Any]:
+    """--period, checked."""
+
+    def check(context: Any, parameter: Any, value: float | None) -> float | None:
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"--period must be above 0, got {value:g}")
+        return value
+
+    return click.option("--period", type=float, metavar="DAYS", callback=check, **options)
+
+
 COLUMNS: dict[str, dict[str, Any]] = {
     "format": {
         "help": f"A public format, which knows its own columns: {', '.join(jr.formats.FORMATS)}.",
@@ -134,7 +146,8 @@ def columns(command: Callable[..., None]) -> Callable[..., None]:
 def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.Dataset:
     """The events of a file, as the options of `columns` say."""
     options = dict(options)
-    form = options.pop("format", "pgn" if ".pgn" in Path(file).name.lower() else None)
+    chess = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not more.get("upcoming")
+    form = options.pop("format", "pgn" if chess else None)
     with report.stage(f"reading {Path(file).name}"):
         if form is None:
             if Path(file).is_dir():
@@ -173,8 +186,11 @@ def parse(params: tuple[str, ...]) -> dict[str, float | None]:
 
 
 def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
-    if data.matches.context.side is not None and not any(system.params.side_advantage for system in systems):
+    sided, counts = data.matches.context.side is not None, any(system.params.side_advantage for system in systems)
+    if sided and not counts:
         report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
+    if counts and not sided:
+        report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
 
 
 def scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:

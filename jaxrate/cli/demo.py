@@ -35,14 +35,13 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
     for make in jr.SYSTEMS.values():
         system = make()
         with report.stage(f"rating by {system.name}"):
-            prediction, seconds = timed_run(system, league.matches, schedule)
-            state = jr.run(system, league.matches, schedule=schedule).state
-        quality = scores(prediction, league.matches.score)
-        mean = np.asarray(jr.ratings(system, state).mean)
+            result, seconds = timed_run(system, league.matches, schedule)
+        quality = scores(result.prediction, league.matches.score)
+        mean = np.asarray(jr.ratings(system, result.state).mean)
         truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
         speed = f"{matches / seconds / 1e6:.1f} million"
         rows.append((system.name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.4f}", f"{truth:.3f}", speed))
-        board = jr.leaderboard(system, state, top=10)
+        board = jr.leaderboard(system, result.state, top=10)
         if board.deviation is not None and quality["log loss"] < best[0]:
             best = quality["log loss"], (system.name, board)
     click.echo(table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))

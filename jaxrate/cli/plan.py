@@ -10,12 +10,12 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, columns, make, read, reporting, system_option
+from jaxrate.cli.common import Report, columns, make, period_option, read, reporting, system_option
 from jaxrate.events import part
-from jaxrate.text import table
+from jaxrate.text import number, table
 
 SAMPLE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
-PER_EVENT = 150.0  # bytes of memory that a match or a participation takes at the peak of a run
+PER_EVENT = 250.0  # bytes of memory that a match or a participation takes at the peak of a run
 BASE = 3e8  # bytes that Python and the compiler take
 
 
@@ -23,9 +23,9 @@ BASE = 3e8  # bytes that Python and the compiler take
     short_help="What rating a file would take: parallelism, memory, time.",
     epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
 )
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", type=click.Path())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
-@click.option("--period", type=float, help="As for rating periods of this length (days).")
+@period_option(help="As for rating periods of this length.")
 @columns
 @reporting
 def plan(report: Report, file: str, name: tuple[str, ...], period: float | None, options: dict[str, Any]) -> None:
@@ -35,10 +35,10 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     """
     import jax
 
-    if period is not None and not 0 < period < float("inf"):
-        raise ValueError(f"--period must be above 0, got {period:g}")
     systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
     data = read(report, file, options)
+    if period is not None and data.clock is None:
+        raise ValueError("rating periods need times; name the column of time with --time")
     events = data.events if period is None else jr.periods(data.matches, period)
     flat = events.events if isinstance(events, jr.Ragged) else events
     players, n = len(data.players), len(data.rows)
@@ -47,7 +47,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
         schedule = jr.by_level(events)
         seconds = time.perf_counter() - start
     what = "participations" if isinstance(flat, jr.Rounds) else "matches"
-    click.echo(f"{n:,} {what} of {players:,} players{_span(data, flat.time)}")
+    click.echo(f"{n:,} {what} of {players:,} players{_span(data)}")
     click.echo(f"{_shape(events, schedule)}; made in {seconds:.2f} s")
     memory = memory_of(jax.devices()[0])
     click.echo(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
@@ -71,10 +71,13 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
 
 
-def _span(data: jr.Dataset, moments: Any) -> str:
-    if not np.any(moments):
+def _span(data: jr.Dataset) -> str:
+    from jaxrate.saved import to_dates
+
+    if data.clock is None:
         return ", no times"
-    first, last = (jr.saved.to_dates(np.floor(x))[()] if data.dated else f"{x:g}" for x in (moments[0], moments[-1]))
+    times = data.events.time if isinstance(data.events, jr.Matches) else data.events.events.time
+    first, last = to_dates(np.floor(times[[0, -1]])) if data.clock == "dates" else map(number, times[[0, -1]])
     return f", {first} to {last}"
 
 

@@ -11,9 +11,20 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, columns, hint_side, make, parse, read, reporting, scores, system_option
+from jaxrate.cli.common import (
+    Report,
+    columns,
+    hint_side,
+    make,
+    parse,
+    period_option,
+    read,
+    reporting,
+    scores,
+    system_option,
+)
 from jaxrate.events import part
-from jaxrate.text import near, table
+from jaxrate.text import near, number, table
 
 EXAMPLES = """\b
 Examples:
@@ -23,15 +34,20 @@ Examples:
 
 
 @click.command(short_help="Rate a file of matches, or carry on from a saved run.", epilog=EXAMPLES)
-@click.argument("file", metavar="[FILE]", required=False)
+@click.argument("file", metavar="[FILE]", required=False, type=click.Path())
 @system_option(help="A rating system, as `jaxrate systems` lists them.  [default: glicko]")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
-@click.option("--period", type=float, help="Rate in periods of this length (days) instead of match by match.")
+@period_option(help="Rate in periods of this length instead of match by match.")
 @columns
 @click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
 @click.option("--as-of", metavar="DATE", help="Leave out the matches after it, and show the ratings as of then.")
 @click.option("--player", metavar="NAME", help="Print a player's matches: probability and change of rating in each.")
-@click.option("--predict", metavar="FILE", help="Matches to come (columns as in FILE, no score): print probabilities.")
+@click.option(
+    "--predict",
+    metavar="FILE",
+    type=click.Path(),
+    help="Matches to come (columns as in FILE, no score): print probabilities.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
@@ -54,58 +70,83 @@ def rate(
     """Rate the matches of FILE (Parquet, CSV or a public format), one step ahead: predict each, then learn from it.
 
     Prints the leaderboard and how good the predictions were. With --out the run is saved in a folder: ratings (one row
-    per player, best first), predictions (one row per match: its row in FILE, the probability that the first player had,
+    per player, best first), predictions (one row per match: its row in its file, the probability of the first player,
     both ratings before), run.json (system and parameters), and the state that --state carries on from.
     """
     if file is None and state is None:
         raise ValueError("name a FILE of matches, or a saved run with --state")
-    if period is not None and not 0 < period < float("inf"):
-        raise ValueError(f"--period must be above 0, got {period:g}")
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file; name a folder")
     if csv and out is None:
         raise ValueError("--csv goes with --out")
-    until = None if as_of is None else _day(as_of)
     saved = None if state is None else jr.load(state)
     system, period, options = _settings(saved, name, params, period, options)
-    if saved is not None and until is not None and saved.last is not None and until < saved.last:
-        raise ValueError(f"the run saved in {state} goes beyond --as-of {as_of}; rate its matches again with --as-of")
+    said: list[str] = []
     if file is None:
         assert saved is not None
-        rated = saved
-        click.echo(f"{system.name}: {len(saved.predictions):,} matches of {len(saved.players):,} players\n")
-        click.echo(jr.leaderboard(system, rated.state, rated.players, top=top, time=until))
+        rated = saved._replace(options=saved.options | {"columns": options})
+        until = _until(as_of, saved.clock)
+        if until is not None and saved.last is not None and until < saved.last:
+            raise ValueError(f"the run in {state} goes beyond --as-of {as_of}; rate its matches again with --as-of")
     else:
-        rated = _rate(report, file, system, period, options, saved, until, top)
-    if out is not None:
-        with report.stage(f"writing {out}"):
-            jr.save(out, rated)
-            if csv:
-                jr.write(jr.rating_table(rated, until), out / "ratings.csv")
-                jr.write(rated.predictions, out / "predictions.csv")
-        report.note(f"saved the run to {out}")
-    if player is not None:
-        _print_career(rated, player)
-    if predict is not None:
-        coming = _predict(report, predict, rated, until)
+        data = read(report, file, options, **({} if saved is None else {"players": saved.players}))
+        until = _until(as_of, data.clock)
+        if until is not None:
+            data = _up_to(data, until, 0 if saved is None else len(saved.players))
         if out is not None:
-            path = out / ("upcoming.csv" if csv else "upcoming.parquet")
-            jr.write(coming, path)
-            report.note(f"wrote {path}")
+            out.mkdir(parents=True, exist_ok=True)  # better now than after rating
+        rated, said = _rate(report, file, data, system, period, saved)
+        sided = data.matches.context.side is not None
+        rated = rated._replace(options={"columns": options, "sided": sided})
+    count = f"{len(rated.predictions):,} matches of {len(rated.players):,} players"
+    board = jr.leaderboard(system, rated.state, rated.players, top=top, time=until)
+    parts = [f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}", str(board), *said]
+    coming: dict[str, Any] | None = None
+    if player is not None:
+        parts += _career(rated, player)
+    if predict is not None:
+        text, coming = _predict(report, predict, rated, until)
+        parts += text
+    if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
+        with report.stage(f"writing {out}"):
+            _save(out, rated, coming, csv)
+        report.note(f"saved the run to {out}")
+    click.echo("\n\n".join(parts))
 
 
-def _day(text: str) -> float:
-    """The end of a day, a moment, or a number on the clock of the matches."""
+def _save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool) -> None:
+    """The run, and the tables beside it: those of an earlier run go."""
+    jr.save(out, rated)
+    for stale in ("ratings.csv", "predictions.csv", "upcoming.csv", "upcoming.parquet"):
+        (out / stale).unlink(missing_ok=True)
+    if csv:
+        jr.write(jr.rating_table(rated), out / "ratings.csv")
+        jr.write(rated.predictions, out / "predictions.csv")
+    if coming is not None:
+        jr.write(coming, out / ("upcoming.csv" if csv else "upcoming.parquet"))
+
+
+def _until(text: str | None, clock: str | None) -> float | None:
+    """The end of a day or a moment, if the matches have dates; else a number on their clock."""
+    if text is None:
+        return None
+    if clock is None:
+        raise ValueError("--as-of needs times; name the column of time with --time")
     try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
+        if clock == "numbers":
+            number = float(text)
+            if not np.isfinite(number):
+                raise ValueError
+            return number
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"--as-of {text}: write a date, as in 2026-05-31, or a number") from None
+        kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
+        raise ValueError(f"--as-of {text}: write {kind}") from None
     days = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() / 86_400
     return float(np.nextafter(days + 1, 0)) if len(text) <= len("2026-05-31") else days
+
+
+FORM = {"format", "a", "b", "score", "winner", "loser"}  # options of which new ones take the place of all
 
 
 def _settings(
@@ -127,26 +168,18 @@ def _settings(
     if period not in (None, saved.period):
         was = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
         raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
-    return saved.system, saved.period, saved.options | options
+    before = saved.options.get("columns", {})
+    kept = {key: x for key, x in before.items() if not (key in FORM and options.keys() & FORM)}
+    return saved.system, saved.period, kept | options
 
 
 def _rate(
-    report: Report,
-    file: str,
-    system: jr.RatingSystem,
-    period: float | None,
-    options: dict[str, Any],
-    saved: jr.Rated | None,
-    until: float | None,
-    top: int,
-) -> jr.Rated:
-    """Rate a file and say how it went."""
-    data = read(report, file, options, **({} if saved is None else {"players": saved.players}))
-    if until is not None:
-        data = _up_to(data, until)
+    report: Report, file: str, data: jr.Dataset, system: jr.RatingSystem, period: float | None, saved: jr.Rated | None
+) -> tuple[jr.Rated, list[str]]:
+    """Rate what was read, and say how it went."""
     matches = data.matches
     hint_side(report, data, [system])
-    if not matches.time.any() and period is None and "period" in system.params._fields:
+    if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
     with report.stage(f"rating {len(matches.score):,} matches"):
         start = time.perf_counter()
@@ -155,75 +188,75 @@ def _rate(
         except ValueError as error:
             raise ValueError(f"{Path(file).name}: {error}") from None
         seconds = time.perf_counter() - start
-    rated = rated._replace(options=options)
-    form = "" if period is None else f" in periods of {period:g}"
-    after = "" if saved is None else f" after {len(saved.predictions):,} before"
-    click.echo(
-        f"{system.name}: {len(matches.score):,} matches{after}, {len(data.players):,} players{form}, {seconds:.2f} s "
-        "(compilation included)\n"
-    )
-    click.echo(f"{jr.leaderboard(system, rated.state, rated.players, top=top, time=until)}\n")
     probability = rated.predictions["prediction"].to_numpy()[-len(matches.score) :]
-    for label, value in scores(probability, matches.score, matches.context.weight).items():
-        click.echo(f"{label:<18}{value:.4f}")
-    return rated
+    quality = scores(probability, matches.score, matches.context.weight)
+    new = "" if saved is None else " new"
+    lines = [f"{len(matches.score):,}{new} matches in {seconds:.2f} s, compilation included"]
+    lines += [f"{label:<18}{value:.4f}" for label, value in quality.items()]
+    return rated, ["\n".join(lines)]
 
 
-def _up_to(data: jr.Dataset, until: float) -> jr.Dataset:
-    """The matches until then."""
-    time = data.matches.time
-    if not time.any():
-        raise ValueError("--as-of needs times; name the column of time with --time")
-    keep = int(np.searchsorted(time, until, "right"))
+def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
+    """The matches until then, and their players; the first `known` stay anyway."""
+    matches = data.matches
+    keep = int(np.searchsorted(matches.time, until, "right"))
     if keep == 0:
         raise ValueError("no matches are left up to --as-of")
-    return data._replace(events=part(data.matches, 0, keep), rows=data.rows[:keep])
+    some = part(matches, 0, keep)
+    stays = np.arange(len(data.players)) < known
+    stays[some.player] = True
+    player = (np.cumsum(stays, dtype=np.int32) - 1)[some.player]
+    return data._replace(events=some._replace(player=player), players=data.players[stays], rows=data.rows[:keep])
 
 
-def _print_career(rated: jr.Rated, name: str) -> None:
+def _career(rated: jr.Rated, name: str) -> list[str]:
+    """A player's matches, in words."""
     names = [str(x) for x in rated.players]
-    found = [i for i, x in enumerate(names) if x == name] or [
-        i for i, x in enumerate(names) if x.lower() == name.lower()
-    ]
-    if not found:
+    if name not in names:
         raise ValueError(f"no player {name!r}{near(name, names)}")
-    games = jr.career(rated, found[0])
-    click.echo(f"\n{names[found[0]]}: {rated.games[found[0]]:,} matches\n")
-    rows = (
+    player = names.index(name)
+    rows = [
         (
-            when if rated.dated else f"{when:g}",
+            when if rated.clock == "dates" else number(when),
             opponent,
             f"{score:g}",
-            f"{chance:.3f}",
+            f"{guess:.3f}",
             f"{rating:.1f}",
             f"{change:+.1f}",
         )
-        for when, opponent, score, chance, rating, change in zip(*games.values(), strict=True)
-    )
-    click.echo(table(["time", "opponent", "score", "probability", "rating", "change"], rows, left=("time", "opponent")))
+        for when, opponent, score, guess, rating, change in zip(
+            *jr.career(rated, rated.players[player]).values(), strict=True
+        )
+    ]
+    head = ["time", "opponent", "score", "probability", "rating", "change"]
+    return [f"{name}: {rated.games[player]:,} matches", table(head, rows, left=("time", "opponent"))]
 
 
 SHOWN = 30
 
 
-def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) -> dict[str, Any]:
-    """Print what is expected of matches to come, and give it as columns."""
-    kept = ("a", "b", "time", "side", "neutral")
-    options: dict[str, Any] = {key: rated.options[key] for key in kept if key in rated.options}
+def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) -> tuple[list[str], dict[str, Any]]:
+    """What is expected of matches to come, in words and as columns."""
+    kept = {"side": "a"} if rated.options.get("sided") else {}  # as formats have it, or else the columns say
+    given = kept | rated.options.get("columns", {})
+    options: dict[str, Any] = {key: given[key] for key in ("a", "b", "time", "side", "neutral") if key in given}
     data = read(report, file, options, players=rated.players, upcoming=True)
     matches = data.matches
-    if not matches.time.any():
-        now = max(x for x in (until, rated.last, 0.0) if x is not None)
+    hint_side(report, data, [rated.system])
+    if data.clock is None:
+        now = max((x for x in (until, rated.last) if x is not None), default=0.0)
         matches = matches._replace(time=np.full(len(matches.score), now))
+    elif data.clock != rated.clock:
+        kind = {"dates": "dates", "numbers": "numbers"}.get(rated.clock or "", "left out")
+        raise ValueError(f"{Path(file).name}: the times must be {kind}, as in the run")
     guess = jr.predict(rated.system, rated.state, matches, num_players=len(data.players))
     a, b = data.players[matches.player].T
-    columns = {"row": data.rows, "a": a, "b": b, "prediction": np.asarray(guess)}
-    click.echo("\nTo come, with the probability (expected score) of a:\n")
-    rows = [(x, y, f"{p:.3f}") for x, y, p in zip(a, b, columns["prediction"], strict=True)]
-    click.echo(table(["a", "b", "probability"], rows[:SHOWN], left=("a", "b")))
+    guesses = {"row": data.rows, "a": a, "b": b, "prediction": np.asarray(guess)}
+    rows = [(x, y, f"{p:.3f}") for x, y, p in zip(a, b, guesses["prediction"], strict=True)]
+    shown = table(["a", "b", "probability"], rows[:SHOWN], left=("a", "b"))
     if len(rows) > SHOWN:
-        click.echo(f"... and {len(rows) - SHOWN:,} more; --out writes them all")
+        shown += f"\n... and {len(rows) - SHOWN:,} more; --out writes them all"
     new = len(data.players) - len(rated.players)
     if new:
         report.note(f"{new} of these players have not played yet: {', '.join(map(str, data.players[-new:][:3]))}")
-    return columns
+    return ["To come, with the probability (expected score) of a:", shown], guesses

@@ -70,7 +70,8 @@ def simulate(
     file.parent.mkdir(parents=True, exist_ok=True)
     with report.stage(f"simulating {count:,} {kind}", count) as done:
         jr.simulate.write(stream, file, done)
-    report.note(f"wrote {count:,} {kind} of {players:,} players to {file}, and the truth to {file.stem}.truth.parquet")
+    truth = file.with_suffix(".truth.parquet")
+    report.note(f"wrote {count:,} {kind} of {players:,} players to {file}, and the truth to {truth}")
 
 
 def _size(text: str) -> tuple[int, int]:

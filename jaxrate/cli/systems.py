@@ -9,14 +9,13 @@ from textwrap import dedent
 import click
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, complete_systems, make, reporting
+from jaxrate.cli.common import complete_systems, make
 from jaxrate.text import table
 
 
 @click.command(short_help="List the rating systems, or describe one.", epilog="Example: jaxrate systems glicko2")
 @click.argument("name", required=False, shell_complete=complete_systems)
-@reporting
-def systems(report: Report, name: str | None) -> None:
+def systems(name: str | None) -> None:
     """The rating systems: what they rate and where they come from; of the one NAMEd, all that it computes.
 
     Its parameters are given as --param NAME=VALUE to the other commands.
