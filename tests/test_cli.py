@@ -379,9 +379,8 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     assert all(float(line.split()[-1]) < 0.4 for line in text.splitlines()[-2:])
     (tmp_path / "more.csv").write_text("white,black,score,day\nAda,Cy,1,2024-02-01\n")
     columns = ("--a", "white", "--b", "black", "--time", "day", "--side", "a")
-    assert (
-        jaxrate("rate", tmp_path / "more.csv", "--state", tmp_path / "run", *columns, "--out", tmp_path / "run")[0] == 0
-    )
+    state = ("--state", tmp_path / "run", "--out", tmp_path / "run")
+    assert jaxrate("rate", tmp_path / "more.csv", *state, *columns)[0] == 0
     (tmp_path / "coming.csv").write_text("white,black,day\nAda,Cy,2024-03-01\n")  # the columns are remembered
     assert jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")[0] == 0
     (tmp_path / "won.csv").write_text("winner,loser,day\nAda,Cy,2024-03-01\n")  # and a new form replaces the old one

@@ -169,8 +169,8 @@ def _settings(
         was = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
         raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
     before = saved.options.get("columns", {})
-    kept = {key: x for key, x in before.items() if not (key in FORM and options.keys() & FORM)}
-    return saved.system, saved.period, kept | options
+    stays = {key: x for key, x in before.items() if not (key in FORM and options.keys() & FORM)}
+    return saved.system, saved.period, stays | options
 
 
 def _rate(
@@ -237,8 +237,8 @@ SHOWN = 30
 
 def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) -> tuple[list[str], dict[str, Any]]:
     """What is expected of matches to come, in words and as columns."""
-    kept = {"side": "a"} if rated.options.get("sided") else {}  # as formats have it, or else the columns say
-    given = kept | rated.options.get("columns", {})
+    given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}  # by the format, or by the columns
+    given |= rated.options.get("columns", {})
     options: dict[str, Any] = {key: given[key] for key in ("a", "b", "time", "side", "neutral") if key in given}
     data = read(report, file, options, players=rated.players, upcoming=True)
     matches = data.matches
