@@ -114,21 +114,21 @@ def test_tennis(folder):
     )
     data = tennis(path)
     assert names(data) == [
-        ["Ann Lee", "player 11"],
-        ["player 11", "Ann Lee"],
-        ["Al Wo", "Bo Ek (9)"],
-        ["Cy Wood", "Al Wo"],
-        ["Bo Ek (9)", "Cy Wood"],
-        ["Bo Ek (9)", "Ann Lee"],
-        ["Ann Lee", "Bo Ek (9)"],
-        ["Ann Lee", "Bo Ek (8)"],
+        ["Ann Lee (7)", "player (11)"],
+        ["player (11)", "Ann Lee (7)"],
+        ["Al Wo (12)", "Bo Ek (9)"],
+        ["Cy Wood (10)", "Al Wo (12)"],
+        ["Bo Ek (9)", "Cy Wood (10)"],
+        ["Bo Ek (9)", "Ann Lee (7)"],
+        ["Ann Lee (7)", "Bo Ek (9)"],
+        ["Ann Lee (7)", "Bo Ek (8)"],
     ]
     assert data.events.time.tolist() == days("1968-01-01", "1968-03-01", *["2023-01-02"] * 6).tolist()
     assert data.rows.tolist() == [5, 6, 9, 8, 4, 3, 1, 0]
     assert data.events.score.tolist() == [1] * 8
     assert data.clock == "dates"
-    one = tennis(path / "atp_matches_2023.csv", players=["Cy Wood"])
-    assert one.players[0] == "Cy Wood" and names(one)[0] == ["Bo Ek (9)", "Cy Wood"]
+    one = tennis(path / "atp_matches_2023.csv", players=["Cy Wood (10)"])
+    assert one.players[0] == "Cy Wood (10)" and names(one)[0] == ["Bo Ek (9)", "Cy Wood (10)"]
 
 
 @pytest.mark.parametrize(

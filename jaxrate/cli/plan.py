@@ -15,8 +15,8 @@ from jaxrate.events import part
 from jaxrate.text import number, table
 
 SAMPLE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
-PER_EVENT = 250.0  # bytes of memory that a match or a participation takes at the peak of a run
-BASE = 3e8  # bytes that Python and the compiler take
+PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
+BASE = 5e8  # bytes that Python and the compiler take
 
 
 @click.command(
