@@ -1,0 +1,475 @@
+"""BlatMMR (Cowan, "Paired comparisons for games of chance", 2023), slow and obviously right: dense sums in float64.
+
+Equation, example and algorithm numbers are the paper's. A Dirac-only belief (Definition 2.12) is a support `x` [n] and
+its probabilities `p` [n]; a strength may itself be a point of R^3, then the support is [n, 3]. A luck function takes
+(x, y), which broadcast, and returns how likely x beats y.
+
+`python -m tests.reference.blat_twin GOLDEN_FOLDER` makes `blat_mmr.npz`, the small reference beside this file, from the
+golden files; `reference` says what is in it.
+"""
+
+import json
+import math
+import sys
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+GRID = np.linspace(-7.0, 7.0, 1001)  # (5): M = 7, n = 1000
+
+
+# Luck functions
+
+
+def bradley_terry(x, y):
+    """Example 2.5 under x -> e^x: 1/(1 + exp(y - x))."""
+    return expit(x - y)
+
+
+def bradley_terry_400(x, y):
+    """Example 2.5 under x -> 10^(x/400), Example 2.13."""
+    return bradley_terry(x * math.log(10.0) / 400.0, y * math.log(10.0) / 400.0)
+
+
+def ratio(x, y):
+    """Examples 2.5 and 4.1: x/(x + y), strengths above 0."""
+    return x / (x + y)
+
+
+def thurstone_mosteller(x, y, scale=1.0):
+    """Example 2.6: Phi((x - y)/scale); two performances of variance 1 have scale sqrt 2."""
+    return ndtr((x - y) / scale)
+
+
+def heaviside(x, y):
+    """Definition 2.2, Example 2.4."""
+    return np.where(x > y, 1.0, np.where(x == y, 0.5, 0.0))
+
+
+def coin(x, y):
+    """Example 2.4: one half, whoever plays."""
+    return np.full(np.broadcast(x, y).shape, 0.5)
+
+
+def trueskill(x, y, margin):
+    """Example 2.7: one half within the margin, its ends included."""
+    return np.where(x - y > margin, 1.0, np.where(x - y < -margin, 0.0, 0.5))
+
+
+def fide(x, y):
+    """Example 2.8: constant, and continuous, from a difference of 400."""
+    return np.where(x - y > 400.0, 10.0 / 11.0, np.where(x - y < -400.0, 1.0 / 11.0, bradley_terry_400(x, y)))
+
+
+def two_of_three(x, y):
+    """Example 2.10: strengths in R^3, the last axis."""
+    ahead, behind = (x > y).sum(-1), (y > x).sum(-1)
+    return np.where(ahead >= 2, 1.0, np.where(behind >= 2, 0.0, 0.5))
+
+
+def laplace_luck(x, y, components):
+    """Section 4.3: sum_j p_j F(x - y | a_j) over the components (p_j, a_j)."""
+    return sum(weight * laplace_cdf(x - y, width) for weight, width in components)
+
+
+def mixed(luck, beta):
+    """Example 2.9, section 4.2: (1 - beta)/2 + beta F."""
+    return lambda x, y: (1.0 - beta) / 2.0 + beta * luck(x, y)
+
+
+def laplace_pdf(x, b):
+    """f(x|b) of section 4.3."""
+    return np.exp(-np.abs(x) / b) / (2.0 * b)
+
+
+def laplace_cdf(x, b):
+    """F(x|b) of section 4.3."""
+    tail = 0.5 * np.exp(-np.abs(x) / b)
+    return np.where(x < 0.0, tail, 1.0 - tail)
+
+
+LUCK = {
+    "bradley_terry": bradley_terry,
+    "bradley_terry_400": bradley_terry_400,
+    "ratio": ratio,
+    "thurstone_mosteller": thurstone_mosteller,
+    "heaviside": heaviside,
+    "coin": coin,
+    "trueskill": partial(trueskill, margin=1.0),
+    "fide": fide,
+    "two_of_three": two_of_three,
+    "duelyst": mixed(bradley_terry, 0.8),  # (2)
+}
+
+
+# Beliefs
+
+
+def normal(x, mean=0.0, sd=0.7):
+    """The normal density on the support x, normalised to sum 1; its defaults on GRID are the prior (5)."""
+    weights = np.exp(-((x - mean) ** 2) / (2.0 * sd**2))
+    return weights / weights.sum()
+
+
+def moments(x, p):
+    """Mean and variance."""
+    mean = (p * x).sum()
+    return mean, (p * (x - mean) ** 2).sum()
+
+
+def display(x):
+    """(3): the scale of FIDE and Glicko."""
+    return 400.0 / math.log(10.0) * x + 1500.0
+
+
+# Match processing
+
+
+def expected_score(x, p, y, q, luck):
+    """Model 2.1 averaged over both beliefs: sum_ij p_i q_j Lambda(x_i, y_j)."""
+    return (p[:, None] * q[None, :] * luck(x[:, None], y[None, :])).sum()
+
+
+def likelihood(wins, loses, q, theta=1.0, draws="inside", weight=1.0):
+    """What (1) multiplies A's prior by: [n], for every i; (7) at theta 1 and 0.
+
+    `wins` [n, m] is L(mu_i, mu'_j), `loses` [n, m] is L(mu'_j, mu_i); B is mu'_j with probability q_j.
+    "inside": sum_j q_j L^theta L'^(1-theta), equation (1). "outside", the author's: (sum_j q_j L)^theta times
+    (sum_j q_j L')^(1-theta).
+    A match of weight w counts as w matches of the same two strengths.
+    """
+    if draws == "inside":
+        return (wins**theta * loses ** (1.0 - theta)) ** weight @ q
+    return ((wins @ q) ** theta * (loses @ q) ** (1.0 - theta)) ** weight
+
+
+def posterior(p, likelihoods):
+    """(1), (7): the normalised product and its sum, the evidence. Without any mass left the prior stays, evidence 0."""
+    product = p * likelihoods
+    evidence = product.sum()
+    return (product / evidence, evidence) if evidence > 0.0 else (p, 0.0)
+
+
+def match(x, p, y, q, luck, theta=1.0, draws="inside", against=None, weight=1.0):
+    """A (x, p) scores theta against B (y, q): ((p', evidence), (q', evidence)), both from their priors (Example 4.1).
+
+    `against(y, x)` is how likely B beats A where the game has sides; by default the game is symmetric: `luck(y, x)`.
+    """
+    wins = luck(x[:, None], y[None, :])
+    loses = (against or luck)(y[None, :], x[:, None])
+    return (
+        posterior(p, likelihood(wins, loses, q, theta, draws, weight)),
+        posterior(q, likelihood(loses.T, wins.T, p, 1.0 - theta, draws, weight)),
+    )
+
+
+def match_between_mixtures(alpha, players_a, beta, players_b, luck, theta=1.0, draws="inside"):
+    """Example 2.15 with (1): nu_A = sum_i alpha_i delta of the distribution players_a[i] = (x_i, p_i), B likewise.
+
+    Returns L [I, J], (alpha', evidence), (beta', evidence).
+    """
+    wins = np.array([[expected_score(*a, *b, luck) for b in players_b] for a in players_a])
+    loses = np.array([[expected_score(*b, *a, luck) for b in players_b] for a in players_a])
+    return (
+        wins,
+        posterior(alpha, likelihood(wins, loses, beta, theta, draws)),
+        posterior(beta, likelihood(loses.T, wins.T, alpha, 1.0 - theta, draws)),
+    )
+
+
+def shared_account(chance, x1, x2, y, results):
+    """Example 2.14: A is Alice (strength x1) with chance p, else Abi (x2); B has strength y.
+
+    `chance` [n] are the possible p, all as likely; `results` are A's scores in order. Returns the posterior [n] of p.
+    """
+    accounts = [(np.array([x1, x2]), np.array([p, 1.0 - p])) for p in chance]
+    opponent = [(np.array([y]), np.ones(1))]
+    belief = np.full(len(chance), 1.0 / len(chance))
+    for theta in results:
+        _, (belief, _), _ = match_between_mixtures(belief, accounts, np.ones(1), opponent, heaviside, theta)
+    return belief
+
+
+def heaviside_sums(q):
+    """Algorithm 4.3: L_H at every point of the grid that q lives on."""
+    sums, total = [], 0.0
+    for mass in q:
+        sums.append(total + 0.5 * mass)
+        total += mass
+    return np.array(sums)
+
+
+def laplace_q(x, p, y, b):
+    """What Algorithm 4.5 computes, from its definition: Q(y_i) = sum_k p_k f(y_i - x_k | b)."""
+    return laplace_pdf(y[:, None] - x[None, :], b) @ p
+
+
+def laplace_t(x, p, y, b):
+    """What Algorithm 4.6 computes, from its definition: T(y_i) = sum_k p_k F(y_i - x_k | b)."""
+    return laplace_cdf(y[:, None] - x[None, :], b) @ p
+
+
+# Kernel processing
+
+
+class Kernel(NamedTuple):
+    """A mixture around zero. No component at all is the identity (Example 2.17), and so is a width of 0."""
+
+    components: tuple[tuple[float, float], ...] = ((1.0, 0.03),)  # (weight, width): sigma, or b of section 4.3
+    shape: str = "gaussian"  # or "laplace"
+    edges: str = "global"  # section 3.4: normalise the sum; "source": every point keeps its own mass, equation (6)
+    step: float | None = None  # the grid's: components get mass 1 on the endless grid; None: the paper's bare densities
+
+
+DUELYST = Kernel()
+
+DENSITY = {
+    "gaussian": lambda d, sigma: np.exp(-(d**2) / (2.0 * sigma**2)) / math.sqrt(2.0 * math.pi * sigma**2),
+    "laplace": laplace_pdf,
+}
+
+
+def kernel_matrix(x, kernel, time=1.0):
+    """K [to, from] on the support x; after `time` the variance is `time` times as large, whatever the shape."""
+    if not kernel.components:
+        return np.eye(len(x))
+    density, total = DENSITY[kernel.shape], np.zeros((len(x), len(x)))
+    for weight, width in kernel.components:
+        b = width * math.sqrt(time)
+        if b == 0.0:
+            component = np.eye(len(x))
+        else:
+            component = density(x[:, None] - x[None, :], b)
+            if kernel.edges == "source":
+                component = component / component.sum(0)
+            elif kernel.step is not None:
+                reach = int(800.0 * b / kernel.step) + 1
+                component = component / density(kernel.step * np.arange(-reach, reach + 1), b).sum()
+        total += weight * component
+    return total
+
+
+def spread_by(matrix, p):
+    """(8) with K [to, from] given.
+
+    By (6) and Model 2.16 the mass at x_k goes to x by K(x_k, x); (8) writes K(x, x_k), the same but at the edges.
+    """
+    total = matrix @ p
+    return total / total.sum()
+
+
+def spread(x, p, kernel, time=1.0):
+    """(8): the belief after the kernel."""
+    return spread_by(kernel_matrix(x, kernel, time), p)
+
+
+# A league
+
+
+class Row(NamedTuple):
+    """One match: Model 2.1 before it, and after it, kernel included, what is believed of the two."""
+
+    prediction: float
+    evidence: tuple[float, float]  # A's and B's; they differ for draws "outside"
+    mean: tuple[float, float]
+    variance: tuple[float, float]
+
+
+def league(
+    history,
+    luck,
+    x=GRID,
+    kernel=DUELYST,
+    kernels=None,
+    growth=None,
+    sides=None,
+    draws="inside",
+    start=None,
+    prior=normal,
+):
+    """Beliefs {player: (x, p)} and one Row a match, match by match (section 4, steps 1 and 2).
+
+    `history` is a list of (time, games), the games (a, b, score, side, weight), as in `twins`.
+    `kernel` follows every match, `kernels` {player: Kernel} where a player has one of their own. `growth` is the Kernel
+    of one unit of time: once, before the match, for the time since the player's last. `sides` (white, black) are the
+    luck functions of the two sides, for games whose side is 1 (A has white) or -1. `start` {player: (x, p)} holds
+    first beliefs that are not `prior` on `x`.
+    """
+    beliefs, last, rows = dict(start or {}), {}, []
+    for time, games in history:
+        for a, b, score, side, weight in games:
+            for player in (a, b):
+                support, p = beliefs.get(player, (x, prior(x)))
+                if growth is not None and player in last:
+                    p = spread(support, p, growth, time - last[player])
+                beliefs[player], last[player] = (support, p), time
+            mine, theirs = (luck, luck) if side == 0 else sides if side == 1 else sides[::-1]
+            (xa, pa), (xb, pb) = beliefs[a], beliefs[b]
+            prediction = expected_score(xa, pa, xb, pb, mine)
+            (pa, evidence_a), (pb, evidence_b) = match(xa, pa, xb, pb, mine, score, draws, theirs, weight)
+            for player, support, p in ((a, xa, pa), (b, xb, pb)):
+                beliefs[player] = support, spread(support, p, (kernels or {}).get(player, kernel))
+            mean, variance = zip(moments(*beliefs[a]), moments(*beliefs[b]), strict=True)
+            rows.append(Row(prediction, (evidence_a, evidence_b), mean, variance))
+    return beliefs, rows
+
+
+# Figure 3.1
+
+
+def mean_change(m, sigma, beta, y=2000.0):
+    """(4), mended: the change of A's mean m by a win over strength y, A normal, on the 400-point scale.
+
+    m' - m = beta int L0 (x - m) phi dx / ((1 - beta)/2 + beta int L0 phi dx), L0 Bradley-Terry; the trapezium rule
+    over 12 sigma each way, which converges exponentially here.
+    """
+    x = m + sigma * np.linspace(-12.0, 12.0, 1201)
+    phi = normal(x, m, sigma)
+    lucky = beta * bradley_terry_400(x, y) * phi
+    return (lucky * (x - m)).sum() / ((1.0 - beta) / 2.0 + lucky.sum())
+
+
+# The reference numbers
+
+CASES = {  # blat_single: the priors of A and B
+    "default_vs_default": (normal(GRID), normal(GRID)),
+    "strong_vs_weak": (normal(GRID, 3.0, 0.4), normal(GRID, -2.0, 1.0)),
+    "edge_hi_vs_edge_lo": (normal(GRID, 6.5, 0.5), normal(GRID, -6.5, 0.5)),
+    "bimodal_vs_narrow": (
+        0.5 * normal(GRID, -2.0, 0.3) + 0.5 * normal(GRID, 2.5, 0.5),
+        normal(GRID, 0.5, 0.05),
+    ),
+    "near_vs_near": (normal(GRID, 0.4, 0.25), normal(GRID, 0.1, 0.21)),
+}
+RESULTS = {"win": 1.0, "loss": 0.0, "draw": 0.5}
+KINDS = ("ref_inside", "ref_marg", "ref_nokernel_inside", "ref_nokernel_marg", "author_fft")
+STATISTICS = (
+    *("ref_inside_mean", "ref_inside_var", "evidence_inside"),
+    *("ref_marg_mean", "ref_marg_var", "evidence_marg"),
+    *("author_mean", "author_sd"),
+)
+
+
+def cells(p, count=41):
+    """Cells of GRID, evenly over 6 deviations around the mean: none is wasted where a narrow belief is all but zero."""
+    mean, variance = moments(GRID, p)
+    inside = np.flatnonzero(np.abs(GRID - mean) <= 6.0 * math.sqrt(variance))
+    return np.linspace(inside[0], inside[-1], count).round().astype(np.int16)
+
+
+def reference(folder):
+    """The arrays of `blat_mmr.npz`, from the golden files in `folder`: every case, about 40 cells of each belief.
+
+    single_cells [case, player, 41], single_ref [case, result, player, kind, 41], single_statistics [case, result,
+    player, statistic]: in the order of CASES, RESULTS, A and B, KINDS, STATISTICS. league_*: the 20 matches; history
+    columns evidence, evidence inside, then mean and variance of A and of B. figure_*: [beta, sigma, ...]. laplace_i_*:
+    the whole of random case i. laplace_grid, edge, centre [row, 41] at their `_cells`.
+    """
+    arrays = {}
+
+    golden = np.load(folder / "blat_single.npz")
+    notes = json.loads((folder / "blat_single.json").read_text())["cases"]
+    where = np.array([[cells(golden[f"{case}/{player}_prior"]) for player in "AB"] for case in CASES])
+    arrays["single_cells"] = where
+    arrays["single_prior"] = np.array(
+        [
+            [golden[f"{case}/{player}_prior"][where[i, j]] for j, player in enumerate("AB")]
+            for i, case in enumerate(CASES)
+        ]
+    )
+    arrays["single_ref"] = np.array(
+        [
+            [
+                [
+                    [golden[f"{case}/{r}/{player}_{kind}"][where[i, j]] for kind in KINDS]
+                    for j, player in enumerate("AB")
+                ]
+                for r in RESULTS
+            ]
+            for i, case in enumerate(CASES)
+        ]
+    )
+    arrays["single_statistics"] = np.array(
+        [[[[notes[f"{c}/{r}/"][player][s] for s in STATISTICS] for player in "AB"] for r in RESULTS] for c in CASES]
+    )
+
+    golden = np.load(folder / "blat_league20.npz")
+    arrays["league_matches"] = np.stack([golden["a"], golden["b"], golden["score"].astype(np.int32)], 1)
+    arrays["league_cells"] = np.array([cells(p) for p in golden["final_ref_inside_draw"]])
+    for name in ("final_ref_inside_draw", "final_ref_marginal_draw", "final_author_fft"):
+        arrays[f"league_{name}"] = np.take_along_axis(golden[name], arrays["league_cells"].astype(int), 1)
+    arrays["league_history"] = golden["ref_hist_ev_evInside_muA_varA_muB_varB"]
+    arrays["league_author_history"] = np.column_stack(
+        [golden["author_evidence"], golden["author_hist_muA_sdA_muB_sdB"]]
+    )
+    arrays["league_moments"] = np.stack([golden["final_ref_mean"], golden["final_ref_var"]], 1)
+
+    golden = np.load(folder / "blat_fig31.npz")
+    notes = json.loads((folder / "blat_fig31.json").read_text())
+    arrays["figure_beta"], arrays["figure_sigma"], arrays["figure_m"] = golden["betas"], golden["sigmas"], golden["m"]
+    arrays["figure_change"] = golden["diff"]
+    arrays["figure_maximum"] = np.array(
+        [
+            [notes["max_over_integer_m_0_4000"][f"beta={beta:g},sigma={sigma}"] for sigma in golden["sigmas"]]
+            for beta in golden["betas"]
+        ]
+    )
+    arrays["figure_40_digits"] = np.array([[float(v) for v in row[:4]] for row in notes["mpmath40_checks"]])
+    arrays["figure_limit"] = np.array([notes["limit_beta1_m_to_minus_inf"][str(s)] for s in golden["sigmas"]])
+
+    golden = np.load(folder / "blat_laplace.npz")
+    for i in range(4):
+        for name in ("x", "rho", "y", "b", "Q_ref", "T_ref"):
+            arrays[f"laplace_{i}_{name}"] = golden[f"{i}/{name}"]
+
+    golden = np.load(folder / "blat_laplace_grid.npz")
+    even = np.linspace(0, 1000, 41).astype(np.int16)
+    arrays["laplace_grid_cells"] = even
+    arrays["laplace_grid"] = np.stack(
+        [golden[name][even] for name in ("L_ref", "L_author", "kernel_ref", "kernel_author_buggy")]
+    )
+
+    golden = np.load(folder / "blat_kernel_edges.npz")
+    notes = json.loads((folder / "blat_extra.json").read_text())
+    for name in ("edge", "centre"):
+        where = cells(golden[f"{name}_in"])
+        arrays[f"{name}_cells"] = where
+        arrays[name] = np.stack([golden[f"{name}_{kind}"][where] for kind in ("in", "global", "markov", "author")])
+        arrays[f"{name}_statistics"] = np.array(
+            [
+                notes[f"kernel_{name}"][s]
+                for s in ("mean_in", "mean_global", "mean_markov", "mass_lost_fraction_global", "max_diff")
+            ]
+        )
+    arrays["kernel_variance"] = np.array(
+        [notes["kernel_variance_on_grid_untrimmed"], notes["kernel_variance_trimmed29"]]
+    )
+
+    def floats(fractions):
+        return np.array([float(Fraction(f)) for f in fractions])
+
+    paper = json.loads((folder / "blat_examples.json").read_text())
+    for name in ("exact_A", "exact_B", "unnormalised_A"):
+        arrays[f"example_4_1_{name}"] = floats(paper["example_4_1"][name].values())
+    arrays["example_4_1_evidence"] = floats([paper["example_4_1"]["evidence"]])
+    for name in ("correct", "author_naive_kernel", "author_fft_kernel"):
+        arrays[f"example_4_2_{name}"] = np.array(paper["example_4_2"][name])
+    mixtures = notes["example_2_15_nonDirac"]
+    for name in ("muA", "muB", "L"):
+        arrays[f"example_2_15_{name}"] = np.array([floats(row) for row in mixtures[name]])
+    for name in ("S", "alpha", "beta", "posterior_A_win", "posterior_B_loses", "draw_eq1_posterior_A"):
+        arrays[f"example_2_15_{name}"] = floats(mixtures[name])
+    arrays["example_2_15_evidence"] = floats([mixtures["evidence"]])
+    arrays["example_2_14"] = np.array(
+        [notes["example_2_14"][name] for name in ("wins", "losses", "mean_p", "beta_mean")]
+    )
+    arrays["example_2_10"] = np.array(notes["example_2_10"])
+    return arrays
+
+
+if __name__ == "__main__":
+    np.savez_compressed(Path(__file__).with_name("blat_mmr.npz"), **reference(Path(sys.argv[1])))
