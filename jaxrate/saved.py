@@ -39,9 +39,7 @@ class Rated(NamedTuple):
     period: float | None  # the length of the rating periods; None: match by match
     last: float | None  # the time of the last match; None if there are no times
     clock: str | None  # of the times, as in `Dataset`
-    predictions: (
-        Any  # an Arrow table: row (in its file), time, a, b, score, prediction, rating_a and rating_b before the match
-    )
+    predictions: Any  # an Arrow table: row in its file, time, a, b, score, prediction, and both ratings before
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
 
 
@@ -89,21 +87,22 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
 
     Args:
       rated: a rated history.
-      player: his name, as it stands in `rated.players`.
+      player: his name, as it stands in `rated.players` or as that reads in text.
 
     Raises:
       ValueError: if there is no such player.
     """
-    found = np.flatnonzero(rated.players == player)
-    if not len(found):
-        raise ValueError(f"no player {player!r}{near(str(player), rated.players)}")
-    table, arrow, name = rated.predictions, pyarrow(), rated.players[found[0]]
+    known = [str(x) for x in rated.players]
+    if str(player) not in known:
+        raise ValueError(f"no player {player!r}{near(str(player), known)}")
+    which = known.index(str(player))
+    table, arrow, name = rated.predictions, pyarrow(), rated.players[which]
     mine = [arrow.compute.equal(table[side], name) for side in "ab"]
     table = table.append_column("first", mine[0]).filter(arrow.compute.or_(*mine))
     got: dict[str, Values] = {key: table[key].to_numpy() for key in table.column_names}
     first = got["first"]
     rating = np.where(first, got["rating_a"], got["rating_b"])
-    final = np.asarray(ratings(rated.system, rated.state).mean)[found[0]]
+    final = np.asarray(ratings(rated.system, rated.state).mean)[which]
     return {
         "time": got["time"],
         "opponent": np.where(first, got["b"], got["a"]),
@@ -125,7 +124,8 @@ def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
         columns["deviation"] = np.asarray(rating.deviation)
     columns["games"] = rated.games
     known = {"variance", "time", *columns}
-    columns |= {name: x for name, x in _leaves(rated.state).items() if x.ndim == 1 and name not in known}
+    more = {name: np.asarray(x) for name, x in _leaves(rated.state).items()}
+    columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in known}
     best = np.argsort(-columns["rating"], kind="stable")
     return {name: values[best] for name, values in columns.items()}
 
@@ -176,7 +176,7 @@ def load(folder: str | os.PathLike[str]) -> Rated:
             if _checksum(folder / file) != checksum:
                 raise ValueError(f"{file} was changed or belongs to another run; rate the matches again")
         system = SYSTEMS[name](**about["params"])
-        blank = system.init(system.params, about["players"])
+        blank = jax.eval_shape(lambda: system.init(system.params, about["players"]))
         with np.load(folder / "state.npz", allow_pickle=False) as file:
             leaves = dict(file)
         if {key: x.shape for key, x in leaves.items()} != {key: x.shape for key, x in _leaves(blank).items()}:
@@ -265,7 +265,7 @@ def _alike(*several: Any) -> list[Any]:
     return [table.set_column(place, "time", table["time"].cast(arrow.timestamp("us"))) for table in several]
 
 
-def _leaves(state: State) -> dict[str, Values]:
-    """The leaves of a state by name."""
+def _leaves(state: State) -> dict[str, Any]:
+    """The leaves of a state, or their shapes, by name."""
     found = jax.tree_util.tree_leaves_with_path(state)
-    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(x) for path, x in found}
+    return {jax.tree_util.keystr(path, simple=True, separator="."): x for path, x in found}

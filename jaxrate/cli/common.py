@@ -195,13 +195,12 @@ def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) 
 
 def scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:
     """How good predictions were. Where the first player always won (winner and loser), calibration takes both sides."""
-    guess = {"weight": weight}
     p, s, w = (np.asarray(x) for x in (prediction, score, np.ones(len(score)) if weight is None else weight))
     both = (s == 1).all()
     mirrored = (np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s])) if both else (p, s)
     return {
-        "log loss": jr.metrics.log_loss(p, s, **guess),
-        "Brier score": jr.metrics.brier(p, s, **guess),
-        "accuracy": jr.metrics.accuracy(p, s, **guess),
+        "log loss": jr.metrics.log_loss(p, s, weight=w),
+        "Brier score": jr.metrics.brier(p, s, weight=w),
+        "accuracy": jr.metrics.accuracy(p, s, weight=w),
         "calibration error": jr.metrics.calibration(*mirrored, weight=np.tile(w, 2) if both else w).error,
     }

@@ -24,7 +24,7 @@ from jaxrate.cli.common import (
     system_option,
 )
 from jaxrate.events import part
-from jaxrate.text import near, number, table
+from jaxrate.text import number, table
 
 EXAMPLES = """\b
 Examples:
@@ -134,10 +134,10 @@ def _until(text: str | None, clock: str | None) -> float | None:
         raise ValueError("--as-of needs times; name the column of time with --time")
     try:
         if clock == "numbers":
-            number = float(text)
-            if not np.isfinite(number):
+            moment = float(text)
+            if not np.isfinite(moment):
                 raise ValueError
-            return number
+            return moment
         when = datetime.fromisoformat(text)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
@@ -211,10 +211,7 @@ def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
 
 def _career(rated: jr.Rated, name: str) -> list[str]:
     """A player's matches, in words."""
-    names = [str(x) for x in rated.players]
-    if name not in names:
-        raise ValueError(f"no player {name!r}{near(name, names)}")
-    player = names.index(name)
+    games = jr.career(rated, name)
     rows = [
         (
             when if rated.clock == "dates" else number(when),
@@ -224,12 +221,10 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
             f"{rating:.1f}",
             f"{change:+.1f}",
         )
-        for when, opponent, score, guess, rating, change in zip(
-            *jr.career(rated, rated.players[player]).values(), strict=True
-        )
+        for when, opponent, score, guess, rating, change in zip(*games.values(), strict=True)
     ]
     head = ["time", "opponent", "score", "probability", "rating", "change"]
-    return [f"{name}: {rated.games[player]:,} matches", table(head, rows, left=("time", "opponent"))]
+    return [f"{name}: {len(rows):,} matches", table(head, rows, left=("time", "opponent"))]
 
 
 SHOWN = 30
@@ -247,8 +242,7 @@ def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) ->
         now = max((x for x in (until, rated.last) if x is not None), default=0.0)
         matches = matches._replace(time=np.full(len(matches.score), now))
     elif data.clock != rated.clock:
-        kind = {"dates": "dates", "numbers": "numbers"}.get(rated.clock or "", "left out")
-        raise ValueError(f"{Path(file).name}: the times must be {kind}, as in the run")
+        raise ValueError(f"{Path(file).name}: the times must be {rated.clock or 'left out'}, as in the run")
     guess = jr.predict(rated.system, rated.state, matches, num_players=len(data.players))
     a, b = data.players[matches.player].T
     guesses = {"row": data.rows, "a": a, "b": b, "prediction": np.asarray(guess)}
