@@ -28,6 +28,10 @@ from jaxrate.saved import save as save
 from jaxrate.schedule import by_level as by_level
 from jaxrate.system import RatingSystem as RatingSystem
 from jaxrate.systems import SYSTEMS as SYSTEMS
+from jaxrate.systems.blat_mmr import beliefs as beliefs
+from jaxrate.systems.blat_mmr import blat_mmr as blat_mmr
+from jaxrate.systems.blat_mmr import kernels as kernels
+from jaxrate.systems.blat_mmr import luck as luck
 from jaxrate.systems.elo import elo as elo
 from jaxrate.systems.glicko import glicko as glicko
 from jaxrate.systems.glicko2 import glicko2 as glicko2

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -49,3 +50,54 @@ def decreasing_root(
         return y / jnp.where(gain == 0, 1.0, gain)  # a flat spot can only be padding
 
     return lax.custom_root(function, lax.stop_gradient(guess), solve, tangent)
+
+
+def linear_recurrence(decay: Array, value: Array) -> Array:
+    """h_k = decay_k h_(k-1) + value_k along the last axis, from h = 0, as an associative scan.
+
+    Args:
+      decay, value: the same shape [..., n].
+    """
+
+    def both(first: tuple[Array, Array], then: tuple[Array, Array]) -> tuple[Array, Array]:
+        return first[0] * then[0], then[0] * first[1] + then[1]
+
+    return jax.lax.associative_scan(both, (decay, value), axis=-1)[1]
+
+
+def fast_length(n: int) -> int:
+    """The least whole number from n without prime factors above 5, which fast Fourier transforms like."""
+
+    def smooth(k: int) -> bool:
+        for prime in (2, 3, 5):
+            while k % prime == 0:
+                k //= prime
+        return k == 1
+
+    while not smooth(n):
+        n += 1
+    return n
+
+
+def differences(n: int) -> Array:
+    """The differences i - j of two of n points, in the order that `spectrum` takes: 0 to n - 1, then 1 - n to -1."""
+    return jnp.concatenate([jnp.arange(n), jnp.arange(1 - n, 0)]).astype(jnp.result_type(float))
+
+
+def spectrum(function: Array) -> Array:
+    """What `circular` needs of a function [..., 2 n - 1] of the differences."""
+    n = (function.shape[-1] + 1) // 2
+    gap = fast_length(2 * n - 1) - (2 * n - 1)
+    between = jnp.zeros((*function.shape[:-1], gap), function.dtype)
+    return jnp.fft.rfft(jnp.concatenate([function[..., :n], between, function[..., n:]], axis=-1))
+
+
+def circular(transformed: Array, p: Array) -> Array:
+    """sum_j f(i - j) p_j for every i of n points, by Fourier transforms padded so that nothing wraps around.
+
+    Args:
+      transformed: `spectrum` of f; its conjugate gives f(j - i).
+      p: [..., n].
+    """
+    length = fast_length(2 * p.shape[-1] - 1)
+    return jnp.fft.irfft(transformed * jnp.fft.rfft(p, length), length)[..., : p.shape[-1]]

@@ -5,6 +5,7 @@ Read in two places, XLA would copy every leaf of the state at every step, and th
 number of players.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -105,10 +106,10 @@ def run(
     if isinstance(events, Ragged):
         return _run_ragged(system.rules, params, state, events, key, _steps(events, schedule))
     needed = worth(system, params, key, events) if schedule == "auto" and len(events.score) else 0.0
-    arranged = plan(events, schedule, needed)
+    arranged = plan(events, schedule, needed, most(state))
     if arranged.num_matches == 0:
         return Run(state, jnp.zeros(0))
-    replay = _compiled(_stream if arranged.number is None else _levels, (params, state, key))
+    replay = _compiled(_stream if arranged.number is None else _levels, params, state, key)
     return Run(*replay(system.rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
 
 
@@ -167,6 +168,17 @@ def worth(system: RatingSystem, params: Params, key: Array | None, events: Match
     return 120.0 / num_leaves if num_leaves else 2.0
 
 
+def blank(system: RatingSystem, num_players: int) -> State:
+    """The shapes of a fresh state."""
+    return jax.eval_shape(lambda params: system.init(params, num_players), system.params)
+
+
+def most(state: State) -> int:
+    """Matches per step whose rows stay in a cache on a CPU, elsewhere in a small part of the memory."""
+    row = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(state))
+    return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * row), 1)
+
+
 def _traced(tree: Any) -> bool:
     return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
@@ -187,21 +199,24 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
     return len(leaves) if simple else 0
 
 
-def _compiled(replay: Callable[..., Any], arguments: Any) -> Callable[..., Any]:
+def _compiled(replay: Callable[..., Any], params: Params, state: State, key: Array | None) -> Callable[..., Any]:
     """`replay` under jit: in place at the top level, plain inside somebody's transformation."""
-    inside = _traced((arguments, jnp.zeros(())))
-    return _jit(replay, inside)
+    inside = _traced((params, state, key, jnp.zeros(())))
+    return _jit(replay, inside, any(x.ndim > 1 for x in jax.tree.leaves(state)))
 
 
 @lru_cache
-def _jit(replay: Callable[..., Any], inside: bool) -> Callable[..., Any]:
+def _jit(replay: Callable[..., Any], inside: bool, vectors: bool) -> Callable[..., Any]:
+    """`vectors`: players have more than a number per leaf, and the rules matrix products."""
     if inside:
         return jax.jit(replay, static_argnums=(0, 1))
     # XLA would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte: from
-    # 131,072 players on, a step took 3 times as long.
-    gathers = replay is not _stream and jax.default_backend() == "cpu"
-    alone = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"} if gathers else None
-    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=3, compiler_options=alone)
+    # 131,072 players on, a step took 3 times as long. And it would hand thin matrix products to a library that takes
+    # twice as long over them.
+    passes = "dot-library-rewriter" if vectors else "cpu-parallel-task-assigner"
+    host = jax.default_backend() == "cpu" and (vectors or replay is not _stream)
+    options = {"xla_disable_hlo_passes": passes} if host else None
+    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=3, compiler_options=options)
 
 
 def _key(key: Array | None, index: Array) -> Array | None:
@@ -275,7 +290,7 @@ def _run_ragged(
     flat = on_device(ragged.events)
     pairs = ragged.pair_start
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
-    rate = _compiled(_block, (params, state, key))
+    rate = _compiled(_block, params, state, key)
     total = int((ragged.player_start if pairs is None else pairs)[-1])
     prediction = None
     for block in steps:

@@ -21,12 +21,13 @@ from jaxrate.data import Dataset, write
 from jaxrate.events import period_number, periods
 from jaxrate.history import history
 from jaxrate.leaderboard import ratings
+from jaxrate.run import blank
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems import SYSTEMS
 from jaxrate.tables import Values, pyarrow
 from jaxrate.text import near, number
 
-FORMAT = 1  # of the folder and of the states in it: raised when older ones cannot be carried on
+FORMAT = 2  # of the folder and of the states in it: raised when older ones cannot be carried on
 
 
 class Rated(NamedTuple):
@@ -131,12 +132,20 @@ def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
 
 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
-    """Write a rated history to a folder, in place of the one there; files of other names stay."""
-    folder = Path(folder)
+    """Write a rated history to a folder, in place of the one there; files of other names stay.
+
+    Raises:
+      ValueError: if the system was made with something that has no name to be kept by, such as a function of one's own.
+    """
+    folder, settings = Path(folder), dict(rated.system.settings)
+    for name, value in settings.items():
+        if not (value is None or isinstance(value, (str, int, float))):
+            raise ValueError(f"{rated.system.name} was made with {name} of its own, which a saved run cannot hold")
     about: dict[str, Any] = {
         "format": FORMAT,
         "jaxrate": version("jaxrate"),
         "system": rated.system.name,
+        "settings": settings,
         "params": {name: None if x is None else float(x) for name, x in rated.system.params._asdict().items()},
         "period": rated.period,
         "matches": len(rated.predictions),
@@ -175,13 +184,13 @@ def load(folder: str | os.PathLike[str]) -> Rated:
         for file, checksum in about["checksums"].items():
             if _checksum(folder / file) != checksum:
                 raise ValueError(f"{file} was changed or belongs to another run; rate the matches again")
-        system = SYSTEMS[name](**about["params"])
-        blank = jax.eval_shape(lambda: system.init(system.params, about["players"]))
+        system = SYSTEMS[name](**about["settings"], **about["params"])
+        fresh = blank(system, about["players"])
         with np.load(folder / "state.npz", allow_pickle=False) as file:
             leaves = dict(file)
-        if {key: x.shape for key, x in leaves.items()} != {key: x.shape for key, x in _leaves(blank).items()}:
+        if {key: x.shape for key, x in leaves.items()} != {key: x.shape for key, x in _leaves(fresh).items()}:
             raise ValueError(f"{writer} wrote another kind of state for {name}; rate the matches again")
-        state = jax.tree.unflatten(jax.tree.structure(blank), [leaves[key] for key in _leaves(blank)])
+        state = jax.tree.unflatten(jax.tree.structure(fresh), [leaves[key] for key in _leaves(fresh)])
         table = arrow.parquet.read_table(folder / "ratings.parquet", columns=["id", "player", "games"]).sort_by("id")
         guesses = arrow.parquet.read_table(folder / "predictions.parquet")
         names, games = table["player"].to_numpy(), table["games"].to_numpy().copy()
@@ -211,7 +220,7 @@ def to_dates(days: Values) -> Values:
 
 
 def _check_follows(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
-    if (system.name, system.params) != (onto.system.name, onto.system.params):
+    if (system.rules, system.params) != (onto.system.rules, onto.system.params):
         raise ValueError(
             f"the saved run is of {onto.system.name} with its own parameters; carry on with those, or rate all matches "
             f"again by {system.name}"

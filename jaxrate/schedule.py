@@ -160,8 +160,13 @@ def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[
 
 
 @_at_once
-def plan(matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: float = 2.0) -> Plan:
-    """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream."""
+def plan(
+    matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: float = 2.0, most: int = LAST_ID
+) -> Plan:
+    """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream.
+
+    A step gets the width of `by_level`, but no more slots than `most`.
+    """
     if isinstance(schedule, Plan):
         if schedule.num_matches != len(matches.score):
             raise ValueError(f"the schedule is of {schedule.num_matches} matches, not of these {len(matches.score)}")
@@ -176,13 +181,17 @@ def plan(matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: f
     if schedule != "stream":
         mean = _mean(matches)
         if schedule == "levels" or mean >= worth:
-            return _levels(matches, _width(mean))
+            return _levels(matches, _width(mean, most))
     return Plan(on_device(matches), None, _num_players(matches), n)
 
 
-def _width(mean: float) -> int:
-    low, high = (8, 256) if jax.default_backend() == "cpu" else (64, 65536)
-    return int(np.clip(2 ** np.round(np.log2(max(mean, 1))), low, high))
+def _width(mean: float, most: int = LAST_ID) -> int:
+    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *widths())), 1 << most.bit_length() - 1)
+
+
+def widths() -> tuple[int, int]:
+    """The narrowest and the widest step that is chosen by itself."""
+    return (8, 256) if jax.default_backend() == "cpu" else (64, 65536)
 
 
 def _assign_matches(matches: Matches, width: int) -> NumPy:

@@ -18,7 +18,8 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -53,6 +54,7 @@ RANGES: dict[str, Callable[[float], bool]] = {
     "> 0": lambda x: 0 < x < math.inf,
     ">= 0": lambda x: 0 <= x < math.inf,
     "> 0 or None": lambda x: 0 < x < math.inf,
+    "0 to 1": lambda x: 0 <= x <= 1,
     ">= 0 or None": lambda x: 0 <= x < math.inf,
 }
 
@@ -98,6 +100,7 @@ class RatingSystem(NamedTuple):
     init: Callable[[Params, int], State]  # (params, num_players) -> state
     rules: Rules
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
+    settings: Mapping[str, Any] = MappingProxyType({})  # what else the factory was given, to be saved with a run
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:

@@ -134,8 +134,8 @@ def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
             ("FILE", "--param", "initial_deviaton=3"),
             "no parameter 'initial_deviaton'; did you mean 'initial_deviation'?",
         ),
-        (("FILE", "--param", "c"), "--param c: write name=value with a number"),
-        (("FILE", "--param", "c=many"), "--param c=many: write name=value with a number"),
+        (("FILE", "--param", "c"), "--param c: write name=value, as in k=20"),
+        (("FILE", "--param", "c=many"), "glicko: c must be >= 0, got 'many'"),
         (("FILE", "--param", "c=-1"), "c must be >= 0"),
         (("FILE", "--period", "0"), "--period must be above 0, got 0"),
         (("FILE", "--score", "points"), "games.csv: no column 'points'"),
@@ -418,6 +418,7 @@ def test_compare_scores_every_form(jaxrate, games):
         ("glicko", "periods of 50"): (jr.glicko(c=30, period=50), jr.periods(data.matches, 50.0)),
         ("glicko2", "by match"): (jr.glicko2(tau=0.3), data.matches),
         ("glicko2", "periods of 50"): (jr.glicko2(tau=0.3, period=50), jr.periods(data.matches, 50.0)),
+        ("blat_mmr", "by match"): (jr.blat_mmr(), data.matches),
     }
     table = {tuple(re.split(r"\s\s+", line)[:2]): re.split(r"\s\s+", line)[2:] for line in lines}
     assert table.keys() == runs.keys()
@@ -459,12 +460,12 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
     ("arguments", "message"),
     [
         (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
-        (("--param", "kk=3"), "elo and glicko and glicko2: no parameter 'kk'; did you mean 'k'?"),
+        (("--param", "kk=3"), "elo and glicko and glicko2 and blat_mmr: no parameter 'kk'; did you mean 'k'?"),
         (("--param", "elo.c=3"), "elo: no parameter 'c'"),
         (("--param", "eloo.k=3"), "--param eloo.k: no system 'eloo' here; did you mean 'elo'?"),
         (("--param", ".k=3"), "--param .k: no system '' here"),
         (("--system", "elo", "--param", "tau=3"), "elo: no parameter 'tau'"),
-        (("--param", "tau=x"), "--param tau=x: write name=value"),
+        (("--param", "tau=x"), "glicko2: tau must be > 0, got 'x'"),
         (("--period", "-1"), "--period must be above 0, got -1"),
         (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
         (("--last", "nan"), "--last must be above 0 and at most 1, got nan"),
@@ -489,7 +490,9 @@ def test_systems_lists_them_all(jaxrate):
         for field, about in zip(make().params._fields, make().space, strict=True):
             line = next(line for line in text.splitlines() if line.split()[:1] == [field])
             assert about.meaning in line and about.unit in line and about.range in line
+    text = jaxrate("systems", "glicko2")[1]
     assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
+    assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
     assert jaxrate("systems", "elow")[0] == 2
 
 
@@ -502,7 +505,7 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     assert text.startswith("600 matches of 40 players, 0 to 1000\n")
     number = jr.by_level(jr.read(games).matches).number
     assert f"{number.shape[0]} steps of up to {number.shape[1]} matches at once" in text
-    assert all(re.search(rf"\n{name} +0.0 MB", text) for name in jr.SYSTEMS)
+    assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in jr.SYSTEMS)
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
 

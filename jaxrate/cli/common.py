@@ -165,7 +165,7 @@ def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.
         return load(file, **options, **more)
 
 
-def make(name: str, params: dict[str, float | None], period: float | None = None) -> jr.RatingSystem:
+def make(name: str, params: dict[str, Any], period: float | None = None) -> jr.RatingSystem:
     """The system of this name. If it ages by periods, their length is that of the rating periods, unless given."""
     if name not in jr.SYSTEMS:
         raise ValueError(f"unknown system {name!r}{near(name, jr.SYSTEMS)} (there are {', '.join(jr.SYSTEMS)})")
@@ -173,15 +173,28 @@ def make(name: str, params: dict[str, float | None], period: float | None = None
     return new(**({"period": period} if period is not None and "period" in new().params._fields else {}) | params)
 
 
-def parse(params: tuple[str, ...]) -> dict[str, float | None]:
-    """The values of --param NAME=VALUE."""
-    values: dict[str, float | None] = {}
+def schedule(system: jr.RatingSystem, events: Any, made: dict[int, Any]) -> Any:
+    """The levels in which `run` rates these events, by width in `made`: narrow ones if players have much state."""
+    from jaxrate.run import blank, most
+    from jaxrate.schedule import plan, widths
+
+    room = min(most(blank(system, 2)), widths()[1]) if isinstance(events, jr.Matches) else 0
+    if room not in made:
+        made[room] = plan(events, "levels", most=room) if room else jr.by_level(events)
+    return made[room]
+
+
+def parse(params: tuple[str, ...]) -> dict[str, Any]:
+    """The values of --param NAME=VALUE: numbers, none, or a name such as that of a luck function."""
+    values: dict[str, Any] = {}
     for text in params:
-        field, _, value = text.partition("=")
+        field, found, value = (part.strip() for part in text.partition("="))
+        if not found or not value:
+            raise ValueError(f"--param {text}: write name=value, as in k=20")
         try:
-            values[field.strip()] = None if value.strip().lower() == "none" else float(value)
+            values[field] = None if value.lower() == "none" else float(value)
         except ValueError:
-            raise ValueError(f"--param {text}: write name=value with a number, as in k=20") from None
+            values[field] = value
     return values
 
 

@@ -19,6 +19,7 @@ from jaxrate.cli.common import (
     period_option,
     read,
     reporting,
+    schedule,
     scores,
     system_option,
 )
@@ -54,16 +55,16 @@ def compare(
     Each predicts every match before it learns from it. Times are of a second replay, compilation and schedule apart.
     """
     chosen = {key: make(key, {}) for key in name or jr.SYSTEMS}
-    changes: dict[str, dict[str, float | None]] = {key: {} for key in chosen}
+    changes: dict[str, dict[str, Any]] = {key: {} for key in chosen}
     given = parse(params)
     for field in sorted(given, key=lambda field: "." in field):  # those of one system last: they win
         only, dot, short = field.rpartition(".")
         named = [key for key in chosen if key == only or not dot]
-        fitting = [key for key in named if short in chosen[key].params._fields]
+        fitting = [key for key in named if short in (*chosen[key].params._fields, *chosen[key].settings)]
         if not named:
             raise ValueError(f"--param {field}: no system {only!r} here{near(only, chosen)}")
         if not fitting:
-            everything = {x for key in named for x in chosen[key].params._fields}
+            everything = {x for key in named for x in (*chosen[key].params._fields, *chosen[key].settings)}
             raise ValueError(f"{' and '.join(named)}: no parameter {short!r}{near(short, everything)}")
         for key in fitting:
             changes[key][short] = given[field]
@@ -83,18 +84,18 @@ def compare(
     n = len(matches.score)
     scored = np.arange(n) >= min(round((1 - last) * n), n - 1)
     weight = None if matches.context.weight is None else matches.context.weight[scored]
-    schedules = {}
+    arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
     results = []
     with report.stage(f"rating {n:,} matches in {len(forms)} ways", len(forms)) as done:
         for number, (key, length) in enumerate(forms):
             system = make(key, changes[key], length)
-            if length not in schedules:
-                events = matches if length is None else jr.periods(matches, length)
-                schedules[length] = events, jr.by_level(events)
-            result, seconds = timed_run(system, *schedules[length])
+            if length not in arranged:
+                arranged[length] = matches if length is None else jr.periods(matches, length), {}
+            events, made = arranged[length]
+            result, seconds = timed_run(system, events, schedule(system, events, made))
             quality = scores(np.asarray(result.prediction)[scored], matches.score[scored], weight)
             results.append(
-                {"system": key, "period": length, "params": system.params._asdict()}
+                {"system": key, "period": length, "params": system.params._asdict() | dict(system.settings)}
                 | quality
                 | {"matches/s": n / seconds}
             )
@@ -114,12 +115,12 @@ def compare(
     click.echo(table(["system", "form", *quality, "matches/s"], rows, left=("system", "form")))
 
 
-def timed_run(system: jr.RatingSystem, events: Any, schedule: Any) -> tuple[Any, float]:
+def timed_run(system: jr.RatingSystem, events: Any, plan: Any) -> tuple[Any, float]:
     """What `run` gives, and the seconds of a second run: compiled, with the schedule made."""
     import jax
 
     for _ in range(2):
         start = time.perf_counter()
-        result = jax.block_until_ready(jr.run(system, events, schedule=schedule))
+        result = jax.block_until_ready(jr.run(system, events, schedule=plan))
         seconds = time.perf_counter() - start
     return result, seconds

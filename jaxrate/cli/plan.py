@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, columns, make, period_option, read, reporting, system_option
+from jaxrate.cli.common import Report, columns, make, period_option, read, reporting, schedule, system_option
 from jaxrate.events import part
 from jaxrate.text import number, table
 
@@ -35,6 +35,8 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     """
     import jax
 
+    from jaxrate.run import blank
+
     systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
     data = read(report, file, options)
     if period is not None and data.clock is None:
@@ -44,27 +46,27 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     players, n = len(data.players), len(data.rows)
     with report.stage("scheduling"):
         start = time.perf_counter()
-        schedule = jr.by_level(events)
+        widest = jr.by_level(events)
         seconds = time.perf_counter() - start
     what = "participations" if isinstance(flat, jr.Rounds) else "matches"
     click.echo(f"{n:,} {what} of {players:,} players{_span(data)}")
-    click.echo(f"{_shape(events, schedule)}; made in {seconds:.2f} s")
+    click.echo(f"{_shape(events, widest)}; made in {seconds:.2f} s")
     memory = memory_of(jax.devices()[0])
     click.echo(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
     rows, short = [], []
+    made: dict[int, Any] = {}
     for system in systems:
         if type(flat) not in system.events:
             rows.append((system.name, f"does not rate {type(flat).__name__.lower()}", "", ""))
             continue
-        shapes = jax.eval_shape(lambda params, init=system.init: init(params, players), system.params)
-        state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))
+        state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
         need = state + PER_EVENT * n + BASE
         if memory is not None and need > 0.9 * memory:
             short.append(system.name)
             expected = "-"
         else:
             with report.stage(f"measuring {system.name}"):
-                expected = f"{_expect(system, events, schedule, players, seconds):.2g} s"
+                expected = f"{_expect(system, events, schedule(system, events, made), players, seconds):.2g} s"
         rows.append((system.name, _bytes(state), _bytes(need), expected))
     click.echo(table(["system", "state", "memory", "rating takes"], rows))
     if short:
@@ -94,7 +96,7 @@ def _shape(events: Any, schedule: Any) -> str:
     return f"{len(events.player_start) - 1:,} {kind} in {steps:,} steps of {sizes} sizes, {work / slots:.0%} filled"
 
 
-def _expect(system: jr.RatingSystem, events: Any, schedule: Any, players: int, making: float) -> float:
+def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, making: float) -> float:
     """Seconds of `run`, from a sample; making the schedule takes so many."""
     import jax
 
@@ -102,15 +104,15 @@ def _expect(system: jr.RatingSystem, events: Any, schedule: Any, players: int, m
 
     way: Any
     if isinstance(events, jr.Matches):
-        n, steps = len(events.score), len(schedule.number)
+        n, steps = len(events.score), len(arranged.number)
         if n / steps < worth(system, system.params, None, events):
             sample, way, making = part(events, max(0, (n - SAMPLE) // 2), (n + SAMPLE) // 2), "stream", 0.0
             share = len(sample.score) / n
         else:
             size = min(steps, -(-SAMPLE * steps // n))
             middle = slice((steps - size) // 2, (steps + size) // 2)
-            cut = jax.tree.map(lambda x: x[middle], (schedule.events, schedule.number))
-            sample, way, share = events, schedule._replace(events=cut[0], number=cut[1]), size / steps
+            cut = jax.tree.map(lambda x: x[middle], (arranged.events, arranged.number))
+            sample, way, share = events, arranged._replace(events=cut[0], number=cut[1]), size / steps
     else:
         start = events.player_start
         low = max(0, np.searchsorted(start, (start[-1] - SAMPLE) / 2, "right") - 1)

@@ -161,15 +161,16 @@ def _settings(
         raise ValueError(
             f"the saved run is of {saved.system.name}, not {now.name}; rate its matches again by {now.name}"
         )
-    wanted = make(now.name, saved.system.params._asdict() | changes)
-    if wanted.params != saved.system.params:
-        kept = ", ".join(f"{key}={getattr(saved.system.params, key)}" for key in changes)
+    before = dict(saved.system.settings) | saved.system.params._asdict()
+    wanted = make(now.name, before | changes)
+    if (wanted.params, wanted.rules) != (saved.system.params, saved.system.rules):
+        kept = ", ".join(f"{key}={before[key]}" for key in changes)
         raise ValueError(f"the saved run has {kept}; carry on without --param, or rate its matches again")
     if period not in (None, saved.period):
         was = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
         raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
-    before = saved.options.get("columns", {})
-    stays = {key: x for key, x in before.items() if not (key in FORM and options.keys() & FORM)}
+    then = saved.options.get("columns", {})
+    stays = {key: x for key, x in then.items() if not (key in FORM and options.keys() & FORM)}
     return saved.system, saved.period, stays | options
 
 

@@ -267,6 +267,12 @@ def spread(x, p, kernel, time=1.0):
     return spread_by(kernel_matrix(x, kernel, time), p)
 
 
+def can_be_seen(kernel, time):
+    """Whether its widest component is wider than half a step after `time`; below that the grid holds no spread."""
+    widest = max((width for _, width in kernel.components), default=0.0) * math.sqrt(time)
+    return widest > (0.0 if kernel.step is None else 0.5 * kernel.step)
+
+
 # A league
 
 
@@ -295,18 +301,20 @@ def league(
 
     `history` is a list of (time, games), the games (a, b, score, side, weight), as in `twins`.
     `kernel` follows every match, `kernels` {player: Kernel} where a player has one of their own. `growth` is the Kernel
-    of one unit of time: once, before the match, for the time since the player's last. `sides` (white, black) are the
-    luck functions of the two sides, for games whose side is 1 (A has white) or -1. `start` {player: (x, p)} holds
-    first beliefs that are not `prior` on `x`.
+    of one unit of time: before the match, once for all of the time since it was last applied or, before that, since the
+    player's first match; on a grid it waits until it `can_be_seen`. `sides` (white, black) are the luck functions of
+    the two sides, for games whose side is 1 (A has white) or -1. `start` {player: (x, p)} holds first beliefs that are
+    not `prior` on `x`.
     """
     beliefs, last, rows = dict(start or {}), {}, []
     for time, games in history:
         for a, b, score, side, weight in games:
             for player in (a, b):
                 support, p = beliefs.get(player, (x, prior(x)))
-                if growth is not None and player in last:
-                    p = spread(support, p, growth, time - last[player])
-                beliefs[player], last[player] = (support, p), time
+                gap = time - last.setdefault(player, time)
+                if growth is not None and can_be_seen(growth, gap):
+                    p, last[player] = spread(support, p, growth, gap), time
+                beliefs[player] = support, p
             mine, theirs = (luck, luck) if side == 0 else sides if side == 1 else sides[::-1]
             (xa, pa), (xb, pb) = beliefs[a], beliefs[b]
             prediction = expected_score(xa, pa, xb, pb, mine)

@@ -1,0 +1,213 @@
+"""How fast, how small and how exact BlatMMR's algorithms are.
+
+    python experiments/blatmmr_speed.py             # minutes; writes experiments/results/blatmmr_speed.json
+    python experiments/blatmmr_speed.py --quick     # seconds, on small leagues; writes nothing unless --out is given
+
+Times are the best of a few calls that take turns, on one schedule made before; every prediction is stored. The paper
+reports 170 matches a second on one virtual CPU; its author's program was measured once, elsewhere, at about 460 per
+CPU-second. Neither is run here.
+
+The share of the bandwidth counts the state alone, two beliefs read and two written per match, against a copy of 256 MiB
+in the same run: what a program limited by nothing but memory would reach.
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from speed import circumstances, distance, race, show, spawn, tennis
+
+import jaxrate as jr
+from jaxrate.run import blank, most
+from jaxrate.schedule import plan
+from jaxrate.simulate import league
+
+ALGORITHMS = ("low_rank", "fft", "naive")
+COARSE = {"size": 257, "half_width": 3.5, "kernel_width": 0.03}  # the kernel's width is still two steps
+BUDGET = 4e9  # grid cells, two a match and point, that one call of a speed table rates
+CELLS = {"naive": 2e8}  # the same of the naive algorithm, which works on every pair of points
+
+
+def bandwidth():
+    """Bytes a second that a copy of an array reads and writes."""
+    x = jnp.ones(1 << 26, jnp.float32)
+    copy = jax.jit(lambda x: x * 1.0001)
+    jax.block_until_ready(copy(x))
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        jax.block_until_ready(copy(x))
+        times.append(time.perf_counter() - start)
+    return 2 * x.nbytes / min(times)
+
+
+def rates(data, matches, options, algorithms):
+    """Rows: matches a second on the two grids by each algorithm, all in one run."""
+    copied, rows = bandwidth(), []
+    players = int(matches.player.max()) + 1
+    for settings in ({}, COARSE):
+        calls, numbers = {}, {}
+        for algorithm in algorithms:
+            system = jr.blat_mmr(algorithm=algorithm, **settings)
+            size = system.settings["size"]
+            quick = 1e-2 if options.quick else 1.0
+            count = int(min(len(matches.score), quick * CELLS.get(algorithm, BUDGET) / (2 * size)))
+            some = jax.tree.map(lambda x, count=count: x[:count], matches)
+            arranged = plan(some, "levels", most=most(blank(system, 2)))
+            numbers[algorithm] = count
+
+            def call(system=system, some=some, arranged=arranged):
+                return jr.run(system, some, schedule=arranged, num_players=players)
+
+            calls[algorithm] = call
+        for algorithm, row in race(calls, numbers, 1 if options.quick else 3).items():
+            share = 4 * 4 * size * row["matches"] / row["seconds"] / copied
+            about = {"data": data, "size": size, "algorithm": algorithm}
+            values = {key: row[key] for key in ("matches", "seconds")}
+            rows.append(about | values | {"per_second": row["matches"] / row["seconds"], "share_of_bandwidth": share})
+    return rows
+
+
+def part_atp(options):
+    """Every algorithm on the tennis history."""
+    matches = tennis(options)
+    if matches is None:
+        return None
+    rows = rates("league" if options.quick else "atp", matches, options, ALGORITHMS)
+    fast, slow = (next(x["per_second"] for x in rows if x["algorithm"] == name) for name in ("low_rank", "fft"))
+    return {"matches a second": rows, "low_rank against fft": [{"ratio": fast / slow}]}
+
+
+def part_million(options):
+    """A simulated million, by the fast algorithm."""
+    n = 10_000 if options.quick else 1_000_000
+    matches = league(n // 25, n, seed=2, activity=0.6).matches
+    return {"matches a second": rates("simulated", matches, options, ["low_rank"])}
+
+
+def part_accuracy(options):
+    """Largest differences from the naive algorithm in float64, in natural units, after 300 matches of 30 players."""
+    matches = league(30, 300, seed=3, draws=0.1).matches
+    rows = []
+    for beta in (0.8, 1.0):
+        with jax.enable_x64(True):
+            exact = moments(jr.blat_mmr(algorithm="naive", beta=beta), matches)
+        for double in (False, True):
+            for algorithm in ALGORITHMS:
+                with jax.enable_x64(double):
+                    found = moments(jr.blat_mmr(algorithm=algorithm, beta=beta), matches)
+                names = ("mean", "deviation", "prediction")
+                off = {name: distance(x, y) for name, x, y in zip(names, exact, found, strict=True)}
+                rows.append(
+                    {"beta": beta, "precision": "float64" if double else "float32", "algorithm": algorithm} | off
+                )
+    return {"off naive float64": rows}
+
+
+def moments(system, matches):
+    """Means and deviations in natural units, and the predictions."""
+    result = jr.run(system, matches)
+    rating = jr.ratings(system, result.state)
+    return *(np.asarray(x, np.float64) / jr.luck.POINTS for x in rating), np.asarray(result.prediction)
+
+
+def part_gradient(options):
+    """Log loss of the tennis history and its slopes, beside central differences of it."""
+    matches = tennis(options)
+    if matches is None:
+        return None
+    system = jr.blat_mmr()
+    arranged = plan(matches, "levels", most=most(blank(system, 2)))
+    score = jnp.asarray(matches.score)
+
+    def loss(params):
+        p = jr.run(system, matches, params=params, schedule=arranged).prediction
+        return -jnp.mean(jnp.log(jnp.where(score == 1.0, p, 1.0 - p)))  # every match has a winner
+
+    names = ("beta", "prior_deviation", "kernel_width")
+
+    def of_some(values):
+        return loss(system.params._replace(**dict(zip(names, values, strict=True))))
+
+    at = jnp.array([getattr(system.params, name) for name in names])
+    seconds = {}
+    for label, function in (("loss", of_some), ("loss_and_gradient", jax.jacfwd(lambda x: (of_some(x), x)))):
+        for _ in range(2):
+            start = time.perf_counter()
+            found = jax.block_until_ready(function(at))
+            seconds[label] = time.perf_counter() - start
+    rows = []
+    for i, name in enumerate(names):
+        step = 0.05 * at[i]
+        differences = (of_some(at.at[i].add(step)) - of_some(at.at[i].add(-step))) / (2.0 * step)
+        rows.append({"parameter": name, "gradient": float(found[0][i]), "difference": float(differences)})
+    return {"slopes": rows, "seconds": [seconds]}
+
+
+def part_memory(options):
+    """The peak of a fresh process, above what it needed before: the matches read, JAX started, something compiled."""
+    if jax.default_backend() != "cpu" or sys.platform != "linux":
+        print("the peak of the memory is read from Linux, on the CPU: skipped")
+        return None
+    path = Path(options.data) / "atp.parquet"
+    if not path.exists():
+        print("there is no atp.parquet in the data folder: skipped")
+        return None
+    found = spawn("memory", __file__, "--memory", path)
+    return found and {"peak of a run over ATP": [json.loads(found)]}
+
+
+def memory(path):
+    matches = jr.read(path, drop="walkover").matches
+    system, players = jr.blat_mmr(), int(matches.player.max()) + 1
+    jax.block_until_ready(jr.run(jr.elo(), matches))
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    before = peak()
+    jax.block_until_ready(jr.run(system, matches))
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
+    return {"players": players, "state_mb": state / 1e6, "above_before_mb": (peak() - before) / 1e6}
+
+
+PARTS = {"atp": part_atp, "million": part_million, "accuracy": part_accuracy, "gradient": part_gradient}
+PARTS |= {"memory": part_memory}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small leagues, seconds in all")
+    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has atp.parquet")
+    parser.add_argument("--out", type=Path, help="the JSON file")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--memory", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
+    if options.memory:
+        return print(json.dumps(memory(options.memory)))
+    report = circumstances()
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    results = {}
+    for name in options.only:
+        start, tables = time.perf_counter(), PARTS[name](options)
+        for title, rows in (tables or {}).items():
+            show(f"{name}: {title}", rows)
+        print(f"({name}: {time.perf_counter() - start:.0f} s)")
+        if tables:
+            results[name] = json.loads(json.dumps(tables), parse_float=lambda x: float(f"{float(x):.5g}"))
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/blatmmr_speed.json")
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""BlatMMR, in pieces that compose.
+
+luck.py     luck functions: how likely strength x beats y
+kernels.py  kernels: how beliefs spread between matches
+sums.py     algorithms: what a result says, averaged over the opponent's strengths
+laplace.py  linear-time sums over Laplace distributions
+system.py   the system: its models, parameters, state and rules
+beliefs.py  what a belief says: quantiles, who is stronger, chances of results, evidence
+"""
+
+from jaxrate.systems.blat_mmr import beliefs, kernels, luck
+from jaxrate.systems.blat_mmr.system import blat_mmr
+
+__all__ = ["beliefs", "blat_mmr", "kernels", "luck"]

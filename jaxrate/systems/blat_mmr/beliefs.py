@@ -1,0 +1,133 @@
+"""What the beliefs of BlatMMR say, beyond the mean and deviation that `ratings` gives.
+
+Every function takes a system made by `blat_mmr` and its state, or the part of it that belongs to some players.
+"""
+
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches
+from jaxrate.run import predict
+from jaxrate.system import Params, RatingSystem, Rules
+from jaxrate.systems.blat_mmr import sums
+from jaxrate.systems.blat_mmr.system import CENTRE, Constants, Model, State, average, strengths, wins_and_losses
+
+
+def quantile(system: RatingSystem, state: State, probability: Any) -> Array:
+    """Ratings [num_players, ...] in points below which a player is with these probabilities [...].
+
+    Linear between the points of the support, each of which has half its mass on either side.
+
+    Raises:
+      ValueError: for a probability outside [0, 1].
+    """
+    wanted = np.asarray(probability, float)
+    if not ((wanted >= 0) & (wanted <= 1)).all():
+        raise ValueError(f"a probability must lie in [0, 1], got {probability!r}")
+    model = _model(system)
+    value, belief = _sorted(strengths(model, state), state.belief)
+    below = jnp.cumsum(belief, axis=-1) - 0.5 * belief
+    flat = jnp.asarray(wanted.ravel(), float)
+    found = jax.vmap(lambda at, x: jnp.interp(flat, at, x))(below, value)
+    return CENTRE + model.luck.unit * found.reshape(-1, *wanted.shape)
+
+
+def mode(system: RatingSystem, state: State) -> Array:
+    """The most likely rating [num_players] in points: a point of the support."""
+    model = _model(system)
+    best = jnp.argmax(state.belief, axis=-1)[:, None]
+    return CENTRE + model.luck.unit * jnp.take_along_axis(strengths(model, state), best, axis=-1)[:, 0]
+
+
+def stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
+    """How likely players a [m] are stronger than players b [m], equal strengths counting half: [m].
+
+    Luck has no part in it: it is not the chance to win.
+    """
+    model = _model(system)
+    a, b = (jnp.asarray(x) for x in (a, b))
+    values = strengths(model, state)
+    (x, p), (y, q) = (_sorted(values[i], state.belief[i]) for i in (a, b))
+
+    def one(x: Array, p: Array, y: Array, q: Array) -> Array:
+        mass = jnp.concatenate([jnp.zeros(1, q.dtype), jnp.cumsum(q)])
+        below = mass[jnp.searchsorted(y, x, side="left")] + mass[jnp.searchsorted(y, x, side="right")]
+        return 0.5 * jnp.sum(p * below)
+
+    return jax.vmap(one)(x, p, y, q)
+
+
+def outcomes(
+    system: RatingSystem, state: State, matches: Matches, *, draws: float = 0.0, params: Params = None
+) -> Array:
+    """Probabilities [n, 3] that player 0 wins, draws, loses the matches.
+
+    A luck function has no draws: it gives an expected score. As Davidson (1970), the chances of strengths x and y are
+    in the proportion L(x, y) : nu sqrt(L(x, y) L(y, x)) : L(y, x), which is what equation (1) supposes of a draw.
+
+    Args:
+      draws: the share of draws between equals, which gives nu = 2 draws / (1 - draws).
+
+    Raises:
+      ValueError: if `draws` is not in [0, 1), or as `predict`.
+    """
+    if not 0 <= draws < 1:
+        raise ValueError(f"draws must be a share from 0 to less than 1, got {draws!r}")
+    return predict(_instead(system, partial(_outcomes, 2.0 * draws / (1.0 - draws))), state, matches, params=params)
+
+
+def evidence(system: RatingSystem) -> RatingSystem:
+    """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
+
+    Its logarithms, summed over a history, are the log likelihood of the model. With draws "outside" it is the evidence
+    of player 0's update.
+    """
+    return _instead(system, _evidence)
+
+
+def _outcomes(nu: float, model: Model, constants: Constants, rows: State, event: Matches) -> Array:
+    def power(which: int, log_win: Array, log_loss: Array) -> Array:
+        weight = (log_win, 0.5 * (log_win + log_loss), log_loss)[which]
+        total = jnp.exp(log_win) + jnp.exp(log_loss) + nu * jnp.exp(0.5 * (log_win + log_loss))
+        return jnp.exp(weight) * (nu if which == 1 else 1.0) / total
+
+    chances = jnp.stack([average(model, constants, rows, event, partial(power, i)) for i in range(3)])
+    return jnp.clip(chances, 0.0, 1.0)
+
+
+def _evidence(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
+    score, weight = event.score, 1.0 if event.context.weight is None else event.context.weight
+
+    def power(log_win: Array, log_loss: Array) -> Array:
+        return jnp.exp(weight * (score * log_win + (1.0 - score) * log_loss))
+
+    if model.draws == "inside":
+        return average(model, constants, rows, event, power)
+    wins, losses = wins_and_losses(model, constants, rows, event)
+    return jnp.sum(rows.belief[0] * power(*sums.logs((wins[0], losses[0]))))
+
+
+def _sorted(value: Array, belief: Array) -> tuple[Array, Array]:
+    """By strength: distributions over distributions need not be in order."""
+    order = jnp.argsort(value, axis=-1)
+    return jnp.take_along_axis(value, order, axis=-1), jnp.take_along_axis(belief, order, axis=-1)
+
+
+def _model(system: RatingSystem) -> Model:
+    if system.name != "blat_mmr":
+        raise ValueError(f"{system.name} has no beliefs on a grid; make the system by blat_mmr()")
+    model: Model = system.summary.args[0]  # type: ignore[attr-defined]
+    return model
+
+
+def _instead(system: RatingSystem, guess: Any) -> RatingSystem:
+    return system._replace(rules=_rules(system.rules, guess, _model(system)))
+
+
+@lru_cache
+def _rules(rules: Rules, guess: Any, model: Model) -> Rules:
+    return rules._replace(predict=partial(guess, model))

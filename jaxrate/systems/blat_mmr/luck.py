@@ -1,0 +1,200 @@
+"""Luck functions: how likely strength x beats strength y (Model 2.1, Examples 2.4 to 2.10)."""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtr
+
+from jaxrate.events import Array
+from jaxrate.text import near
+
+NumPy = np.ndarray[Any, Any]
+POINTS = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
+
+
+class Luck(NamedTuple):
+    """A luck function. `chance(x, y)` broadcasts; for strengths in R^d the last axis of x and y is theirs."""
+
+    name: str
+    chance: Callable[[Array, Array], Array]
+    black: Callable[[Array, Array], Array] | None = None  # of two-sided games: `chance` is White's then, this Black's
+    difference: bool = True  # depends on x - y alone
+    smooth: bool = False  # analytic: interpolation from a few dozen points is exact to rounding
+    unit: float = POINTS  # rating points per unit of strength
+    laplace: tuple[tuple[float, float], ...] = ()  # weights and widths, if a mixture of F(x - y | width), section 4.3
+    dimension: int = 1  # of a strength
+
+    def first(self, x: Array, y: Array, side: Array | float) -> Array:
+        """How likely x beats y: with White's pieces (side 1), with Black's (-1), or with either as often (0)."""
+        if self.black is None:
+            return self.chance(x, y)
+        return (1.0 + side) / 2.0 * self.chance(x, y) + (1.0 - side) / 2.0 * self.black(x, y)
+
+
+def _logistic(x: Array, y: Array) -> Array:
+    return jax.nn.sigmoid(x - y)
+
+
+def _logistic_400(x: Array, y: Array) -> Array:
+    return jax.nn.sigmoid((x - y) / POINTS)
+
+
+def _step(difference: Array) -> Array:
+    return jnp.heaviside(difference, jnp.asarray(0.5, difference.dtype))
+
+
+def _laplace_cdf(d: Array) -> Array:
+    tail = 0.5 * jnp.exp(-jnp.abs(d))
+    return jnp.where(d < 0, tail, 1.0 - tail)
+
+
+def bradley_terry() -> Luck:
+    """Example 2.5: 1 / (1 + e^(y - x))."""
+    return Luck("bradley_terry", _logistic, smooth=True)
+
+
+def bradley_terry_400() -> Luck:
+    """Examples 2.5 and 2.13: 1 / (1 + 10^((y - x) / 400)), strengths in rating points."""
+    return Luck("bradley_terry_400", _logistic_400, smooth=True, unit=1.0)
+
+
+def ratio() -> Luck:
+    """Example 2.5: x / (x + y), for supports above 0."""
+    return Luck("ratio", lambda x, y: x / (x + y), difference=False)
+
+
+def thurstone_mosteller(scale: float = 1.0) -> Luck:
+    """Example 2.6: Phi((x - y) / scale). Normal performances of variance 1 have scale sqrt 2."""
+    return Luck(_named("thurstone_mosteller", scale), lambda x, y: ndtr((x - y) / scale), smooth=True)
+
+
+def trueskill(margin: float = 1.0) -> Luck:
+    """Example 2.7: 1 above the margin, 0 below minus the margin, one half between, ends included."""
+    return Luck(_named("trueskill", margin), lambda x, y: 0.5 * (_above(x - y, margin) + 1.0 - _above(y - x, margin)))
+
+
+def _above(difference: Array, margin: float) -> Array:
+    return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
+
+
+def fide() -> Luck:
+    """Example 2.8: `bradley_terry_400` of a difference cut at 400."""
+    return Luck("fide", lambda x, y: _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y)), unit=1.0)
+
+
+def heaviside() -> Luck:
+    """Example 2.6, Definition 2.2: the stronger wins.
+
+    sqrt(L L') of a draw is one half between equals and 0 elsewhere: draws need luck (beta below 1) and a fine grid.
+    """
+    return Luck("heaviside", lambda x, y: _step(x - y))
+
+
+def coin() -> Luck:
+    """Example 2.4: one half, whoever plays."""
+    return Luck("coin", lambda x, y: jnp.full_like(x - y, 0.5))
+
+
+def laplace(width: float = 1.0) -> Luck:
+    """Section 4.3: the distribution function F(x - y | width) of a Laplace distribution."""
+    return mixture([(1.0, width)])._replace(name=_named("laplace", width))
+
+
+def mixture(components: Sequence[tuple[float, float]]) -> Luck:
+    """Section 4.3: sum p_j F(x - y | a_j), for (weight, width) pairs (p_j, a_j).
+
+    Raises:
+      ValueError: if a width is not above 0, or the weights do not sum to 1.
+    """
+    parts = tuple((float(p), float(a)) for p, a in components)
+    if not parts or min(a for _, a in parts) <= 0 or min(p for p, _ in parts) < 0:
+        raise ValueError(f"components are pairs of a weight from 0 and a width above 0, got {components!r}")
+    if abs(sum(p for p, _ in parts) - 1.0) > 1e-9:
+        raise ValueError(f"the weights must sum to 1, got {sum(p for p, _ in parts)}")
+
+    def chance(x: Array, y: Array) -> Array:
+        return sum((p * _laplace_cdf((x - y) / a) for p, a in parts), jnp.zeros_like(x - y))
+
+    return Luck("a mixture", chance, laplace=parts)
+
+
+def two_of_three() -> Luck:
+    """Example 2.10: strengths in R^3; who is ahead in two of them wins."""
+
+    def chance(x: Array, y: Array) -> Array:
+        ahead, behind = jnp.sum(x > y, axis=-1), jnp.sum(y > x, axis=-1)
+        return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
+
+    return Luck("two_of_three", chance, difference=False, dimension=3)
+
+
+LUCK: dict[str, Callable[..., Luck]] = {
+    f.__name__: f
+    for f in (
+        bradley_terry,
+        bradley_terry_400,
+        ratio,
+        thurstone_mosteller,
+        trueskill,
+        fide,
+        heaviside,
+        coin,
+        laplace,
+        two_of_three,
+    )
+}
+
+
+def _named(name: str, number: float) -> str:
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} takes a number above 0, got {number!r}")
+    return f"{name}({number:g})"
+
+
+def parse(text: str) -> Luck:
+    """The luck function of a name, or of a name and a number: "fide", "trueskill(0.1)"."""
+    found = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())
+    name = found[1] if found else text
+    if name not in LUCK:
+        raise ValueError(f"unknown luck function {text!r}{near(name, LUCK)} (there are {', '.join(LUCK)})")
+    if not found or found[2] is None:
+        return LUCK[name]()
+    if not inspect.signature(LUCK[name]).parameters:
+        raise ValueError(f"luck function {text!r}: {name} takes no number")
+    try:
+        number = float(found[2])
+    except ValueError:
+        raise ValueError(f"luck function {text!r}: {found[2]!r} is no number") from None
+    return LUCK[name](number)
+
+
+def check(luck: Luck, points: NumPy) -> None:
+    """ValueError unless chances lie in [0, 1] and, in a game without sides, L(x, y) = 1 - L(y, x) at these points.
+
+    `points` are [n], or [n, d].
+    """
+    some = points[np.unique(np.linspace(0, len(points) - 1, 101).astype(int))]
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        x, y = jnp.asarray(some[:, None], float), jnp.asarray(some[None], float)
+        one = np.asarray(luck.chance(x, y))
+        if one.shape != (len(some), len(some)):
+            raise ValueError(f"luck function {luck.name}: chance(x, y) must broadcast, got shape {one.shape}")
+        other = np.asarray(luck.chance(y, x) if luck.black is None else luck.black(y, x))
+    for values in (one, other):
+        bad = ~((values >= 0.0) & (values <= 1.0))
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise ValueError(f"luck function {luck.name}: L({some[i]}, {some[j]}) is {values[i, j]}, not in [0, 1]")
+    bad = np.abs(one + other - 1.0) > 1e-6
+    if bad.any() and luck.black is None:
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(
+            f"luck function {luck.name}: L(x, y) must be 1 - L(y, x), but L({some[i]}, {some[j]}) = {one[i, j]:.6g} "
+            f"and L({some[j]}, {some[i]}) = {other[i, j]:.6g}; for a game with sides give Black's too (black=...)"
+        )

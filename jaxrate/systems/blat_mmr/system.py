@@ -1,0 +1,457 @@
+"""BlatMMR (Cowan 2023, "Paired comparisons for games of chance"): Bayes on a grid, for games with luck.
+
+Model 2.1. Player A of strength x beats B of strength y with the chance L(x, y); with luck in the game,
+
+    L(x, y) = (1 - beta)/2 + beta F(x, y)
+
+Model 2.11. What is known of A is a belief p over strengths, of B a belief q. After A scored theta, both from before,
+
+    p(x) <- p(x) sum_y q(y) L(x, y)^theta L(y, x)^(1 - theta),  normalised;   q likewise
+
+Model 2.16. Then, since strengths change, a kernel spreads both:
+
+    p(x) <- sum_k p(x_k) K(x - x_k),  normalised
+
+The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in natural units; ratings are shown as
+1500 + 400/ln 10 x, equation (3).
+"""
+
+import math
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches
+from jaxrate.system import Parameter, Rating, RatingSystem, Rules, elapsed, full, override
+from jaxrate.systems.blat_mmr import kernels, sums
+from jaxrate.systems.blat_mmr import luck as lucks
+from jaxrate.systems.blat_mmr.kernels import Kernel
+from jaxrate.systems.blat_mmr.luck import POINTS, Luck
+from jaxrate.systems.blat_mmr.sums import Grid, Power
+
+CENTRE = 1500.0  # rating of strength 0
+REACH = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
+LEAST = {"float32": 1e-30, "float64": 1e-290}  # a likelihood; times a probability it is still within the precision
+ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
+DRAWS = ("inside", "outside")
+BATCH = 256  # players whose beliefs are spread at once, as of a time
+BAND = 100  # taps to either side beyond which Fourier transforms are faster
+
+
+class Params(NamedTuple):
+    beta: float | Array = 0.8
+    prior_mean: float | Array = 0.0
+    prior_deviation: float | Array = 0.7
+    kernel_width: float | Array = 0.03
+    side_advantage: float | Array = 0.0
+    temperature: float | Array = 1.0
+
+
+SPACE = Params(
+    beta=Parameter("unit", "0 to 1", "share", "share of the result that is not luck"),
+    prior_mean=Parameter("real", "any number", "strength", "mean of a newcomer's belief"),
+    prior_deviation=Parameter("positive", "> 0", "strength", "deviation of a newcomer's belief"),
+    kernel_width=Parameter("positive", "> 0", "strength", "how far a belief spreads per match (or sqrt of unit time)"),
+    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+    temperature=Parameter("positive", "> 0", "factor", "scale of the luck function: F(x / temperature, ...)"),
+)
+
+
+class Model(NamedTuple):
+    """The static choices."""
+
+    luck: Luck
+    grid: Grid | None  # None: the support is in the state
+    kernel: Kernel | None
+    draws: str
+    summing: str  # algorithm of the sums
+    spreading: str  # algorithm of the kernel
+    beta: float  # these three as given to the factory
+    temperature: float
+    kernel_width: float
+
+
+class Constants(NamedTuple):
+    params: Params
+    table: Any  # of the luck function, by algorithm
+    parts: list[kernels.Part] | None  # of the kernel; None if it differs by player or time
+
+
+class State(NamedTuple):
+    belief: Array  # [num_players, n] probability of each point of the support
+    time: Array | None = None  # [num_players] up to which the kernel was applied; inf before the first match
+    width: Array | None = None  # [num_players] factor of the kernel's width
+    support: Array | None = None  # [num_players, n], [num_players, n, d]; None: the grid. Mixtures: [num_players, n, k]
+    inner: Array | None = None  # [num_players, n, k] Example 2.15: the distributions that the belief is over
+
+
+def init(model: Model, given: tuple[Any, Any], params: Params, num_players: int) -> State:
+    """Everyone's prior: normal on the support; over distributions, all of them alike."""
+    support, inner = (None if x is None else jnp.asarray(x, float) for x in given)
+    points = _grid_points(model) if support is None else support
+    if inner is None:
+        square = ((points - params.prior_mean) / params.prior_deviation) ** 2
+        belief = jax.nn.softmax(-0.5 * (square if points.ndim == 1 else jnp.sum(square, axis=-1)))
+    else:
+        belief = jnp.full(len(inner), 1.0 / len(inner))
+    kernel = model.kernel
+
+    def everyone(x: Array | None) -> Array | None:
+        return None if x is None else jnp.broadcast_to(x[None], (num_players, *x.shape)) + 0.0
+
+    return State(
+        jnp.broadcast_to(belief[None], (num_players, *belief.shape)),
+        full(num_players, jnp.inf) if kernel is not None and kernel.clock == "time" else None,
+        full(num_players, 1.0) if kernel is not None and kernel.own else None,
+        everyone(support),
+        everyone(inner),
+    )
+
+
+def prepare(model: Model, params: Params) -> Constants:
+    params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
+    table, parts, grid = None, None, model.grid
+    if grid is not None and model.summing == "fft":
+        table = sums.by_difference(grid, partial(chances, model, params))
+    elif grid is not None and model.summing == "low_rank":
+        nodes, _ = _interpolation(model)
+        table = sums.between_nodes(nodes, partial(chances, model, params))
+    kernel = model.kernel
+    if grid is not None and kernel is not None and kernel.clock == "match" and not kernel.own:
+        parts = _parts(model, params.kernel_width, _grid_points(model))
+    return Constants(params, table, parts)
+
+
+def chances(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
+    """L(x, y) and L(y, x), where `side` is that of x."""
+    lead = side * params.side_advantage / model.luck.unit
+    first, second = (x + lead) / params.temperature, y / params.temperature
+
+    def with_luck(chance: Array) -> Array:
+        return (1.0 - params.beta) / 2.0 + params.beta * chance
+
+    return with_luck(model.luck.first(first, second, side)), with_luck(model.luck.first(second, first, -side))
+
+
+def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
+    """A kernel by time is applied once for the time since it last was, as soon as it is half a step of a grid wide."""
+    if rows.time is None:
+        return rows
+    assert model.kernel is not None
+    width = constants.params.kernel_width * jnp.sqrt(elapsed(time, rows.time))
+    ripe = width > (0.0 if model.grid is None else 0.5 * model.grid.step / max(model.kernel.widths))
+    width = jnp.where(ripe, width, 1.0)
+    belief = jnp.where(ripe[..., None], _spread_each(model, rows, width, rows.belief), rows.belief)
+    return rows._replace(belief=belief, time=jnp.where(ripe | jnp.isinf(rows.time), time, rows.time))
+
+
+def predict(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
+    """Expected score of the first player."""
+    if model.summing == "laplace":
+        wins, _ = wins_and_losses(model, constants, rows, event)
+        return jnp.sum(rows.belief[0] * wins[0])
+    return jnp.clip(average(model, constants, rows, event, sums.win), 0.0, 1.0)
+
+
+def average(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
+    """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
+    if model.summing == "low_rank":
+        _, weights = _interpolation(model)
+        at = jnp.matmul(rows.belief, weights, precision=sums.EXACT)
+        w = power(*(x[_side(event)] for x in constants.table))
+        return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=sums.EXACT))
+    return jnp.sum(rows.belief[0] * _sums(model, constants, rows, event, power)[0])
+
+
+def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
+    """Models 2.11 and 2.16.
+
+    What is less likely than `LEAST` (with "fft" and "low_rank", than their rounding) counts as that likely: a belief
+    that would lose all its mass keeps its prior.
+    """
+    del key
+    power = sums.power_of(event.score, event.context.weight)
+    if model.draws == "inside":
+        likelihood = _sums(model, constants, rows, event, power)
+    else:
+        likelihood = power(*sums.logs(wins_and_losses(model, constants, rows, event)))
+    least = LEAST[likelihood.dtype.name]
+    posterior, kernel = rows.belief * jnp.maximum(likelihood, least), model.kernel
+    if kernel is None or kernel.clock == "time":
+        belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
+    elif constants.parts is not None:
+        belief = kernels.spread(kernel.edges, model.spreading, constants.parts, posterior)
+    else:
+        width = jnp.broadcast_to(constants.params.kernel_width, (2,))
+        belief = _spread_each(model, rows, width, posterior)
+    return rows._replace(belief=belief)
+
+
+def summary(model: Model, params: Params, rows: State) -> Rating:
+    """Mean and deviation in points; of strengths in R^d their average is rated, of distributions their mean."""
+    del params
+    value = strengths(model, rows)
+    mass = jnp.sum(rows.belief, axis=-1)
+    mean = jnp.sum(rows.belief * value, axis=-1) / mass
+    variance = jnp.sum(rows.belief * (value - mean[..., None]) ** 2, axis=-1) / mass
+    return Rating(CENTRE + model.luck.unit * mean, model.luck.unit * jnp.sqrt(variance))
+
+
+def strengths(model: Model, rows: State) -> Array:
+    """The strength that each probability of a belief belongs to, as one number: [..., n]."""
+    if rows.support is None:
+        return jnp.broadcast_to(_grid_points(model), rows.belief.shape)
+    support = rows.support if model.luck.dimension == 1 else jnp.mean(rows.support, axis=-1)
+    return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
+
+
+def _grid_points(model: Model) -> Array:
+    assert model.grid is not None
+    return jnp.asarray(model.grid.points, float)
+
+
+def _interpolation(model: Model) -> tuple[Array, Array]:
+    """Nodes [r] and weights [n, r] for the precision in use."""
+    assert model.grid is not None
+    precision = jnp.result_type(float).name
+    count = sums.nodes_needed(model.luck, model.grid, model.beta, model.temperature, precision)
+    if count is None:
+        raise ValueError(
+            f"blat_mmr: {sums.NODES[-1]} nodes do not hold the luck function {model.luck.name} to "
+            f"{sums.TOLERANCE[precision]:g}: use another algorithm than low_rank"
+        )
+    nodes, weights = sums.interpolation(model.grid, count)
+    return jnp.asarray(nodes, float), jnp.asarray(weights, float)
+
+
+def _side(event: Matches) -> Array | int:
+    """Where the tables hold the match's side."""
+    return 1 if event.context.side is None else 1 + event.context.side.astype(jnp.int32)
+
+
+def _points(model: Model, rows: State) -> Array:
+    """The supports of both players, [2, ...]."""
+    return jnp.stack([_grid_points(model)] * 2) if rows.support is None else rows.support
+
+
+def _pairs(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
+    """L [n, n] of every two strengths, or of every two distributions (Example 2.15), and the same of the second."""
+    x, y = _points(model, rows)
+    side = 0.0 if event.context.side is None else event.context.side.astype(x.dtype)
+    if rows.inner is None:
+        return chances(model, constants.params, x[:, None], y[None], side)
+    inner = rows.inner
+    both = chances(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
+    one, two = (jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=sums.EXACT) for c in both)
+    return one, two
+
+
+def _sums(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
+    """[2, n] of what `sums` describes."""
+    if model.summing == "low_rank":
+        return sums.low_rank(_interpolation(model)[1], constants.table, rows.belief, _side(event), power)
+    if model.summing == "fft":
+        return sums.fft(constants.table, rows.belief, _side(event), power)
+    return sums.naive(_pairs(model, constants, rows, event), rows.belief, power)
+
+
+def wins_and_losses(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
+    """The sums [2, n] of L(x, y) and of L(y, x)."""
+    if model.summing != "laplace":
+        wins, losses = (_sums(model, constants, rows, event, power) for power in (sums.win, sums.loss))
+        return wins, losses
+    params = constants.params
+    lead = 0.0 if event.context.side is None else event.context.side * params.side_advantage / model.luck.unit
+    both = sums.laplace_sums(
+        model.luck.laplace, _points(model, rows), rows.belief, jnp.asarray(lead, float), params.temperature
+    )
+    mass = jnp.sum(rows.belief, axis=-1)[::-1, None]
+    wins, losses = ((1.0 - params.beta) / 2.0 * mass + params.beta * x for x in both)
+    return wins, losses
+
+
+def _parts(model: Model, width: Array, points: Array) -> list[kernels.Part]:
+    assert model.kernel is not None
+    step, reach = (None, 0) if model.grid is None else (model.grid.step, _reach(model))
+    return kernels.parts(model.kernel, model.spreading, width, points, step, reach)
+
+
+def _spread_each(model: Model, rows: State, width: Array, belief: Array) -> Array:
+    """Beliefs [..., n] spread by the widths [...] times the players' own factors."""
+    kernel = model.kernel
+    assert kernel is not None
+    if rows.width is not None:
+        width = width * rows.width
+
+    def one(width: Array, p: Array, points: Array | None = None) -> Array:
+        points = _grid_points(model) if points is None else points
+        return kernels.spread(kernel.edges, model.spreading, _parts(model, width, points), p)
+
+    args = (width, belief) if rows.support is None else (width, belief, rows.support)
+    if belief.ndim == 1:  # one player, as `advance` sees a match
+        return one(*args)
+    return jax.lax.map(lambda x: one(*x), args, batch_size=BATCH)
+
+
+@lru_cache
+def _rules(model: Model) -> Rules:
+    """One set of rules per model, so that systems alike share what was compiled."""
+    return Rules(*(partial(rule, model) for rule in (prepare, advance, predict, update)))
+
+
+@lru_cache
+def _summary(model: Model) -> Any:
+    return partial(summary, model)
+
+
+def blat_mmr(
+    luck: str | Luck = "bradley_terry",
+    size: int = 1001,
+    half_width: float | None = None,
+    kernel: str | Kernel | None = "gaussian",
+    algorithm: str = "auto",
+    draws: str = "inside",
+    support: Any = None,
+    inner: Any = None,
+    **changes: float | None,
+) -> RatingSystem:
+    """BlatMMR. Further keyword arguments replace defaults of `Params`.
+
+    Args:
+      luck: a luck function by name, as in `jr.luck.LUCK`, with a number where it takes one: "trueskill(0.1)"; or a
+        `jr.luck.Luck`, also of two sides or of your own making.
+      size: points of the grid.
+      half_width: the grid reaches from minus this to this strength. None: 7 natural units, 1216 points.
+      kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.kernels.Kernel`.
+      algorithm: "naive", "fft", "laplace", "low_rank", or the fastest that is exact here ("auto"). They agree.
+      draws: where theta stands in equation (1): "inside" the sum over the opponent's strengths, as in the paper, or
+        "outside", as the power of the sum, as in its author's program.
+      support: [n] sorted strengths, or [n, d], instead of the grid: everyone's at first; a state may hold others.
+      inner: [n, k] probabilities: beliefs are then over n distributions, each on the k strengths support [n, k]
+        (Example 2.15). The prior is uniform; the kernel is "none".
+
+    With luck functions on the scale of rating points ("bradley_terry_400", "fide") strengths are points, and the
+    defaults of the grid, the prior and the kernel with them.
+
+    The nodes of "low_rank" and the taps of the kernel are made for the `temperature` and `kernel_width` given here.
+    Under others in `params=` chances err by 2e-4 at half the temperature, and a kernel twice as wide is cut below 3
+    widths: make a new system for those.
+
+    Raises:
+      ValueError: for an unknown name or a value out of range; for a luck function that is not 1 - itself with the
+        players swapped, unless it has two sides; for a grid too coarse for the kernel; for an algorithm that does not
+        fit the rest.
+    """
+    game = lucks.parse(luck) if isinstance(luck, str) else luck
+    scale = POINTS / game.unit  # the defaults are in natural units
+    spec = kernels.parse("none" if inner is not None and kernel == "gaussian" else kernel)
+    defaults = Params()
+    weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
+    defaults = defaults._replace(
+        prior_deviation=defaults.prior_deviation * scale, kernel_width=defaults.kernel_width * scale * weekly
+    )
+    params = override("blat_mmr", defaults, SPACE, changes)
+    grid = None
+    if support is None:
+        grid = _grid(size, 7.0 * scale if half_width is None else half_width, game, spec, params)
+    given = _given(support, inner, game)
+    points = grid.points if grid is not None else given[0]
+    lucks.check(game, points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
+    if draws not in DRAWS:
+        raise ValueError(f"blat_mmr: draws is one of {', '.join(DRAWS)}, got {draws!r}")
+    given_values = params.beta, params.temperature, params.kernel_width
+    model = Model(game, grid, spec, draws, algorithm, "", *given_values)
+    model = _choose(model, inner is not None)
+    settings = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
+    settings |= {"algorithm": algorithm, "draws": draws, "support": support, "inner": inner}
+    return RatingSystem(
+        "blat_mmr", params, SPACE, (Matches,), partial(init, model, given), _rules(model), _summary(model), settings
+    )
+
+
+def _grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Params) -> Grid:
+    if isinstance(size, bool) or int(size) != size or size < 2:
+        raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
+    if not 0 < half_width < math.inf:
+        raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
+    grid = Grid(int(size), float(half_width))
+    if luck.dimension > 1:
+        raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
+    if kernel is not None and kernel.clock == "match":
+        width = float(params.kernel_width) * max(kernel.widths)
+        if width < 2.0 * grid.step:
+            needed = math.ceil(4.0 * grid.half_width / width) + 1
+            raise ValueError(
+                f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
+                f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
+            )
+    return grid
+
+
+def _given(support: Any, inner: Any, luck: Luck) -> tuple[Any, Any]:
+    """Checked support and inner distributions, in float64."""
+    if support is None:
+        if inner is not None:
+            raise ValueError("blat_mmr: inner distributions need their strengths: give support too")
+        return None, None
+    points = np.asarray(support, np.float64)
+    axes = 1 + (inner is not None) + (luck.dimension > 1)
+    if points.ndim != axes or 0 in points.shape or (luck.dimension > 1 and points.shape[-1] != luck.dimension):
+        last = f" with a last axis of {luck.dimension}" if luck.dimension > 1 else ""
+        raise ValueError(f"blat_mmr: support must have {axes} axes{last}, got shape {points.shape}")
+    if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
+        raise ValueError("blat_mmr: support must be finite, and numbers must increase")
+    if inner is None:
+        return points, None
+    chance = np.asarray(inner, np.float64)
+    if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
+        raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
+    return points, chance
+
+
+def _choose(model: Model, mixed: bool) -> Model:
+    """With the algorithms in place of the wish; ValueError where that does not fit."""
+    luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
+    if wish not in ALGORITHMS:
+        raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
+    if mixed and kernel is not None:
+        raise ValueError('blat_mmr: no kernel is defined for distributions over distributions; take kernel="none"')
+    gaussian = kernel is None or kernel.shape == "gaussian"
+    if not gaussian and luck.dimension > 1:
+        raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
+
+    def holds(precision: str) -> bool:
+        return grid is not None and None is not sums.nodes_needed(luck, grid, model.beta, model.temperature, precision)
+
+    linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not mixed
+    if wish == "laplace" and not linear:
+        raise ValueError('blat_mmr: the algorithm laplace needs a laplace luck function, and draws="outside"')
+    if wish == "fft" and not (grid is not None and luck.difference):
+        raise ValueError("blat_mmr: the algorithm fft needs a grid and a luck function of the difference of strengths")
+    if wish == "low_rank" and not holds("float32"):
+        raise ValueError(
+            "blat_mmr: the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
+        )
+    if wish == "laplace" and gaussian and kernel is not None:
+        raise ValueError('blat_mmr: the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"')
+    summing = wish
+    if wish == "auto":
+        smooth = luck.smooth and holds("float64")
+        summing = "low_rank" if smooth else "fft" if grid is not None and luck.difference else "naive"
+    if wish == "naive" or (grid is None and gaussian):
+        return model._replace(summing=summing, spreading="naive")
+    if not gaussian:
+        return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
+    fixed = kernel is None or (kernel.clock == "match" and not kernel.own)
+    narrow = kernel is None or _reach(model) <= BAND
+    return model._replace(summing=summing, spreading="band" if fixed and narrow and wish != "fft" else "fft")
+
+
+def _reach(model: Model) -> int:
+    """Grid steps from the centre to the last tap of a band."""
+    assert model.grid is not None and model.kernel is not None
+    widest = model.kernel_width * max(model.kernel.widths)
+    return math.ceil(REACH[jnp.result_type(float).name] * widest / model.grid.step)

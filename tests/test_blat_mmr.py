@@ -1,0 +1,965 @@
+"""BlatMMR against the golden numbers, its slow twin, and what the paper says of special cases."""
+
+import itertools
+import math
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.numerics import differences, spectrum
+from jaxrate.systems.blat_mmr import laplace
+from jaxrate.systems.blat_mmr.kernels import Part, spread
+from tests.reference import blat_twin as twin
+
+REFERENCE = dict(np.load(Path(__file__).parent / "reference" / "blat_mmr.npz"))
+GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "blat_mmr"
+GRID, POINTS, Kernel = twin.GRID, jr.luck.POINTS, jr.kernels.Kernel
+NEVER = twin.Kernel(())
+ALGORITHMS = ("naive", "fft", "low_rank")
+
+close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-13)
+
+
+@pytest.fixture(autouse=True)
+def double():
+    """float64; a test with the fixture x64 runs in both precisions."""
+    with jax.enable_x64(True):
+        yield
+
+
+def start(system, belief, **leaves):
+    """A state with these beliefs [players, n]."""
+    leaves = {name: jnp.asarray(np.asarray(x), float) for name, x in (leaves | {"belief": belief}).items()}
+    return system.init(system.params, len(belief))._replace(**leaves)
+
+
+def match(system, belief, score=1.0, weight=None, **leaves):
+    """The two beliefs after a match, and the prediction before it."""
+    weight = None if weight is None else [weight]
+    matches, state = jr.matches([[0, 1]], [score], weight=weight), start(system, belief, **leaves)
+    result = jr.run(system, matches, state=state, schedule="stream")
+    return np.asarray(result.state.belief), float(result.prediction[0])
+
+
+def both(predict, evidence, *args):
+    return predict(*args), evidence(*args)
+
+
+def observed(system):
+    """The same system, whose predictions are pairs: with the evidence."""
+    functions = (x.rules.predict for x in (system, jr.beliefs.evidence(system)))
+    return system._replace(rules=system.rules._replace(predict=partial(both, *functions)))
+
+
+def moments(system, state):
+    """Means and variances in the units of strength, as `jr.ratings` has them."""
+    rating = jr.ratings(system, state)
+    unit = jr.luck.parse(system.settings["luck"]).unit if isinstance(system.settings["luck"], str) else POINTS
+    return (np.asarray(rating.mean) - 1500.0) / unit, (np.asarray(rating.deviation) / unit) ** 2
+
+
+# Golden numbers: single matches
+
+PAIRS = np.arange(30).reshape(15, 2)  # every case and result has two players of its own
+SCORES = np.array([*twin.RESULTS.values()] * len(twin.CASES))
+PRIORS = np.array([p for case in twin.CASES.values() for _ in twin.RESULTS for p in case])
+CELLS = np.repeat(REFERENCE["single_cells"], len(twin.RESULTS), axis=0).reshape(30, -1).astype(int)
+SINGLE = REFERENCE["single_ref"].reshape(30, len(twin.KINDS), -1)
+STATISTICS = REFERENCE["single_statistics"].reshape(30, -1)
+FAR = np.repeat(np.isin([*twin.CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"]), 6)
+
+
+def singles(system):
+    """Beliefs [30, 1001] after the 15 matches, (mean, variance), and the evidence [30]."""
+    system, state = jr.beliefs.evidence(system), start(system, PRIORS)
+    result, swapped = (
+        jr.run(system, jr.matches(player, score), state=state, schedule="stream")
+        for player, score in ((PAIRS, SCORES), (PAIRS[:, ::-1], 1.0 - SCORES))
+    )
+    close(swapped.state.belief, result.state.belief, atol=1e-15)
+    evidence = np.stack([result.prediction, swapped.prediction], axis=1).ravel()
+    return np.asarray(result.state.belief), moments(system, result.state), evidence
+
+
+@pytest.mark.parametrize(("draws", "kernel"), [("inside", "gaussian"), ("inside", None), ("outside", "gaussian")])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_single_matches(algorithm, draws, kernel):
+    belief, (mean, variance), evidence = singles(jr.blat_mmr(kernel=kernel, algorithm=algorithm, draws=draws))
+    kind = ("inside", "outside").index(draws)
+    close(np.take_along_axis(belief, CELLS, 1), SINGLE[:, kind if kernel else kind + 2])
+    close(evidence, STATISTICS[:, 3 * kind + 2])
+    if kernel:
+        close(mean, STATISTICS[:, 3 * kind])
+        close(variance, STATISTICS[:, 3 * kind + 1])
+
+
+def test_single_matches_are_not_quite_the_authors():
+    """Not his draws, the power of the sum, as default; never his R cut off at the width of the grid, nor 29 taps."""
+    author = SINGLE[:, twin.KINDS.index("author_fft")]
+    inside, outside = (
+        np.abs(np.take_along_axis(singles(jr.blat_mmr(draws=draws))[0], CELLS, 1) - author).max(axis=1)
+        for draws in ("inside", "outside")
+    )
+    assert (outside[~FAR] < 1e-12).all()
+    assert (outside[FAR] > 1e-8).all() and (outside[FAR] < 2e-6).all()  # R matters where players are far apart
+    draw = np.repeat(SCORES == 0.5, 2)
+    assert (inside[draw & ~FAR] > 2e-7).all() and (inside[draw & ~FAR] < 1e-4).all()
+    close(inside[~draw], outside[~draw])
+
+
+def test_a_kernel_adds_its_whole_variance_unlike_29_taps():
+    whole, trimmed = REFERENCE["kernel_variance"]
+    point = np.where(np.arange(1001) == 500, 1.0, 0.0)
+    for algorithm in ("auto", "naive"):
+        after, _ = match(jr.blat_mmr("coin", algorithm=algorithm), [point, point])
+        added = twin.moments(GRID, after[0])[1]
+        np.testing.assert_allclose(added, whole, rtol=1e-12)
+        assert added - trimmed > 3e-13
+
+
+def test_every_cell_of_the_golden_beliefs():
+    if not GOLDEN.is_dir():
+        pytest.skip("the golden files are not beside the repository")
+    golden = np.load(GOLDEN / "blat_single.npz")
+    for draws, kind in (("inside", "ref_inside"), ("outside", "ref_marg")):
+        belief, _, _ = singles(jr.blat_mmr(draws=draws))
+        wanted = [
+            golden[f"{case}/{result}/{player}_{kind}"]
+            for case in twin.CASES
+            for result in twin.RESULTS
+            for player in "AB"
+        ]
+        close(belief, wanted)
+    golden = np.load(GOLDEN / "blat_league20.npz")
+    matches = jr.matches(np.stack([golden["a"], golden["b"]], 1), golden["score"].astype(float))
+    close(jr.run(jr.blat_mmr(), matches).state.belief, golden["final_ref_inside_draw"])
+
+
+# Golden numbers: the league, kernels, Laplace sums, the paper's examples
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "fft"])
+def test_the_league_of_20_matches(algorithm):
+    system, games = jr.blat_mmr(algorithm=algorithm), REFERENCE["league_matches"]
+    state = system.init(system.params, 10)
+    for (a, b, score), reference in zip(games, REFERENCE["league_history"], strict=True):
+        state, prediction = jr.run(system, jr.matches([[a, b]], [float(score)]), state=state)
+        close(prediction[0] if score else 1.0 - prediction[0], reference[0])
+        (mean_a, mean_b), (variance_a, variance_b) = moments(
+            system, state._replace(belief=state.belief[jnp.array([a, b])])
+        )
+        close([mean_a, variance_a, mean_b, variance_b], reference[2:])
+    close(np.stack(moments(system, state), 1), REFERENCE["league_moments"])
+    cells = REFERENCE["league_cells"].astype(int)
+    close(np.take_along_axis(np.asarray(state.belief), cells, 1), REFERENCE["league_final_ref_inside_draw"])
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "naive", "fft"])
+def test_the_edges_of_a_kernel(algorithm):
+    priors = {"edge": twin.normal(GRID, 6.5, 0.5), "centre": twin.normal(GRID, 0.3, 0.4)}
+    for i, edges in enumerate(("global", "source")):
+        system = jr.blat_mmr("coin", kernel=Kernel(edges=edges), algorithm=algorithm)
+        after, _ = match(system, [*priors.values()])  # a coin tells nothing: only the kernel works
+        close(after.sum(axis=1), 1.0)
+        for p, name in zip(after, priors, strict=True):
+            close(p[REFERENCE[f"{name}_cells"]], REFERENCE[name][1 + i])
+            close(twin.moments(GRID, p)[0], REFERENCE[f"{name}_statistics"][1 + i])
+
+
+@pytest.mark.parametrize("i", range(4))
+def test_laplace_sums_on_random_supports(i):
+    x, p, y, b, q, t = (REFERENCE[f"laplace_{i}_{name}"] for name in ("x", "rho", "y", "b", "Q_ref", "T_ref"))
+    x, p, y = (jnp.asarray(v) for v in (x, p, y))
+    np.testing.assert_allclose(jax.jit(laplace.density_sum)(x, p, y, b), q, rtol=1e-11)
+    up, down = jax.jit(laplace.distribution_sums)(x, p, y, b)
+    np.testing.assert_allclose(up, t, rtol=1e-11)
+    np.testing.assert_allclose(down, twin.laplace_cdf(x[None] - y[:, None], b) @ p, rtol=1e-11)
+
+
+@pytest.mark.parametrize("algorithm", ["laplace", "fft"])
+def test_laplace_luck_and_kernel_on_the_grid(algorithm):
+    """The author's kernel of two components is 5e-3 and more away: he mirrors the first."""
+    where, flat, opponent = REFERENCE["laplace_grid_cells"], np.full(1001, 1 / 1001), twin.normal(GRID, 0.7, 0.4)
+    likelihood, _, spread_out, author = REFERENCE["laplace_grid"]
+    game = jr.luck.mixture([(0.6, 0.5), (0.4, 1.5)])
+    system = jr.blat_mmr(game, kernel=None, draws="outside", algorithm=algorithm)
+    after, prediction = match(system, [flat, opponent])
+    close((after[0] * prediction * 1001)[where], likelihood)
+    kernel = Kernel("laplace", weights=(0.97, 0.03), widths=(0.08, 1.0))
+    system = jr.blat_mmr(
+        jr.luck.coin(), kernel=kernel, kernel_width=0.1, algorithm=algorithm.replace("laplace", "auto")
+    )
+    after, _ = match(system, [twin.normal(GRID, 0.7, 0.7), opponent])
+    close(after[0][where], spread_out)
+    assert np.abs(after[0][where] - author).max() > 5e-3
+
+
+def test_example_4_1():
+    system = jr.blat_mmr("ratio", support=[2, 5, 13], beta=1, kernel=None)
+    belief = np.array([9, 3, 8]) / 20, np.array([2, 4, 5]) / 11
+    after, prediction = match(system, belief, support=[[2, 5, 13], [3, 7, 11]])
+    close(after, [REFERENCE["example_4_1_exact_A"], REFERENCE["example_4_1_exact_B"]], rtol=1e-14)
+    close(after[0] * prediction, REFERENCE["example_4_1_unnormalised_A"], rtol=1e-14)
+    close(prediction, REFERENCE["example_4_1_evidence"][0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("algorithm", ["band", "fft", "naive"])
+def test_example_4_2_a_kernel_of_three_points(algorithm):
+    """The author's naive kernel, which does not smooth, is 0.07 away."""
+    n = np.arange(1, 101)
+    p = jnp.asarray(np.where(np.sqrt(n) % 1 == 0, 0.1, 0.0))
+    matrix = jnp.asarray(np.where(abs(n[:, None] - n) <= 1, 1 / 3, 0.0))
+    tables = {
+        "band": jnp.full(3, 1 / 3),
+        "fft": spectrum(jnp.where(abs(differences(100)) <= 1.0, 1 / 3, 0.0)),
+        "naive": matrix,
+    }
+    after = spread("global", algorithm, [Part(1.0, tables[algorithm], jnp.sum(matrix, axis=0))], p)
+    close(after, REFERENCE["example_4_2_correct"])
+    assert np.abs(after - REFERENCE["example_4_2_author_naive_kernel"]).max() > 0.07
+
+
+def test_example_2_15_beliefs_over_distributions():
+    a, b = REFERENCE["example_2_15_muA"], REFERENCE["example_2_15_muB"]
+    support = np.broadcast_to(REFERENCE["example_2_15_S"], a.shape)
+    system = jr.blat_mmr("heaviside", support=support, inner=a, beta=0.6)
+    belief = [REFERENCE["example_2_15_alpha"], [*REFERENCE["example_2_15_beta"], 0.0]]  # B has two, and one unused
+    leaves = dict(inner=[a, [*b, b[0]]])
+    (win, loss), prediction = match(system, belief, **leaves)
+    close(win, REFERENCE["example_2_15_posterior_A_win"], rtol=1e-14)
+    close(loss, [*REFERENCE["example_2_15_posterior_B_loses"], 0.0], rtol=1e-14)
+    close(prediction, REFERENCE["example_2_15_evidence"][0], rtol=1e-14)
+    (draw, _), _ = match(system, belief, 0.5, **leaves)
+    close(draw, REFERENCE["example_2_15_draw_eq1_posterior_A"])
+    outside = jr.blat_mmr("heaviside", support=support, inner=a, beta=0.6, draws="outside")
+    assert np.abs(match(outside, belief, 0.5, **leaves)[0][0] - draw).max() > 1e-4
+
+
+def test_example_2_14_two_people_share_an_account():
+    wins, losses, mean, beta_mean = REFERENCE["example_2_14"]
+    chance = (np.arange(200) + 0.5) / 200  # that Alice (-1) plays, not Abi (1); B is always 0
+    inner = np.stack([chance, 1.0 - chance], 1)
+    system = jr.blat_mmr("heaviside", support=np.broadcast_to([-1.0, 1.0], (200, 2)), inner=inner, beta=1)
+    state = system.init(system.params, 2)
+    state = state._replace(support=state.support.at[1].set(0.0))
+    score = [1.0] * int(wins) + [0.0] * int(losses)
+    state = jr.run(system, jr.matches([[0, 1]] * len(score), score), state=state).state
+    wanted = chance**losses * (1.0 - chance) ** wins
+    close(state.belief[0], wanted / wanted.sum())
+    close(state.belief[1], 1 / 200)
+    close(np.sum(state.belief[0] * chance), mean)
+    np.testing.assert_allclose(mean, beta_mean, rtol=1e-8)
+    close(moments(system, state)[0], [1.0 - 2.0 * mean, 0.0])
+
+
+def test_example_2_10_beats_in_a_circle():
+    support = [[3.0, 3.0, 3.0], [4.0, 4.0, 1.0], [5.0, 2.0, 2.0]]
+    system = jr.blat_mmr("two_of_three", support=support, beta=1, kernel=None)
+    prediction = jr.predict(system, start(system, np.eye(3)), jr.matches([[0, 1], [1, 2], [2, 0]], [0.0] * 3))
+    close(prediction, REFERENCE["example_2_10"], atol=1e-300)
+    after, prediction = match(system, [[0.5, 0.0, 0.5], [0.0, 0.25, 0.75]])
+    close([*after[0], prediction], [0.75 / 1.375, 0.0, 0.625 / 1.375, 1.375 / 2])
+
+
+def test_figure_3_1():
+    """Matches on a grid in rating points against an opponent who is 2000 for certain."""
+    system = jr.blat_mmr("bradley_terry_400", half_width=5000, kernel=None, algorithm="fft")
+    x = np.linspace(-5000, 5000, 1001)
+    cases = [(m, sigma) for sigma in REFERENCE["figure_sigma"] for m in REFERENCE["figure_m"]]
+    belief = [twin.normal(x, m - 1500.0, sigma) for m, sigma in cases]
+    state = start(system, [*belief, np.where(x == 500.0, 1.0, 0.0)])
+    last = len(cases)
+    matches = jr.matches([[i, last] for i in range(last)], np.ones(last))
+    for beta, wanted in zip(REFERENCE["figure_beta"], REFERENCE["figure_change"], strict=True):
+        params = system.params._replace(beta=beta)
+        after = jr.run(system, matches, params=params, state=state, schedule="stream").state
+        change = (moments(system, after)[0] - moments(system, state)[0])[:last]
+        np.testing.assert_allclose(change, wanted.ravel(), rtol=1e-9, atol=1e-9)
+
+
+# Random leagues against the twin
+
+PLAYERS = 6
+SETTING = dict(beta=0.85, temperature=1.3, prior_mean=0.2, prior_deviation=0.9, side_advantage=40.0)
+SIZE, WIDTH = 121, 4.9
+STEP = 2 * WIDTH / (SIZE - 1)
+
+
+def games(n=40, players=PLAYERS, seed=0):
+    """A league in both forms, with sides, weights and any scores."""
+    random = np.random.default_rng(seed)
+    a = random.integers(0, players, n)
+    b = (a + random.integers(1, players, n)) % players
+    score, time = random.choice([0.0, 0.5, 1.0, 0.25], n), np.sort(random.uniform(0, 30, n))
+    side, weight = random.integers(-1, 2, n), random.choice([0.5, 1.0, 2.0], n)
+    rows = zip(*(x.tolist() for x in (time, a, b, score, side, weight)), strict=True)
+    return jr.matches(np.stack([a, b], 1), score, time, side=side, weight=weight), [(t, [row]) for t, *row in rows]
+
+
+MATCHES, HISTORY = games()
+
+
+def lucks(function, unit=POINTS):
+    """The twin's luck function of `SETTING`, and those of the two sides."""
+    beta, temperature, lead = SETTING["beta"], SETTING["temperature"], SETTING["side_advantage"] / unit
+
+    def shifted(lead):
+        return twin.mixed(lambda x, y: function((x + lead) / temperature, y / temperature), beta)
+
+    return dict(luck=shifted(0.0), sides=(shifted(lead), shifted(-lead)))
+
+
+def agree(system, state=None, atol=1e-12, **theirs):
+    """Beliefs, predictions and evidence are the twin's."""
+    beliefs, rows = twin.league(HISTORY, **theirs)
+    after, (prediction, evidence) = jr.run(observed(system), MATCHES, state=state)
+    for player, (_, p) in beliefs.items():
+        close(after.belief[player], p, atol=atol)
+    close(prediction, [row.prediction for row in rows], atol=atol)
+    close(evidence, [row.evidence[0] for row in rows], atol=atol)
+
+
+def on_grid(scale=1.0):
+    """The twin's grid and prior of `SETTING`."""
+    return dict(
+        x=scale * np.linspace(-WIDTH, WIDTH, SIZE), prior=partial(twin.normal, mean=0.2 * scale, sd=0.9 * scale)
+    )
+
+
+NAMES = {  # luck functions by name: the twin's, rating points per unit, algorithms
+    "bradley_terry": (twin.bradley_terry, POINTS, ALGORITHMS),
+    "bradley_terry_400": (twin.bradley_terry_400, 1.0, ("fft", "low_rank")),
+    "thurstone_mosteller": (twin.thurstone_mosteller, POINTS, ("fft", "low_rank")),
+    "thurstone_mosteller(1.5)": (partial(twin.thurstone_mosteller, scale=1.5), POINTS, ("auto",)),
+    "trueskill(0.5)": (partial(twin.trueskill, margin=0.5), POINTS, ("naive", "fft")),
+    "heaviside": (twin.heaviside, POINTS, ("naive", "fft")),
+    "coin": (twin.coin, POINTS, ("auto",)),
+    "fide": (twin.fide, 1.0, ("naive", "fft")),
+    "laplace(0.8)": (partial(twin.laplace_luck, components=((1.0, 0.8),)), POINTS, ("fft", "laplace")),
+}
+
+
+@pytest.mark.parametrize(("name", "algorithm"), [(name, algorithm) for name in NAMES for algorithm in NAMES[name][2]])
+def test_luck_functions_by_name(name, algorithm):
+    function, unit, _ = NAMES[name]
+    scale, shape, draws = POINTS / unit, "gaussian", "inside"
+    if algorithm == "laplace":
+        shape, draws = "laplace", "outside"
+    setting = SETTING | dict(prior_mean=0.2 * scale, prior_deviation=0.9 * scale, kernel_width=0.2 * scale)
+    system = jr.blat_mmr(name, SIZE, WIDTH * scale, shape, algorithm, draws, **setting)
+    kernel = twin.Kernel(((1.0, 0.2 * scale),), shape, step=STEP * scale)
+    agree(system, kernel=kernel, draws=draws, **lucks(function, unit), **on_grid(scale))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_draws_outside(algorithm):
+    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.2, draws="outside", algorithm=algorithm, **SETTING)
+    theirs = lucks(twin.bradley_terry) | on_grid()
+    agree(system, kernel=twin.Kernel(((1.0, 0.2),)), draws="outside", **theirs)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_luck_function_for_each_side(algorithm):
+    """On no side either luck function counts half. What White wins Black need not lose: the two do not sum to one."""
+
+    def white(sigmoid, x, y):
+        return sigmoid(x - y + 0.3)
+
+    def black(sigmoid, x, y):
+        return 0.9 * sigmoid(x - y - 0.1)
+
+    game = jr.luck.Luck("sided", partial(white, jax.nn.sigmoid), black=partial(black, jax.nn.sigmoid), smooth=True)
+    system = jr.blat_mmr(game, SIZE, WIDTH, algorithm=algorithm, kernel_width=0.2, beta=0.9)
+    sides = [twin.mixed(partial(f, lambda d: twin.bradley_terry(d, 0.0)), 0.9) for f in (white, black)]
+    theirs = dict(luck=lambda x, y: 0.5 * (sides[0](x, y) + sides[1](x, y)), sides=sides, x=on_grid()["x"])
+    agree(system, kernel=twin.Kernel(((1.0, 0.2),)), **theirs)
+
+
+MIXTURE = dict(weights=(0.3, 0.7), widths=(0.2, 1.0))  # 0.3 of it half a step wide
+OWN = np.linspace(0.5, 1.5, PLAYERS)
+KERNELS = {
+    "none": (None, (), ()),
+    "gaussian at the source": (Kernel(edges="source"), ((1.0, 1.0),), ()),
+    "mixture": (Kernel(**MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
+    "mixture at the source": (Kernel(edges="source", **MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
+    "laplace": ("laplace", ((1.0, 1.0),), ()),
+    "laplace mixture at the source": (Kernel("laplace", edges="source", **MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
+    "own": (Kernel(own=True, **MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
+    "own laplace": (Kernel("laplace", own=True), ((1.0, 1.0),), ()),
+    "by time": ("gaussian_by_time", (), ((1.0, 1.0),)),
+    "laplace by time": ("laplace_by_time", (), ((1.0, 1.0),)),
+    "mixture by time at the source": (
+        Kernel(clock="time", edges="source", **MIXTURE),
+        (),
+        ((0.3, 0.2), (0.7, 1.0)),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        *itertools.product(KERNELS, ["auto"]),
+        *itertools.product(["mixture at the source", "laplace", "own", "by time"], ["naive"]),
+        *itertools.product(["mixture", "laplace mixture at the source", "own laplace"], ["fft"]),
+    ],
+)
+def test_kernels(name, algorithm):
+    kernel, after, growth = KERNELS[name]
+    form = jr.kernels.parse(kernel) or Kernel()
+    width = 0.025 if growth else 0.2  # by time: often too narrow for the grid at first
+    shape = dict(shape=form.shape, edges=form.edges, step=STEP)
+    theirs = lucks(twin.bradley_terry) | on_grid()
+    theirs["kernel"] = twin.Kernel(tuple((w, width * b) for w, b in after), **shape)
+    theirs["growth"] = twin.Kernel(tuple((w, width * b) for w, b in growth), **shape) if growth else None
+    if form.own:
+        each = [tuple((w, own * width * b) for w, b in after) for own in OWN]
+        theirs["kernels"] = {i: twin.Kernel(components, **shape) for i, components in enumerate(each)}
+    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel=kernel, algorithm=algorithm, kernel_width=width, **SETTING)
+    state = system.init(system.params, PLAYERS)
+    agree(system, state._replace(width=jnp.asarray(OWN)) if form.own else state, **theirs)
+
+
+SUPPORTS = np.sort(np.random.default_rng(1).normal(size=(PLAYERS, 15)), axis=1)
+BELIEFS = np.random.default_rng(2).dirichlet(np.ones(15), PLAYERS)
+
+
+@pytest.mark.parametrize(
+    ("luck", "algorithm", "kernel", "draws"),
+    [
+        ("bradley_terry", "auto", Kernel(**MIXTURE), "inside"),
+        ("heaviside", "naive", Kernel("laplace", edges="source"), "outside"),
+        ("laplace(0.8)", "laplace", Kernel("laplace", **MIXTURE), "outside"),
+    ],
+)
+def test_every_player_on_a_support_of_their_own(luck, algorithm, kernel, draws):
+    setting = dict(kernel=kernel, algorithm=algorithm, draws=draws, kernel_width=0.3, **SETTING)
+    system = jr.blat_mmr(luck, support=SUPPORTS[0], **setting)
+    components = tuple((w, 0.3 * b) for w, b in zip(kernel.weights, kernel.widths, strict=True))
+    agree(
+        system,
+        start(system, BELIEFS, support=SUPPORTS),
+        kernel=twin.Kernel(components, kernel.shape, kernel.edges),
+        start={i: (SUPPORTS[i], BELIEFS[i]) for i in range(PLAYERS)},
+        draws=draws,
+        **lucks(NAMES[luck][0]),
+    )
+
+
+def test_strengths_above_zero():
+    x = np.linspace(0.5, 4.0, 40)
+    system = jr.blat_mmr("ratio", support=x, kernel_width=0.3, **{**SETTING, "side_advantage": 0.0})
+    theirs = dict(luck=twin.mixed(twin.ratio, 0.85), sides=[twin.mixed(twin.ratio, 0.85)] * 2)
+    agree(system, x=x, prior=on_grid()["prior"], kernel=twin.Kernel(((1.0, 0.3),)), **theirs)
+
+
+def test_strengths_in_three_dimensions():
+    x = np.random.default_rng(3).normal(size=(11, 3))
+
+    def prior(x):
+        p = np.exp(-((x - 0.2) ** 2).sum(axis=1) / (2.0 * 0.9**2))
+        return p / p.sum()
+
+    system = jr.blat_mmr("two_of_three", support=x, kernel=None, **{**SETTING, "side_advantage": 0.0})
+    game = twin.mixed(twin.two_of_three, 0.85)
+    beliefs, rows = twin_in_space(game, x, prior(x))
+    result = jr.run(system, MATCHES)
+    close(result.prediction, rows)
+    close(result.state.belief, beliefs)
+
+
+def twin_in_space(game, x, prior):
+    """`twin.league` cannot average strengths in R^3: beliefs and predictions alone."""
+    belief, predictions = np.tile(prior, (PLAYERS, 1)), []
+    for _, [(a, b, score, _, weight)] in HISTORY:
+        predictions.append(twin.expected_score(x, belief[a], x, belief[b], game))
+        (belief[a], _), (belief[b], _) = twin.match(x, belief[a], x, belief[b], game, score, weight=weight)
+    return belief, predictions
+
+
+def test_a_mixture_of_gaussians_in_three_dimensions():
+    """Equation (8) with the densities of R^3, whose heights fall as the third power of the width."""
+    x = np.random.default_rng(3).normal(size=(11, 3))
+    kernel = Kernel(weights=(0.3, 0.7), widths=(0.5, 1.0))
+    system = jr.blat_mmr("two_of_three", support=x, kernel=kernel, kernel_width=1.0, beta=0.0)
+    p = np.random.default_rng(4).dirichlet(np.ones(11), 2)
+    square = ((x[:, None] - x[None]) ** 2).sum(axis=2)
+    wanted = p @ sum(w * np.exp(-square / (2 * s**2)) / s**3 for w, s in ((0.3, 0.5), (0.7, 1.0)))
+    close(match(system, p)[0], wanted / wanted.sum(axis=1, keepdims=True))
+
+
+def test_a_league_of_beliefs_over_distributions():
+    random = np.random.default_rng(5)
+    support, inner = random.normal(size=(PLAYERS, 7, 4)), random.dirichlet(np.ones(4), (PLAYERS, 7))
+    system = jr.blat_mmr(support=support[0], inner=inner[0], beta=0.85)
+    history = jr.matches(MATCHES.player, MATCHES.score)
+    result = jr.run(system, history, state=start(system, np.full((PLAYERS, 7), 1 / 7), support=support, inner=inner))
+    belief = np.full((PLAYERS, 7), 1 / 7)
+    game = twin.mixed(twin.bradley_terry, 0.85)
+    for (a, b), score, prediction in zip(history.player, history.score, result.prediction, strict=True):
+        of_a, of_b = ([*zip(support[i], inner[i], strict=True)] for i in (a, b))
+        wins, (p, _), (q, _) = twin.match_between_mixtures(belief[a], of_a, belief[b], of_b, game, score)
+        close(prediction, belief[a] @ wins @ belief[b])
+        belief[a], belief[b] = p, q
+    close(result.state.belief, belief)
+
+
+# 300 matches on the grid of the paper
+
+
+def three_hundred():
+    random = np.random.default_rng(7)
+    a = random.integers(0, 20, 300)
+    return jr.matches(np.stack([a, (a + random.integers(1, 20, 300)) % 20], 1), random.choice([0.0, 0.5, 1.0], 300))
+
+
+def test_algorithms_agree_over_300_matches():
+    def means(algorithm, x64):
+        with jax.enable_x64(x64):
+            system = jr.blat_mmr(algorithm=algorithm)
+            states = [
+                jr.run(system, three_hundred(), params=system.params._replace(beta=beta), schedule="stream").state
+                for beta in (0.8, 1.0)
+            ]
+            return np.array([moments(system, state)[0] for state in states])
+
+    exact = means("naive", True)
+    assert (np.ptp(exact, axis=1) > 1.0).all()
+    tolerance = {("low_rank", True): 1e-10, ("fft", True): 1e-10}
+    tolerance |= {("low_rank", False): 1e-6, ("naive", False): 1e-6, ("fft", False): 5e-5}
+    for (algorithm, x64), allowed in tolerance.items():
+        np.testing.assert_allclose(means(algorithm, x64), exact, rtol=0, atol=allowed, err_msg=f"{algorithm} {x64}")
+
+
+def test_the_laplace_algorithm_agrees_over_300_matches():
+    """In float32 to 5e-6; in float64 the shorter leagues above agree."""
+    setting = dict(luck="laplace(0.8)", kernel="laplace", draws="outside", size=301, kernel_width=0.15)
+    mean = []
+    for algorithm, x64 in (("laplace", False), ("fft", True)):
+        with jax.enable_x64(x64):
+            system = jr.blat_mmr(algorithm=algorithm, **setting)
+            rating = jr.ratings(system, jr.run(system, three_hundred()).state)
+            mean.append((np.asarray(rating.mean, float) - 1500.0) / POINTS)
+    np.testing.assert_allclose(*mean, rtol=0, atol=5e-6)
+
+
+# The paper's special cases
+
+
+def test_gumbel_performances_with_the_heaviside_function_are_bradley_terry():
+    """Example 2.6; the performances are cut into cells, whose error falls with the square of their width."""
+    strength = np.array([-1.0, -0.2, 0.3, 1.1])
+    history = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]], [1.0, 0.0, 0.5, 0.3])
+    p = np.random.default_rng(8).dirichlet(np.ones(4), 3)
+    direct = jr.blat_mmr(support=strength, beta=1, kernel=None)
+    wanted = jr.run(direct, history, state=start(direct, p))
+    error = []
+    for count in (200, 400):
+        edge = np.linspace(-6.0, 20.0, count + 1)
+        below = np.exp(-np.exp(strength[:, None] - edge[None]))
+        below[:, 0], below[:, -1] = 0.0, 1.0
+        support = np.broadcast_to(0.5 * (edge[1:] + edge[:-1]), (4, count))
+        system = jr.blat_mmr("heaviside", support=support, inner=np.diff(below), beta=1)
+        result = jr.run(system, history, state=start(system, p))
+        error.append(np.abs(result.state.belief - wanted.state.belief).max())
+        assert np.abs(result.prediction - wanted.prediction).max() < 1e-2
+    assert error[1] < 3e-5
+    np.testing.assert_allclose(error[0] / error[1], 4.0, rtol=0.1)
+
+
+def test_a_narrow_belief_is_updated_as_by_glicko():
+    """Example 2.18: the means differ by the 4th power of the deviation, the deviations by the 5th."""
+    system, other = jr.blat_mmr(half_width=3, beta=1, kernel=None), jr.glicko(c=0, deviation_min=None)
+    x, mean = np.linspace(-3, 3, 1001), np.array([0.4, -0.3])
+    for score in (1.0, 0.0):
+        apart = []
+        for s in (0.24, 0.12, 0.06):
+            state = start(system, [twin.normal(x, m, s) for m in mean])
+            glicko = other.init(other.params, 2)._replace(
+                rating=jnp.asarray(1500.0 + POINTS * mean), variance=jnp.full(2, (POINTS * s) ** 2)
+            )
+            matches = jr.matches([[0, 1]], [score])
+            one, two = (jr.ratings(z, jr.run(z, matches, state=y).state) for z, y in ((system, state), (other, glicko)))
+            moved = np.abs(np.asarray(one.mean) - 1500.0 - POINTS * mean)
+            apart.append(np.array([np.abs(one.mean - two.mean), np.abs(one.deviation - two.deviation)]))
+            assert (apart[-1][0] < 0.5 * s**2 * moved).all()
+        orders = np.log2([apart[0] / apart[1], apart[1] / apart[2]])
+        np.testing.assert_allclose(orders[:, 0], 4.0, atol=0.3)
+        assert (orders[:, 1] > 4.5).all()
+
+
+def test_without_luck_a_hopeless_underdog_jumps_by_a_limit():
+    """Section 3: sigma^2 ln 10 / 400 points, but nothing with a little luck."""
+    x = np.linspace(-4500, 4500, 901)
+    system = jr.blat_mmr("bradley_terry_400", 901, 4500, kernel=None, algorithm="naive", beta=1)
+    favourite, limit = np.where(x == 500.0, 1.0, 0.0), 100.0**2 * math.log(10.0) / 400.0
+    jump = []
+    for m in (-500.0, -1500.0, -3500.0):
+        after, _ = match(system, [twin.normal(x, m, 100.0), favourite])
+        jump.append(twin.moments(x, after[0])[0] - m)
+    assert jump[0] < jump[1] < jump[2] <= limit
+    np.testing.assert_allclose(jump[2], limit, rtol=1e-8)
+    after, _ = match(
+        system._replace(params=system.params._replace(beta=0.99)), [twin.normal(x, -3500.0, 100.0), favourite]
+    )
+    assert abs(twin.moments(x, after[0])[0] + 3500.0) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("luck", "draws", "bound", "order"),
+    [("bradley_terry", True, 1e-8, None), ("heaviside", False, 0.05, 2), ("heaviside", True, 1.5, 1)],
+)
+def test_finer_grids_converge(luck, draws, bound, order):
+    """Ratings in points after a league.
+
+    Analytic luck is exact on any grid. A jump costs the square of the step; and with draws the step itself, since
+    sqrt(L L') has another value on the jump than to either side.
+    """
+    matches = jr.matches(MATCHES.player, MATCHES.score if draws else np.round(MATCHES.score))
+    ratings = []
+    for size in (201, 401, 801) if order else (401, 801):
+        system = jr.blat_mmr(luck, size, kernel_width=0.2, algorithm="fft")
+        ratings.append(np.asarray(jr.ratings(system, jr.run(system, matches).state).mean))
+    change = np.abs(np.diff(ratings, axis=0)).max(axis=1)
+    assert change[-1] < bound
+    if order:
+        np.testing.assert_allclose(np.log2(change[0] / change[1]), order, atol=0.2)
+
+
+# Hard cases
+
+
+def whole(belief):
+    """No NaN, nothing below zero, mass one."""
+    belief = np.asarray(belief, float)
+    assert (belief >= 0.0).all()
+    np.testing.assert_allclose(belief.sum(axis=-1), 1.0, rtol=1e-6)
+
+
+OPPOSITE = np.linspace(-7.5, 7.5, 501)
+UNDERDOG = [twin.normal(OPPOSITE, m, 0.05) for m in (-7.25, 7.25)]
+
+
+def test_evidence_of_1e_48():
+    system = jr.blat_mmr("thurstone_mosteller", 501, 7.5, None, "naive", beta=1)
+    wanted = twin.match(OPPOSITE, UNDERDOG[0], OPPOSITE, UNDERDOG[1], twin.thurstone_mosteller)
+    after, prediction = match(system, UNDERDOG)
+    assert 1e-49 < wanted[0][1] < 1e-46
+    np.testing.assert_allclose(prediction, wanted[0][1], rtol=1e-9)
+    close(after, [wanted[0][0], wanted[1][0]])
+
+
+def test_chances_below_float32_leave_the_prior():
+    with jax.enable_x64(False):
+        system = jr.blat_mmr("thurstone_mosteller", 501, 7.5, None, "naive", beta=1)
+        np.testing.assert_allclose(match(system, UNDERDOG)[0], UNDERDOG, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["fft", "low_rank"])
+@pytest.mark.parametrize("strength", [3.0, 6.0])
+def test_evidence_below_rounding(x64, algorithm, strength):
+    """Between the prior and the exact posterior a belief may stop, but it stays a belief."""
+    x = np.linspace(-7, 7, 501)
+    p, q = twin.normal(x, -strength, 0.3), twin.normal(x, strength, 0.3)
+    (exact, _), _ = twin.match(x, p, x, q, twin.thurstone_mosteller)
+    system = jr.blat_mmr("thurstone_mosteller", 501, kernel=None, algorithm=algorithm, beta=1)
+    after, _ = match(system, [p, q])
+    whole(after)
+    for belief, sign in zip(after, (1.0, -1.0), strict=True):
+        mean, variance = twin.moments(sign * x, belief)
+        assert -strength - 0.01 <= mean <= twin.moments(x, exact)[0] + 0.01
+        assert 0.28 < math.sqrt(variance) < 0.31
+
+
+@pytest.mark.parametrize("luck", ["heaviside", "trueskill(0.5)"])
+@pytest.mark.parametrize("algorithm", ["naive", "fft"])
+def test_a_certain_result_contradicted_leaves_the_prior(x64, luck, algorithm):
+    x = np.linspace(-7, 7, 301)
+    p = [np.where(abs(x - m) < 1.0, twin.normal(x, m, 0.4), 0.0) for m in (-3.0, 3.0)]
+    p = np.array([q / q.sum() for q in p])
+    system = jr.blat_mmr(luck, 301, kernel=None, algorithm=algorithm, beta=1)
+    after, prediction = match(system, p)
+    whole(after)
+    assert prediction == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(after, p, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "kernel"),
+    [
+        ("naive", "gaussian"),
+        ("low_rank", Kernel(edges="source")),
+        ("fft", "gaussian_by_time"),
+        ("low_rank", "laplace"),
+    ],
+)
+def test_mass_stays_one(x64, algorithm, kernel):
+    """At the edges, by 2,000 wins alike, by matches that count little or much, over time."""
+    system = jr.blat_mmr(size=101, half_width=7, kernel=kernel, algorithm=algorithm, kernel_width=0.3, beta=1)
+    belief = [twin.normal(np.linspace(-7, 7, 101), m, 0.4) for m in (7.0, -7.0)]
+    n = 2000
+    weight = np.random.default_rng(9).choice([1e-3, 1.0, 50.0], n)
+    for player, weights in (([0, 1], np.ones(n)), ([1, 0], weight)):
+        matches = jr.matches([player] * n, np.ones(n), np.arange(n) * 0.7, weight=weights)
+        result = jr.run(system, matches, state=start(system, belief))
+        whole(result.state.belief)
+        prediction = np.asarray(result.prediction)
+        assert ((prediction >= 0.0) & (prediction <= 1.0)).all()
+        mean = moments(system, result.state)[0]
+        assert (np.diff(mean[player]) < 0.0).all()  # who won it all is ahead in the end
+    rating = jr.ratings(system, result.state)
+    assert bool(jnp.isfinite(rating.mean).all() & (rating.deviation >= 0.0).all())
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", None])
+def test_a_support_of_one_point(kernel):
+    system = jr.blat_mmr(support=[0.3], kernel=kernel)
+    result = jr.run(system, jr.matches([[0, 1], [1, 0]], [1.0, 1.0]))
+    close(result.state.belief, 1.0)
+    close(result.prediction, 0.5)
+    rating = jr.ratings(system, result.state)
+    close(rating.mean, 1500.0 + 0.3 * POINTS)
+    close(rating.deviation, 0.0)
+
+
+# Bad input
+
+WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jr.blat_mmr(size=1), "size must be a whole number from 2, got 1"),
+        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number from 2, got 10.5"),
+        (lambda: jr.blat_mmr(half_width=0), "half_width must be above 0, got 0"),
+        (lambda: jr.blat_mmr(half_width=math.inf), "half_width must be above 0, got inf"),
+        (lambda: jr.blat_mmr(size=101), "too coarse for the kernel: its width is 0.03, .*take size=935"),
+        (lambda: jr.blat_mmr(draws="within"), "draws is one of inside, outside, got 'within'"),
+        (lambda: jr.blat_mmr(algorithm="fast"), "algorithm is one of auto, naive, fft, laplace, low_rank, got 'fast'"),
+        (
+            lambda: jr.blat_mmr(algorithm="laplace"),
+            'the algorithm laplace needs a .*laplace luck function.*, and draws="outside"',
+        ),
+        (lambda: jr.blat_mmr("laplace", algorithm="laplace", draws="outside"), "needs a laplace kernel"),
+        (lambda: jr.blat_mmr("heaviside", algorithm="low_rank"), "low_rank needs a grid and a smooth luck function"),
+        (lambda: jr.blat_mmr(support=[0, 1], algorithm="fft"), "fft needs a grid"),
+        (lambda: jr.blat_mmr("ratio", support=[1, 2], algorithm="low_rank"), "low_rank needs a grid"),
+        (lambda: jr.blat_mmr("ratio"), r"luck function ratio: L\(.*not in \[0, 1\]"),
+        (lambda: jr.blat_mmr("two_of_three"), r"strengths of two_of_three lie in R\^3; give their support"),
+        (lambda: jr.blat_mmr("two_of_three", support=[[0, 1]]), "2 axes with a last axis of 3, got shape"),
+        (lambda: jr.blat_mmr("two_of_three", support=np.eye(3), kernel="laplace"), "strengths that are numbers"),
+        (lambda: jr.blat_mmr(support=[0, 0]), "support must be finite, and numbers must increase"),
+        (lambda: jr.blat_mmr(support=[0, math.nan]), "support must be finite"),
+        (lambda: jr.blat_mmr(support=[[0, 1]]), "support must have 1 axes, got shape"),
+        (lambda: jr.blat_mmr(support=[]), "support must have 1 axes, got shape"),
+        (lambda: jr.blat_mmr(inner=[[1]]), "give support too"),
+        (lambda: jr.blat_mmr(support=[[0, 1]], inner=[[0.5, 0.4]]), "its rows sum to 1"),
+        (lambda: jr.blat_mmr(support=[[0, 1]], inner=[[1.5, -0.5]]), "its rows sum to 1"),
+        (lambda: jr.blat_mmr(support=[[0, 1]], inner=[[0.5, 0.5]], kernel="laplace"), "no kernel is defined"),
+        (lambda: jr.blat_mmr(beta=1.1), "beta must be 0 to 1, got 1.1"),
+        (lambda: jr.blat_mmr(kernel_width=0), "kernel_width must be > 0, got 0"),
+        (lambda: jr.blat_mmr(width=1), "blat_mmr has no parameter 'width'"),
+        (lambda: jr.blat_mmr("bradly_terry"), "unknown luck function 'bradly_terry'; did you mean 'bradley_terry'"),
+        (lambda: jr.blat_mmr("coin(2)"), "coin takes no number"),
+        (lambda: jr.blat_mmr("trueskill(-1)"), "trueskill takes a number above 0, got -1"),
+        (lambda: jr.blat_mmr("trueskill(x)"), "trueskill.*x"),
+        (lambda: jr.luck.thurstone_mosteller(math.inf), "thurstone_mosteller takes a number above 0"),
+        (lambda: jr.luck.mixture([(1.0, 0.0)]), "a width above 0"),
+        (lambda: jr.luck.mixture([]), "a width above 0"),
+        (lambda: jr.luck.mixture([(0.5, 1.0)]), "the weights must sum to 1, got 0.5"),
+        (lambda: jr.blat_mmr(WRONG), r"luck function wrong: L\(x, y\) must be 1 - L\(y, x\).*give Black's too"),
+        (lambda: jr.blat_mmr(jr.luck.Luck("flat", lambda x, y: 0.5 * x)), "must broadcast, got shape"),
+        (lambda: jr.blat_mmr(jr.luck.Luck("sum", lambda x, y: x + y)), r"luck function sum: .*not in \[0, 1\]"),
+        (lambda: jr.blat_mmr(kernel="gauss"), "unknown kernel 'gauss'"),
+        (lambda: jr.blat_mmr(kernel=Kernel("box")), "the kernel's shape is one of gaussian, laplace, got 'box'"),
+        (lambda: jr.blat_mmr(kernel=Kernel(clock="day")), "the kernel's clock is one of match, time, got 'day'"),
+        (lambda: jr.blat_mmr(kernel=Kernel(edges="cut")), "the kernel's edges is one of global, source"),
+        (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.4), widths=(1, 2))), "they sum to 1"),
+        (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.5))), "as many weights as widths"),
+        (lambda: jr.blat_mmr(kernel=Kernel(widths=(0.0,))), "the widths of a kernel are above 0"),
+        (lambda: jr.beliefs.mode(jr.elo(), None), r"elo has no beliefs on a grid; make the system by blat_mmr\(\)"),
+        (lambda: jr.beliefs.quantile(jr.blat_mmr(), None, 1.1), r"probability must lie in \[0, 1\], got 1.1"),
+        (lambda: jr.beliefs.outcomes(jr.blat_mmr(), None, MATCHES, draws=1.0), "draws must be a share"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# What beliefs say
+
+
+def points_of(x):
+    return 1500.0 + POINTS * x
+
+
+def some_beliefs(own):
+    """A system and state of five players, on the grid or on supports of their own; supports and beliefs [5, n]."""
+    x = np.sort(np.random.default_rng(10).normal(size=(5, 15)), 1) if own else np.tile(on_grid()["x"], (5, 1))
+    p = np.random.default_rng(11).dirichlet(np.ones(x.shape[1]), 5)
+    if own:
+        system = jr.blat_mmr(support=x[0], kernel=None)
+        return system, start(system, p, support=x), x, p
+    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel=None)
+    return system, start(system, p), x, p
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_quantiles_modes_and_who_is_stronger(own):
+    system, state, x, p = some_beliefs(own)
+    wanted = np.array([[0.05, 0.5], [0.9, 1.0]])
+    direct = [np.interp(wanted, np.cumsum(q) - q / 2, y) for y, q in zip(x, p, strict=True)]
+    close(jr.beliefs.quantile(system, state, wanted), points_of(np.array(direct)))
+    assert jr.beliefs.quantile(system, state, 0.5).shape == (5,)
+    close(jr.beliefs.mode(system, state), points_of(x[np.arange(5), p.argmax(1)]))
+    a, b = np.array([0, 1, 4, 2]), np.array([1, 0, 4, 3])
+    direct = [twin.expected_score(x[i], p[i], x[j], p[j], twin.heaviside) for i, j in zip(a, b, strict=True)]
+    chance = jr.beliefs.stronger(system, state, a, b)
+    close(chance, direct)
+    close([chance[0] + chance[1], chance[2]], [1.0, 0.5])
+
+
+def test_beliefs_over_distributions_are_sorted_by_their_means():
+    support, inner = np.array([[2.0, 4.0], [-1.0, 1.0], [0.0, 2.0]]), np.full((3, 2), 0.5)
+    system = jr.blat_mmr(support=support, inner=inner)
+    state = start(system, [[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]])  # means 3, 0, 1
+    close(jr.beliefs.mode(system, state), points_of(np.array([0.0, 3.0])))
+    close(jr.beliefs.stronger(system, state, [0], [1]), [0.2 * (0.3 + 0.4) + 0.3 * 0.2])
+    close(jr.beliefs.quantile(system, state, 0.25)[0], points_of(0.0))
+    close(moments(system, state)[0], [0.9, 2.2])
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("draws", [0.0, 0.3])
+def test_outcomes(own, draws):
+    system, state, x, p = some_beliefs(own)
+    matches = jr.matches([[0, 1], [3, 2]], [1.0, 0.0])
+    outcomes = jr.beliefs.outcomes(system, state, matches, draws=draws)
+    nu, wanted = 2.0 * draws / (1.0 - draws), []
+    for i, j in matches.player:
+        win = twin.LUCK["duelyst"](x[i][:, None], x[j])
+        three = np.stack([win, nu * np.sqrt(win * (1.0 - win)), 1.0 - win])
+        wanted.append(np.einsum("kxy,x,y->k", three / three.sum(axis=0), p[i], p[j]))
+    close(outcomes, wanted)
+    close(outcomes.sum(axis=1), 1.0)
+    if not draws:
+        close(outcomes[:, 0], jr.predict(system, state, matches))
+        close(outcomes[:, 1], 0.0)
+
+
+def test_equals_draw_as_often_as_said():
+    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel=None)
+    point = np.where(np.arange(SIZE) == 80, 1.0, 0.0)
+    outcomes = jr.beliefs.outcomes(system, start(system, [point, point]), jr.matches([[0, 1]], [1.0]), draws=0.3)
+    close(outcomes, [[0.35, 0.3, 0.35]])
+
+
+def test_evidence_of_wins_is_the_chance_foreseen():
+    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.2)
+    matches = jr.matches(MATCHES.player, np.ones(len(MATCHES.score)))
+    prediction, evidence = jr.run(observed(system), matches).prediction
+    close(evidence, prediction)
+    close(np.prod(evidence), np.exp(np.sum(np.log(prediction))))
+
+
+def test_evidence_is_the_exact_likelihood_of_a_tree():
+    """Where no two players who meet are linked by earlier matches, nothing is lost between matches."""
+    x, player, score = np.array([-1.0, 0.2, 0.9]), [[0, 1], [2, 3], [1, 2], [4, 1]], [1.0, 0.5, 0.0, 0.75]
+    p = np.random.default_rng(12).dirichlet(np.ones(3), 5)
+    system = jr.blat_mmr(support=x, kernel=None)
+
+    def exact(games):
+        total = 0.0
+        for k in itertools.product(range(3), repeat=5):
+            chance = math.prod(p[i][k[i]] for i in range(5))
+            for (a, b), theta in games:
+                win = twin.LUCK["duelyst"](x[k[a]], x[k[b]])
+                chance *= win**theta * (1.0 - win) ** (1.0 - theta)
+            total += chance
+        return math.log(total)
+
+    def ours(games):
+        matches = jr.matches([pair for pair, _ in games], [theta for _, theta in games])
+        return float(jnp.sum(jnp.log(jr.run(jr.beliefs.evidence(system), matches, state=start(system, p)).prediction)))
+
+    tree = [*zip(player, score, strict=True)]
+    close(ours(tree), exact(tree), rtol=1e-13)
+    again = [*tree[1:], tree[1]]  # beliefs of two who met are no longer independent, which is not kept
+    assert 1e-6 < abs(ours(again) - exact(again)) < 0.1
+    p[2:] = np.eye(3)[[0, 2, 1]]  # but against players known for certain all is
+    known = [((0, 2), 1.0), ((0, 3), 0.0), ((0, 4), 0.5), ((0, 2), 1.0)]
+    close(ours(known), exact(known), rtol=1e-13)
+
+
+# Derivatives and compilation
+
+LEARNABLE = {
+    "low_rank": dict(algorithm="low_rank"),
+    "fft": dict(algorithm="fft", draws="outside"),
+    "naive": dict(algorithm="naive"),
+    "by time": dict(kernel="gaussian_by_time"),
+}
+
+
+def log_loss(system):
+    def loss(params):
+        p = jr.run(system, MATCHES, params=params, schedule="stream").prediction
+        score = jnp.asarray(MATCHES.score, p.dtype)
+        return -jnp.mean(score * jnp.log(p) + (1.0 - score) * jnp.log1p(-p))
+
+    return loss
+
+
+@pytest.mark.parametrize("case", LEARNABLE)
+def test_derivatives(case):
+    # On a narrow grid: far from its edges the prior's mean has no part in any prediction.
+    system = jr.blat_mmr(size=SIZE, half_width=2.5, kernel_width=0.1, **LEARNABLE[case], **SETTING)
+    loss, params = log_loss(system), jax.tree.map(jnp.asarray, system.params)
+    slope = jax.jit(jax.jacfwd(loss))(params)
+    for name in params._fields:
+        value = float(getattr(params, name))
+        step = 0.4 if name == "side_advantage" else 1e-4 * max(abs(value), 0.1)
+        high, low = (float(loss(params._replace(**{name: jnp.asarray(value + d)}))) for d in (step, -step))
+        assert abs(high - low) > 1e-9
+        np.testing.assert_allclose(getattr(slope, name), (high - low) / (2 * step), rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("case", ["low_rank", "by time"])
+def test_derivatives_are_finite_in_float32(case):
+    with jax.enable_x64(False):
+        system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.3, **LEARNABLE[case])
+        slope = jax.jit(jax.jacfwd(log_loss(system)))
+        for beta in (0.8, 1.0):
+            params = jax.tree.map(jnp.asarray, system.params._replace(beta=beta))
+            assert all(bool(jnp.isfinite(x)) for x in slope(params))
+
+
+def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
+    one, two = jr.blat_mmr(), jr.blat_mmr()
+    assert one.rules is two.rules
+    assert jr.blat_mmr(size=2001).rules is not one.rules
+    assert jr.beliefs.evidence(one).rules is jr.beliefs.evidence(two).rules
+    setting = dict(size=SIZE, half_width=WIDTH, kernel_width=0.3)
+    first, second = jr.blat_mmr(**setting), jr.blat_mmr(**setting, side_advantage=30, prior_mean=0.1)
+    assert first.rules == second.rules
+    jr.run(first, MATCHES)
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(partial(noted, compiled))
+    jr.run(second, MATCHES)
+    jr.run(first, MATCHES, params=first.params._replace(beta=0.5, temperature=2.0, kernel_width=0.31))
+    assert not compiled
+    jr.run(jr.blat_mmr(**setting | dict(size=SIZE + 2)), MATCHES)
+    assert compiled  # the listener works
+    compiled.append(None)
+
+
+def noted(compiled, event, duration, **_):
+    if event.endswith("backend_compile_duration") and None not in compiled:
+        compiled.append(event)
