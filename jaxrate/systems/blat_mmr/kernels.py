@@ -4,6 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxrate.events import Array
@@ -105,7 +106,9 @@ def apply(algorithm: str, table: Any, p: Array) -> Array:
         padded = jnp.pad(p, [(0, 0)] * (p.ndim - 1) + [(reach, reach)])
         return _plus([table[k] * lax.slice_in_dim(padded, k, k + n, axis=-1) for k in range(2 * reach + 1)])
     if algorithm == "fft":
-        return jnp.maximum(circular(_row(table, p), p), 0.0)  # rounding goes below
+        found = circular(_row(table, p), p)
+        rounding = 0.5 * float(np.finfo(p.dtype).eps) * jnp.max(found, axis=-1, keepdims=True)
+        return jnp.where(found > rounding, found, 0.0)
     if algorithm == "laplace":
         (before, after), height = table
         left, right = tails(jnp.broadcast_to(_row(before, p), p.shape), jnp.broadcast_to(_row(after, p), p.shape), p)
