@@ -143,12 +143,17 @@ def _start(system: RatingSystem, params: Params, state: State, num_players: int 
     def copy(x: Array) -> Array:  # the replay works in place, and in the default precision
         return jnp.array(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None)
 
+    fresh = jax.eval_shape(lambda p: system.init(p, 1), params)
+    (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
+    alike = mold == form
+    if alike and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
+        raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")
     state = jax.tree.map(copy, state)
     if rows == have:
         return state
-    newcomers = system.init(params, rows - have)
-    if len(jax.tree.leaves(newcomers)) != len(jax.tree.leaves(state)):
+    if not alike:
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
+    newcomers = system.init(params, rows - have)
     return jax.tree.map(lambda x, new: jnp.concatenate([x, new]), state, newcomers)
 
 
@@ -211,8 +216,8 @@ def _jit(replay: Callable[..., Any], inside: bool, vectors: bool) -> Callable[..
     if inside:
         return jax.jit(replay, static_argnums=(0, 1))
     # XLA would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte: from
-    # 131,072 players on, a step took 3 times as long. And it would hand thin matrix products to a library that takes
-    # twice as long over them.
+    # 131,072 players on, a step took 3 times as long. (Work on vectors gains from threads.) And it would hand thin
+    # matrix products to a library that takes twice as long over them.
     passes = "dot-library-rewriter" if vectors else "cpu-parallel-task-assigner"
     host = jax.default_backend() == "cpu" and (vectors or replay is not _stream)
     options = {"xla_disable_hlo_passes": passes} if host else None

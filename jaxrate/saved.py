@@ -51,7 +51,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
       system: as from `elo()`, `glicko()`, ...
       data: matches and names, as from `read`. To carry on, read them with `players=onto.players`.
       period: the length of rating periods; None: match by match.
-      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit). Players who are
+      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit;
+        of BlatMMR to rounding). Players who are
         new to it join as newcomers.
 
     Raises:

@@ -963,3 +963,53 @@ def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
 def noted(compiled, event, duration, **_):
     if event.endswith("backend_compile_duration") and None not in compiled:
         compiled.append(event)
+
+
+def test_a_matrix_of_chances_is_a_luck_function():
+    strengths, random = np.array([-1.0, 0.5, 2.0]), np.random.default_rng(5)
+    upper = np.triu(random.uniform(0.2, 0.8, (3, 3)), 1)
+    chances = upper + np.tril(1.0 - upper.T, -1) + 0.5 * np.eye(3)
+    system = jr.blat_mmr(jr.luck.matrix(strengths, chances), support=strengths, kernel="none", beta=1.0)
+    prior = np.asarray(system.init(system.params, 1).belief[0], np.float64)
+    result = jr.run(system, jr.matches([[0, 1]], [1.0]))
+    np.testing.assert_allclose(result.prediction[0], prior @ chances @ prior, rtol=1e-6)
+    np.testing.assert_allclose(result.state.belief[0], prior * (chances @ prior) / (prior @ chances @ prior), rtol=1e-6)
+    with pytest.raises(ValueError, match="strengths"):
+        jr.luck.matrix([1.0, 0.0], np.full((2, 2), 0.5))
+
+
+@pytest.mark.parametrize("algorithm", ["naive", "fft", "low_rank"])
+def test_a_side_of_less_than_one_counts_in_part(algorithm):
+    system = jr.blat_mmr(size=501, algorithm=algorithm, side_advantage=200.0, kernel="none")
+    half = jr.run(system, jr.matches([[0, 1]], [1.0], side=[0.5])).prediction
+    whole = jr.run(jr.blat_mmr(size=501, side_advantage=100.0, kernel="none"), jr.matches([[0, 1]], [1.0], side=[1.0]))
+    np.testing.assert_allclose(half, whole.prediction, rtol=2e-6)
+
+
+def test_a_width_of_zero_keeps_a_player_as_known():
+    system = jr.blat_mmr(size=501, kernel=Kernel(own=True), kernel_width=0.2, beta=0.0)
+    start = system.init(system.params, 2)._replace(width=np.array([0.0, 1.0], np.float32))
+    after = jr.run(system, jr.matches([[0, 1]], [1.0]), state=start).state
+    np.testing.assert_allclose(after.belief[0], start.belief[0], rtol=1e-5)
+    deviation = np.asarray(jr.ratings(system, after).deviation) / POINTS
+    np.testing.assert_allclose(deviation, [0.7, np.hypot(0.7, 0.2)], rtol=1e-4)
+
+
+def test_a_state_of_another_grid_is_refused():
+    other = jr.blat_mmr(size=1201)
+    with pytest.raises(ValueError, match="blat_mmr with other settings: its leaves have other shapes"):
+        jr.run(jr.blat_mmr(), jr.matches([[0, 1]], [1.0]), state=other.init(other.params, 2))
+
+
+@pytest.mark.parametrize("kernel", ["none", "gaussian_by_time"])
+def test_derivatives_of_contradicted_certainties_are_finite(kernel):
+    system = jr.blat_mmr("heaviside", support=[-1.0, 0.0, 1.0], kernel=kernel, beta=1.0)
+    sure = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], np.float32)
+    matches = jr.matches([[0, 1], [0, 1]], [1.0, 1.0], [0.0, 0.0])
+
+    def mean(belief, params):
+        state = system.init(system.params, 2)._replace(belief=belief)
+        return jnp.sum(jr.ratings(system, jr.run(system, matches, state=state, params=params).state).deviation)
+
+    for slope in jax.tree.leaves(jax.grad(mean, argnums=(0, 1))(sure, jax.tree.map(jnp.asarray, system.params))):
+        assert np.isfinite(slope).all()

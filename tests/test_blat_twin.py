@@ -513,8 +513,8 @@ def test_a_league_with_growth_widths_sides_and_first_beliefs(draws):
 
 
 def test_growth_waits_until_the_grid_can_hold_it():
-    """0.02 sqrt(5) < half a step of 0.1 < 0.02 sqrt(7): c's games at 5 and 7 spread a once, by all 7."""
-    growth = Kernel(((0.4, 0.005), (0.6, 0.02)), step=0.1)
+    """0.04 sqrt(5) < a step of 0.1 < 0.04 sqrt(7): c's games at 5 and 7 spread a once, by all 7."""
+    growth = Kernel(((0.4, 0.08), (0.6, 0.04)), step=0.1)
     history = [(time, [("a", opponent, 1.0, 0, 1.0)]) for time, opponent in ((1.0, "b"), (6.0, "c"), (8.0, "d"))]
     (_, p), none = (
         twin.league(history, DUELYST, SMALL, Kernel(()), growth=g)[0]["a"] for g in (growth, growth._replace(step=None))

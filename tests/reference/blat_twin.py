@@ -268,9 +268,9 @@ def spread(x, p, kernel, time=1.0):
 
 
 def can_be_seen(kernel, time):
-    """Whether its widest component is wider than half a step after `time`; below that the grid holds no spread."""
-    widest = max((width for _, width in kernel.components), default=0.0) * math.sqrt(time)
-    return widest > (0.0 if kernel.step is None else 0.5 * kernel.step)
+    """Whether its narrowest component is wider than a step after `time`; a grid holds too little of less."""
+    narrowest = min((width for _, width in kernel.components), default=0.0) * math.sqrt(time)
+    return narrowest > (kernel.step or 0.0)
 
 
 # A league

@@ -47,11 +47,16 @@ def stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
     """How likely players a [m] are stronger than players b [m], equal strengths counting half: [m].
 
     Luck has no part in it: it is not the chance to win.
+
+    Raises:
+      ValueError: for ids that are not [m], or not in the state.
     """
-    model = _model(system)
-    a, b = (jnp.asarray(x) for x in (a, b))
+    model, ids = _model(system), [np.asarray(x) for x in (a, b)]
+    for x in ids:
+        if x.ndim != 1 or x.dtype.kind not in "iu" or not ((x >= 0) & (x < len(state.belief))).all():
+            raise ValueError(f"players are ids [m] from 0 to {len(state.belief) - 1}, got {x}")
     values = strengths(model, state)
-    (x, p), (y, q) = (_sorted(values[i], state.belief[i]) for i in (a, b))
+    (x, p), (y, q) = (_sorted(values[i], state.belief[i]) for i in ids)
 
     def one(x: Array, p: Array, y: Array, q: Array) -> Array:
         mass = jnp.concatenate([jnp.zeros(1, q.dtype), jnp.cumsum(q)])
@@ -83,8 +88,8 @@ def outcomes(
 def evidence(system: RatingSystem) -> RatingSystem:
     """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 
-    Its logarithms, summed over a history, are the log likelihood of the model. With draws "outside" it is the evidence
-    of player 0's update.
+    A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.
+    Evidence below the rounding of "fft" and "low_rank" (1e-6, in float64 2e-15) is given as that.
     """
     return _instead(system, _evidence)
 
@@ -106,7 +111,8 @@ def _evidence(model: Model, constants: Constants, rows: State, event: Matches) -
         return jnp.exp(weight * (score * log_win + (1.0 - score) * log_loss))
 
     if model.draws == "inside":
-        return average(model, constants, rows, event, power)
+        found = average(model, constants, rows, event, power)
+        return found if model.summing == "naive" else sums.above_rounding(found)
     wins, losses = wins_and_losses(model, constants, rows, event)
     return jnp.sum(rows.belief[0] * power(*sums.logs((wins[0], losses[0]))))
 

@@ -48,6 +48,8 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
                 f"unknown kernel {kernel!r}{near(kernel, KERNELS)} (there are {', '.join(KERNELS)}, and none)"
             )
         return KERNELS[kernel]
+    if not isinstance(kernel, Kernel):
+        raise ValueError(f"a kernel is a name or a jr.kernels.Kernel, got {kernel!r}")
     for field, allowed in CHOICES.items():
         if getattr(kernel, field) not in allowed:
             raise ValueError(f"the kernel's {field} is one of {', '.join(allowed)}, got {getattr(kernel, field)!r}")

@@ -4,6 +4,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -54,26 +55,31 @@ def _laplace_cdf(d: Array) -> Array:
     return jnp.where(d < 0, tail, 1.0 - tail)
 
 
+@lru_cache  # one object each: systems alike share what was compiled
 def bradley_terry() -> Luck:
     """Example 2.5: 1 / (1 + e^(y - x))."""
     return Luck("bradley_terry", _logistic, smooth=True)
 
 
+@lru_cache
 def bradley_terry_400() -> Luck:
     """Examples 2.5 and 2.13: 1 / (1 + 10^((y - x) / 400)), strengths in rating points."""
     return Luck("bradley_terry_400", _logistic_400, smooth=True, unit=1.0)
 
 
+@lru_cache
 def ratio() -> Luck:
     """Example 2.5: x / (x + y), for supports above 0."""
     return Luck("ratio", lambda x, y: x / (x + y), difference=False)
 
 
+@lru_cache
 def thurstone_mosteller(scale: float = 1.0) -> Luck:
     """Example 2.6: Phi((x - y) / scale). Normal performances of variance 1 have scale sqrt 2."""
     return Luck(_named("thurstone_mosteller", scale), lambda x, y: ndtr((x - y) / scale), smooth=True)
 
 
+@lru_cache
 def trueskill(margin: float = 1.0) -> Luck:
     """Example 2.7: 1 above the margin, 0 below minus the margin, one half between, ends included."""
     return Luck(_named("trueskill", margin), lambda x, y: 0.5 * (_above(x - y, margin) + 1.0 - _above(y - x, margin)))
@@ -83,11 +89,13 @@ def _above(difference: Array, margin: float) -> Array:
     return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
 
 
+@lru_cache
 def fide() -> Luck:
     """Example 2.8: `bradley_terry_400` of a difference cut at 400."""
     return Luck("fide", lambda x, y: _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y)), unit=1.0)
 
 
+@lru_cache
 def heaviside() -> Luck:
     """Example 2.6, Definition 2.2: the stronger wins.
 
@@ -96,11 +104,13 @@ def heaviside() -> Luck:
     return Luck("heaviside", lambda x, y: _step(x - y))
 
 
+@lru_cache
 def coin() -> Luck:
     """Example 2.4: one half, whoever plays."""
     return Luck("coin", lambda x, y: jnp.full_like(x - y, 0.5))
 
 
+@lru_cache
 def laplace(width: float = 1.0) -> Luck:
     """Section 4.3: the distribution function F(x - y | width) of a Laplace distribution."""
     return mixture([(1.0, width)])._replace(name=_named("laplace", width))
@@ -124,6 +134,7 @@ def mixture(components: Sequence[tuple[float, float]]) -> Luck:
     return Luck("a mixture", chance, laplace=parts)
 
 
+@lru_cache
 def two_of_three() -> Luck:
     """Example 2.10: strengths in R^3; who is ahead in two of them wins."""
 
@@ -132,6 +143,24 @@ def two_of_three() -> Luck:
         return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
 
     return Luck("two_of_three", chance, difference=False, dimension=3)
+
+
+def matrix(strengths: Any, chances: Any) -> Luck:
+    """How likely strengths [n] beat each other, as a matrix [n, n]; for systems whose `support` these strengths are.
+
+    Raises:
+      ValueError: if the shapes do not fit, or the strengths do not increase.
+    """
+    points, table = np.asarray(strengths, np.float64), np.asarray(chances, np.float64)
+    if points.ndim != 1 or table.shape != (len(points), len(points)) or (np.diff(points) <= 0).any():
+        raise ValueError(f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
+    between = (points[1:] + points[:-1]) / 2.0
+
+    def chance(x: Array, y: Array) -> Array:
+        i, j = (jnp.searchsorted(jnp.asarray(between, x.dtype), z) for z in (x, y))
+        return jnp.asarray(table, x.dtype)[i, j]
+
+    return Luck("a matrix", chance, difference=False)
 
 
 LUCK: dict[str, Callable[..., Luck]] = {

@@ -24,9 +24,7 @@ from jaxrate.numerics import circular, differences, spectrum
 from jaxrate.systems.blat_mmr import laplace
 from jaxrate.systems.blat_mmr.luck import Luck, NumPy
 
-Chances = Callable[[Array, Array, Array | float], tuple[Array, Array]]  # (x, y, side) -> how likely x wins, y wins
 Power = Callable[[Array, Array], Array]  # (log win, log loss) -> W
-SIDES = (-1.0, 0.0, 1.0)
 EXACT = lax.Precision.HIGHEST
 
 
@@ -79,16 +77,12 @@ def naive(chances: tuple[Array, Array], belief: Array, power: Power) -> Array:
 # --- FFT ---
 
 
-def by_difference(grid: Grid, chances: Chances) -> tuple[Array, Array]:
-    """Logarithms [3, 2 n - 1] of the chances by side and difference of strengths."""
-    d = grid.step * differences(grid.size)
-    some = [logs(chances(d, jnp.zeros_like(d), side)) for side in SIDES]
-    return jnp.stack([x for x, _ in some]), jnp.stack([x for _, x in some])
+def fft(table: tuple[Array, Array], belief: Array, power: Power) -> Array:
+    """From the logarithms [2 n - 1] of the chances by difference of strengths.
 
-
-def fft(table: tuple[Array, Array], belief: Array, side: Array, power: Power) -> Array:
-    """W is a step, summed by Algorithm 4.3, and a rest R that vanishes at both ends, summed by Fourier transforms."""
-    w = power(*(x[side] for x in table))
+    W is a step, summed by Algorithm 4.3, and a rest R that vanishes at both ends, summed by Fourier transforms.
+    """
+    w = power(*table)
     n = belief.shape[-1]
     low, high = w[n], w[n - 1]
     height = high - low
@@ -167,15 +161,9 @@ def nodes_needed(luck: Luck, grid: Grid, beta: float, temperature: float, precis
     return None
 
 
-def between_nodes(nodes: Array, chances: Chances) -> tuple[Array, Array]:
-    """Logarithms [3, r, r] of the chances by side, first and second player's node."""
-    some = [logs(chances(nodes[:, None], nodes[None], side)) for side in SIDES]
-    return jnp.stack([x for x, _ in some]), jnp.stack([x for _, x in some])
-
-
-def low_rank(weights: Array, table: tuple[Array, Array], belief: Array, side: Array, power: Power) -> Array:
-    """Interpolated to and from the nodes."""
-    w = power(*(x[side] for x in table))
+def low_rank(weights: Array, table: tuple[Array, Array], belief: Array, power: Power) -> Array:
+    """From the logarithms [r, r] of the chances between nodes, interpolated to and from them."""
+    w = power(*table)
     at = jnp.matmul(belief, weights, precision=EXACT)
     sums = jnp.stack([jnp.matmul(w, at[1], precision=EXACT), jnp.matmul(at[0], w, precision=EXACT)])
     return above_rounding(jnp.matmul(sums, weights.T, precision=EXACT))

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches
+from jaxrate.numerics import differences
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, elapsed, full, override
 from jaxrate.systems.blat_mmr import kernels, sums
 from jaxrate.systems.blat_mmr import luck as lucks
@@ -34,7 +35,7 @@ from jaxrate.systems.blat_mmr.sums import Grid, Power
 
 CENTRE = 1500.0  # rating of strength 0
 REACH = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
-LEAST = {"float32": 1e-30, "float64": 1e-290}  # a likelihood; times a probability it is still within the precision
+LEAST = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
 DRAWS = ("inside", "outside")
 BATCH = 256  # players whose beliefs are spread at once, as of a time
@@ -76,7 +77,7 @@ class Model(NamedTuple):
 
 class Constants(NamedTuple):
     params: Params
-    table: Any  # of the luck function, by algorithm
+    table: Any  # of the luck function, for matches without sides, by algorithm
     parts: list[kernels.Part] | None  # of the kernel; None if it differs by player or time
 
 
@@ -100,7 +101,7 @@ def init(model: Model, given: tuple[Any, Any], params: Params, num_players: int)
     kernel = model.kernel
 
     def everyone(x: Array | None) -> Array | None:
-        return None if x is None else jnp.broadcast_to(x[None], (num_players, *x.shape)) + 0.0
+        return None if x is None else jnp.broadcast_to(x[None], (num_players, *x.shape))
 
     return State(
         jnp.broadcast_to(belief[None], (num_players, *belief.shape)),
@@ -113,16 +114,10 @@ def init(model: Model, given: tuple[Any, Any], params: Params, num_players: int)
 
 def prepare(model: Model, params: Params) -> Constants:
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
-    table, parts, grid = None, None, model.grid
-    if grid is not None and model.summing == "fft":
-        table = sums.by_difference(grid, partial(chances, model, params))
-    elif grid is not None and model.summing == "low_rank":
-        nodes, _ = _interpolation(model)
-        table = sums.between_nodes(nodes, partial(chances, model, params))
-    kernel = model.kernel
-    if grid is not None and kernel is not None and kernel.clock == "match" and not kernel.own:
+    parts, kernel = None, model.kernel
+    if model.grid is not None and kernel is not None and kernel.clock == "match" and not kernel.own:
         parts = _parts(model, params.kernel_width, _grid_points(model))
-    return Constants(params, table, parts)
+    return Constants(params, _table(model, params, 0.0), parts)
 
 
 def chances(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
@@ -137,13 +132,19 @@ def chances(model: Model, params: Params, x: Array, y: Array, side: Array | floa
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
-    """A kernel by time is applied once for the time since it last was, as soon as it is half a step of a grid wide."""
+    """A kernel by time is applied once for the time since it last was, as soon as it is wider than a step of the grid.
+
+    (Narrower ones would be the identity on it, and the variance be lost.)
+    """
     if rows.time is None:
         return rows
     assert model.kernel is not None
-    width = constants.params.kernel_width * jnp.sqrt(elapsed(time, rows.time))
-    ripe = width > (0.0 if model.grid is None else 0.5 * model.grid.step / max(model.kernel.widths))
-    width = jnp.where(ripe, width, 1.0)
+    gap = elapsed(time, rows.time)
+    width = constants.params.kernel_width * jnp.sqrt(jnp.where(gap > 0, gap, 1.0))
+    if rows.width is not None:
+        width = width * rows.width
+    least = 0.0 if model.grid is None else model.grid.step / min(model.kernel.widths)
+    ripe = (gap > 0) & (width > least)
     belief = jnp.where(ripe[..., None], _spread_each(model, rows, width, rows.belief), rows.belief)
     return rows._replace(belief=belief, time=jnp.where(ripe | jnp.isinf(rows.time), time, rows.time))
 
@@ -161,7 +162,7 @@ def average(model: Model, constants: Constants, rows: State, event: Matches, pow
     if model.summing == "low_rank":
         _, weights = _interpolation(model)
         at = jnp.matmul(rows.belief, weights, precision=sums.EXACT)
-        w = power(*(x[_side(event)] for x in constants.table))
+        w = power(*_of(model, constants, event))
         return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=sums.EXACT))
     return jnp.sum(rows.belief[0] * _sums(model, constants, rows, event, power)[0])
 
@@ -185,8 +186,8 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     elif constants.parts is not None:
         belief = kernels.spread(kernel.edges, model.spreading, constants.parts, posterior)
     else:
-        width = jnp.broadcast_to(constants.params.kernel_width, (2,))
-        belief = _spread_each(model, rows, width, posterior)
+        factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
+        belief = _spread_each(model, rows, constants.params.kernel_width * factor, posterior)
     return rows._replace(belief=belief)
 
 
@@ -197,7 +198,8 @@ def summary(model: Model, params: Params, rows: State) -> Rating:
     mass = jnp.sum(rows.belief, axis=-1)
     mean = jnp.sum(rows.belief * value, axis=-1) / mass
     variance = jnp.sum(rows.belief * (value - mean[..., None]) ** 2, axis=-1) / mass
-    return Rating(CENTRE + model.luck.unit * mean, model.luck.unit * jnp.sqrt(variance))
+    deviation = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0)
+    return Rating(CENTRE + model.luck.unit * mean, model.luck.unit * deviation)
 
 
 def strengths(model: Model, rows: State) -> Array:
@@ -227,9 +229,21 @@ def _interpolation(model: Model) -> tuple[Array, Array]:
     return jnp.asarray(nodes, float), jnp.asarray(weights, float)
 
 
-def _side(event: Matches) -> Array | int:
-    """Where the tables hold the match's side."""
-    return 1 if event.context.side is None else 1 + event.context.side.astype(jnp.int32)
+def _table(model: Model, params: Params, side: Array | float) -> Any:
+    """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
+    if model.summing == "low_rank":
+        nodes, _ = _interpolation(model)
+        return sums.logs(chances(model, params, nodes[:, None], nodes[None], side))
+    if model.summing == "fft":
+        assert model.grid is not None
+        difference = model.grid.step * differences(model.grid.size)
+        return sums.logs(chances(model, params, difference, jnp.zeros_like(difference), side))
+    return None
+
+
+def _of(model: Model, constants: Constants, event: Matches) -> Any:
+    """The table of a match."""
+    return constants.table if event.context.side is None else _table(model, constants.params, event.context.side)
 
 
 def _points(model: Model, rows: State) -> Array:
@@ -240,7 +254,7 @@ def _points(model: Model, rows: State) -> Array:
 def _pairs(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
     """L [n, n] of every two strengths, or of every two distributions (Example 2.15), and the same of the second."""
     x, y = _points(model, rows)
-    side = 0.0 if event.context.side is None else event.context.side.astype(x.dtype)
+    side = 0.0 if event.context.side is None else event.context.side
     if rows.inner is None:
         return chances(model, constants.params, x[:, None], y[None], side)
     inner = rows.inner
@@ -252,9 +266,9 @@ def _pairs(model: Model, constants: Constants, rows: State, event: Matches) -> t
 def _sums(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
     """[2, n] of what `sums` describes."""
     if model.summing == "low_rank":
-        return sums.low_rank(_interpolation(model)[1], constants.table, rows.belief, _side(event), power)
+        return sums.low_rank(_interpolation(model)[1], _of(model, constants, event), rows.belief, power)
     if model.summing == "fft":
-        return sums.fft(constants.table, rows.belief, _side(event), power)
+        return sums.fft(_of(model, constants, event), rows.belief, power)
     return sums.naive(_pairs(model, constants, rows, event), rows.belief, power)
 
 
@@ -280,15 +294,14 @@ def _parts(model: Model, width: Array, points: Array) -> list[kernels.Part]:
 
 
 def _spread_each(model: Model, rows: State, width: Array, belief: Array) -> Array:
-    """Beliefs [..., n] spread by the widths [...] times the players' own factors."""
+    """Beliefs [..., n] spread by the widths [...], normalised; a width of 0 spreads nothing."""
     kernel = model.kernel
     assert kernel is not None
-    if rows.width is not None:
-        width = width * rows.width
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = _grid_points(model) if points is None else points
-        return kernels.spread(kernel.edges, model.spreading, _parts(model, width, points), p)
+        parts = _parts(model, jnp.where(width > 0, width, 1.0), points)
+        return jnp.where(width > 0, kernels.spread(kernel.edges, model.spreading, parts, p), p / jnp.sum(p))
 
     args = (width, belief) if rows.support is None else (width, belief, rows.support)
     if belief.ndim == 1:  # one player, as `advance` sees a match
@@ -326,10 +339,11 @@ def blat_mmr(
       size: points of the grid.
       half_width: the grid reaches from minus this to this strength. None: 7 natural units, 1216 points.
       kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.kernels.Kernel`.
-      algorithm: "naive", "fft", "laplace", "low_rank", or the fastest that is exact here ("auto"). They agree.
+      algorithm: "naive", "fft", "laplace", "low_rank", or the fastest that is exact here ("auto"). They agree to
+        1e-6 in float32 ("fft": 2e-5), but chances below rounding and weights above 10 want "naive".
       draws: where theta stands in equation (1): "inside" the sum over the opponent's strengths, as in the paper, or
         "outside", as the power of the sum, as in its author's program.
-      support: [n] sorted strengths, or [n, d], instead of the grid: everyone's at first; a state may hold others.
+      support: [n] increasing strengths, or [n, d], instead of the grid: everyone's at first; a state may hold others.
       inner: [n, k] probabilities: beliefs are then over n distributions, each on the k strengths support [n, k]
         (Example 2.15). The prior is uniform; the kernel is "none".
 
@@ -346,6 +360,8 @@ def blat_mmr(
         fit the rest.
     """
     game = lucks.parse(luck) if isinstance(luck, str) else luck
+    if not isinstance(game, Luck):
+        raise ValueError(f"blat_mmr: luck is a name or a jr.luck.Luck, got {luck!r}")
     scale = POINTS / game.unit  # the defaults are in natural units
     spec = kernels.parse("none" if inner is not None and kernel == "gaussian" else kernel)
     defaults = Params()
@@ -373,11 +389,15 @@ def blat_mmr(
 
 
 def _grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Params) -> Grid:
-    if isinstance(size, bool) or int(size) != size or size < 2:
+    if isinstance(size, bool) or not isinstance(size, (int, float)) or not 2 <= size < math.inf or size % 1:
         raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
-    if not 0 < half_width < math.inf:
+    if not isinstance(half_width, (int, float)) or not 0 < half_width < math.inf:
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
     grid = Grid(int(size), float(half_width))
+    if abs(params.prior_mean) >= half_width:
+        raise ValueError(
+            f"blat_mmr: prior_mean is {params.prior_mean:g}, beyond the grid's half_width of {half_width:g}"
+        )
     if luck.dimension > 1:
         raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
     if kernel is not None and kernel.clock == "match":
