@@ -1013,3 +1013,26 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
 
     for slope in jax.tree.leaves(jax.grad(mean, argnums=(0, 1))(sure, jax.tree.map(jnp.asarray, system.params))):
         assert np.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("name", ["beta", "prior_deviation", "kernel_width"])
+def test_slopes_of_the_log_loss_of_tennis(name):
+    path = Path(__file__).parents[2] / "shared/data/atp.parquet"
+    if not path.exists():
+        pytest.skip("there is no tennis history beside the repository")
+    whole = jr.read(path, drop="walkover").matches
+    matches = jax.tree.map(lambda x: x[500_000:502_000], whole)
+    system = jr.blat_mmr()
+    with jax.enable_x64(True):
+        arranged = jr.by_level(matches, 32)
+
+        @jax.jit
+        def loss(value):
+            params = system.params._replace(**{name: value})
+            p = jr.run(system, matches, params=params, schedule=arranged).prediction
+            return -jnp.mean(jnp.log(jnp.where(matches.score == 1.0, p, 1.0 - p)))
+
+        at = jnp.asarray(getattr(system.params, name))
+        step = 1e-4 * at
+        difference = (loss(at + step) - loss(at - step)) / (2.0 * step)
+        np.testing.assert_allclose(jax.jacfwd(loss)(at), difference, rtol=1e-5)

@@ -14,7 +14,8 @@ from jaxrate.events import Array, Matches
 from jaxrate.run import predict
 from jaxrate.system import Params, RatingSystem, Rules
 from jaxrate.systems.blat_mmr import sums
-from jaxrate.systems.blat_mmr.system import CENTRE, Constants, Model, State, average, strengths, wins_and_losses
+from jaxrate.systems.blat_mmr.model import Model
+from jaxrate.systems.blat_mmr.system import CENTRE, Constants, State, average, strengths, wins_and_losses
 
 
 def quantile(system: RatingSystem, state: State, probability: Any) -> Array:

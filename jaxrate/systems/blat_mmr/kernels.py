@@ -90,7 +90,7 @@ def parts(kernel: Kernel, algorithm: str, width: Array, points: Array, step: flo
 
 
 def spread(edges: str, algorithm: str, components: list[Part], belief: Array) -> Array:
-    """What a belief [..., n] becomes, normalised; its own mass need not be one. Without components only that."""
+    """What a belief [..., n] becomes, normalised; its own mass need not be one."""
     if edges == "source":
         terms = [x.weight * apply(algorithm, x.table, belief / _row(x.kept, belief)) for x in components]
         return _plus(terms) / jnp.sum(belief, axis=-1, keepdims=True)

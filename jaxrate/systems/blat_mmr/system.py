@@ -16,13 +16,11 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 1500 + 400/ln 10 x, equation (3).
 """
 
-import math
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.numerics import differences
@@ -31,15 +29,12 @@ from jaxrate.systems.blat_mmr import kernels, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS, Luck
-from jaxrate.systems.blat_mmr.sums import Grid, Power
+from jaxrate.systems.blat_mmr.model import Model, band_reach, choose, given_support, grid_for
+from jaxrate.systems.blat_mmr.sums import Power
 
 CENTRE = 1500.0  # rating of strength 0
-REACH = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
 LEAST = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
-ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
-DRAWS = ("inside", "outside")
 BATCH = 256  # players whose beliefs are spread at once, as of a time
-BAND = 100  # taps to either side beyond which Fourier transforms are faster
 
 
 class Params(NamedTuple):
@@ -59,20 +54,6 @@ SPACE = Params(
     side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
     temperature=Parameter("positive", "> 0", "factor", "scale of the luck function: F(x / temperature, ...)"),
 )
-
-
-class Model(NamedTuple):
-    """The static choices."""
-
-    luck: Luck
-    grid: Grid | None  # None: the support is in the state
-    kernel: Kernel | None
-    draws: str
-    summing: str  # algorithm of the sums
-    spreading: str  # algorithm of the kernel
-    beta: float  # these three as given to the factory
-    temperature: float
-    kernel_width: float
 
 
 class Constants(NamedTuple):
@@ -289,7 +270,7 @@ def wins_and_losses(model: Model, constants: Constants, rows: State, event: Matc
 
 def _parts(model: Model, width: Array, points: Array) -> list[kernels.Part]:
     assert model.kernel is not None
-    step, reach = (None, 0) if model.grid is None else (model.grid.step, _reach(model))
+    step, reach = (None, 0) if model.grid is None else (model.grid.step, band_reach(model))
     return kernels.parts(model.kernel, model.spreading, width, points, step, reach)
 
 
@@ -372,106 +353,16 @@ def blat_mmr(
     params = override("blat_mmr", defaults, SPACE, changes)
     grid = None
     if support is None:
-        grid = _grid(size, 7.0 * scale if half_width is None else half_width, game, spec, params)
-    given = _given(support, inner, game)
+        wide = 7.0 * scale if half_width is None else half_width
+        grid = grid_for(size, wide, game, spec, params)
+    given = given_support(support, inner, game)
     points = grid.points if grid is not None else given[0]
     lucks.check(game, points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
-    if draws not in DRAWS:
-        raise ValueError(f"blat_mmr: draws is one of {', '.join(DRAWS)}, got {draws!r}")
     given_values = params.beta, params.temperature, params.kernel_width
     model = Model(game, grid, spec, draws, algorithm, "", *given_values)
-    model = _choose(model, inner is not None)
+    model = choose(model, inner is not None)
     settings = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
     settings |= {"algorithm": algorithm, "draws": draws, "support": support, "inner": inner}
     return RatingSystem(
         "blat_mmr", params, SPACE, (Matches,), partial(init, model, given), _rules(model), _summary(model), settings
     )
-
-
-def _grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Params) -> Grid:
-    if isinstance(size, bool) or not isinstance(size, (int, float)) or not 2 <= size < math.inf or size % 1:
-        raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
-    if not isinstance(half_width, (int, float)) or not 0 < half_width < math.inf:
-        raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
-    grid = Grid(int(size), float(half_width))
-    if abs(params.prior_mean) >= half_width:
-        raise ValueError(
-            f"blat_mmr: prior_mean is {params.prior_mean:g}, beyond the grid's half_width of {half_width:g}"
-        )
-    if luck.dimension > 1:
-        raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
-    if kernel is not None and kernel.clock == "match":
-        width = float(params.kernel_width) * max(kernel.widths)
-        if width < 2.0 * grid.step:
-            needed = math.ceil(4.0 * grid.half_width / width) + 1
-            raise ValueError(
-                f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
-                f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
-            )
-    return grid
-
-
-def _given(support: Any, inner: Any, luck: Luck) -> tuple[Any, Any]:
-    """Checked support and inner distributions, in float64."""
-    if support is None:
-        if inner is not None:
-            raise ValueError("blat_mmr: inner distributions need their strengths: give support too")
-        return None, None
-    points = np.asarray(support, np.float64)
-    axes = 1 + (inner is not None) + (luck.dimension > 1)
-    if points.ndim != axes or 0 in points.shape or (luck.dimension > 1 and points.shape[-1] != luck.dimension):
-        last = f" with a last axis of {luck.dimension}" if luck.dimension > 1 else ""
-        raise ValueError(f"blat_mmr: support must have {axes} axes{last}, got shape {points.shape}")
-    if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
-        raise ValueError("blat_mmr: support must be finite, and numbers must increase")
-    if inner is None:
-        return points, None
-    chance = np.asarray(inner, np.float64)
-    if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
-        raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
-    return points, chance
-
-
-def _choose(model: Model, mixed: bool) -> Model:
-    """With the algorithms in place of the wish; ValueError where that does not fit."""
-    luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
-    if wish not in ALGORITHMS:
-        raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
-    if mixed and kernel is not None:
-        raise ValueError('blat_mmr: no kernel is defined for distributions over distributions; take kernel="none"')
-    gaussian = kernel is None or kernel.shape == "gaussian"
-    if not gaussian and luck.dimension > 1:
-        raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
-
-    def holds(precision: str) -> bool:
-        return grid is not None and None is not sums.nodes_needed(luck, grid, model.beta, model.temperature, precision)
-
-    linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not mixed
-    if wish == "laplace" and not linear:
-        raise ValueError('blat_mmr: the algorithm laplace needs a laplace luck function, and draws="outside"')
-    if wish == "fft" and not (grid is not None and luck.difference):
-        raise ValueError("blat_mmr: the algorithm fft needs a grid and a luck function of the difference of strengths")
-    if wish == "low_rank" and not holds("float32"):
-        raise ValueError(
-            "blat_mmr: the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
-        )
-    if wish == "laplace" and gaussian and kernel is not None:
-        raise ValueError('blat_mmr: the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"')
-    summing = wish
-    if wish == "auto":
-        smooth = luck.smooth and holds("float64")
-        summing = "low_rank" if smooth else "fft" if grid is not None and luck.difference else "naive"
-    if wish == "naive" or (grid is None and gaussian):
-        return model._replace(summing=summing, spreading="naive")
-    if not gaussian:
-        return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
-    fixed = kernel is None or (kernel.clock == "match" and not kernel.own)
-    narrow = kernel is None or _reach(model) <= BAND
-    return model._replace(summing=summing, spreading="band" if fixed and narrow and wish != "fft" else "fft")
-
-
-def _reach(model: Model) -> int:
-    """Grid steps from the centre to the last tap of a band."""
-    assert model.grid is not None and model.kernel is not None
-    widest = model.kernel_width * max(model.kernel.widths)
-    return math.ceil(REACH[jnp.result_type(float).name] * widest / model.grid.step)

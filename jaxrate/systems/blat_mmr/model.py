@@ -1,0 +1,121 @@
+"""The static choices that make a BlatMMR, checked: grid, support, and the algorithms that fit."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.systems.blat_mmr import sums
+from jaxrate.systems.blat_mmr.kernels import Kernel
+from jaxrate.systems.blat_mmr.luck import Luck
+from jaxrate.systems.blat_mmr.sums import Grid
+
+REACH = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
+ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
+DRAWS = ("inside", "outside")
+BAND = 100  # taps to either side beyond which Fourier transforms are faster
+
+
+class Model(NamedTuple):
+    """The static choices."""
+
+    luck: Luck
+    grid: Grid | None  # None: the support is in the state
+    kernel: Kernel | None
+    draws: str
+    summing: str  # algorithm of the sums
+    spreading: str  # algorithm of the kernel
+    beta: float  # these three as given to the factory
+    temperature: float
+    kernel_width: float
+
+
+def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
+    """A checked grid; `params` are the floats given to the factory."""
+    if isinstance(size, bool) or not isinstance(size, (int, float)) or not 2 <= size < math.inf or size % 1:
+        raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
+    if not isinstance(half_width, (int, float)) or not 0 < half_width < math.inf:
+        raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
+    grid = Grid(int(size), float(half_width))
+    if abs(params.prior_mean) >= half_width:
+        raise ValueError(f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {half_width:g}")
+    if luck.dimension > 1:
+        raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
+    if kernel is not None and kernel.clock == "match":
+        width = params.kernel_width * max(kernel.widths)
+        if width < 2.0 * grid.step:
+            needed = math.ceil(4.0 * grid.half_width / width) + 1
+            raise ValueError(
+                f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
+                f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
+            )
+    return grid
+
+
+def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Any, Any]:
+    """Checked support and inner distributions, in float64."""
+    if support is None:
+        if inner is not None:
+            raise ValueError("blat_mmr: inner distributions need their strengths: give support too")
+        return None, None
+    points = np.asarray(support, np.float64)
+    axes = 1 + (inner is not None) + (luck.dimension > 1)
+    if points.ndim != axes or 0 in points.shape or (luck.dimension > 1 and points.shape[-1] != luck.dimension):
+        last = f" with a last axis of {luck.dimension}" if luck.dimension > 1 else ""
+        raise ValueError(f"blat_mmr: support must have {axes} axes{last}, got shape {points.shape}")
+    if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
+        raise ValueError("blat_mmr: support must be finite, and numbers must increase")
+    if inner is None:
+        return points, None
+    chance = np.asarray(inner, np.float64)
+    if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
+        raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
+    return points, chance
+
+
+def choose(model: Model, mixed: bool) -> Model:
+    """With the algorithms in place of the wish; ValueError where that does not fit."""
+    luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
+    if model.draws not in DRAWS:
+        raise ValueError(f"blat_mmr: draws is one of {', '.join(DRAWS)}, got {model.draws!r}")
+    if wish not in ALGORITHMS:
+        raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
+    if mixed and kernel is not None:
+        raise ValueError('blat_mmr: no kernel is defined for distributions over distributions; take kernel="none"')
+    gaussian = kernel is None or kernel.shape == "gaussian"
+    if not gaussian and luck.dimension > 1:
+        raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
+
+    def holds(precision: str) -> bool:
+        return grid is not None and None is not sums.nodes_needed(luck, grid, model.beta, model.temperature, precision)
+
+    linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not mixed
+    if wish == "laplace" and not linear:
+        raise ValueError('blat_mmr: the algorithm laplace needs a laplace luck function, and draws="outside"')
+    if wish == "fft" and not (grid is not None and luck.difference):
+        raise ValueError("blat_mmr: the algorithm fft needs a grid and a luck function of the difference of strengths")
+    if wish == "low_rank" and not holds("float32"):
+        raise ValueError(
+            "blat_mmr: the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
+        )
+    if wish == "laplace" and gaussian and kernel is not None:
+        raise ValueError('blat_mmr: the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"')
+    summing = wish
+    if wish == "auto":
+        smooth = luck.smooth and holds("float64")
+        summing = "low_rank" if smooth else "fft" if grid is not None and luck.difference else "naive"
+    if wish == "naive" or (grid is None and gaussian):
+        return model._replace(summing=summing, spreading="naive")
+    if not gaussian:
+        return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
+    fixed = kernel is None or (kernel.clock == "match" and not kernel.own)
+    narrow = kernel is None or band_reach(model) <= BAND
+    return model._replace(summing=summing, spreading="band" if fixed and narrow and wish != "fft" else "fft")
+
+
+def band_reach(model: Model) -> int:
+    """Grid steps from the centre to the last tap of a band."""
+    assert model.grid is not None and model.kernel is not None
+    widest = model.kernel_width * max(model.kernel.widths)
+    return math.ceil(REACH[jnp.result_type(float).name] * widest / model.grid.step)
