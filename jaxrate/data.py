@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate import tables
-from jaxrate.events import Matches, Ragged, fail_where, matches, rounds
+from jaxrate.events import Matches, Ragged, Rounds, build_rounds, fail_where, matches, warn_alone
 from jaxrate.tables import Column, Source, Values
+from jaxrate.text import number
 
 
 class Dataset(NamedTuple):
@@ -22,6 +23,7 @@ class Dataset(NamedTuple):
     rows: Values  # [n] where each match, or participant of a round, stands in the source, from 0
     categories: Values | None = None  # [num_categories] names in order of id
     clock: str | None = "numbers"  # what time came from: "dates" (in days since 1970-01-01), "numbers"; None: no time
+    contests: Values | None = None  # [E] what the source calls each contest
 
     @property
     def matches(self) -> Matches:
@@ -30,10 +32,18 @@ class Dataset(NamedTuple):
             raise ValueError("these are rounds, contests of many players, and not matches of two")
         return self.events
 
+    @property
+    def rounds(self) -> Ragged:
+        """The events. ValueError if they are matches."""
+        if not (isinstance(self.events, Ragged) and isinstance(self.events.events, Rounds)):
+            raise ValueError("these are matches of two players, and not rounds, contests of many")
+        return self.events
+
 
 def read(
     source: Any, *, a: str | None = None, b: str | None = None, winner: str | None = None, loser: str | None = None,
-    contest: str | None = None, player: str | None = None, rank: str | None = None, team: str | None = None,
+    contest: str | None = None, player: str | None = None, rank: str | None = None, last: str | None = None,
+    team: str | None = None, ceiling: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None, drop: str | Sequence[str] = (),
     players: Any = None, upcoming: bool = False, sort: bool = False,
@@ -49,33 +59,42 @@ def read(
     Args:
       source: a path to .parquet, .csv or .tsv (these two also .gz, .bz2 or .zst), a pandas, polars or Arrow table, or
         a dict of arrays or lists.
-      a: the column of player 0, of any hashable type. None: "a", and so for the next seven.
+      a: the column of player 0, of any hashable type. None: "a", and so for the next six.
       b: the column of player 1, of the same type.
       winner: instead of `a`: the winner becomes player 0 and the score is 1.
       loser: instead of `b`.
       contest: the column that says which rows are one contest, of any hashable type. Its rows stand together, unless
-        `sort` brings them together.
+        `sort` brings them together, and the contests count in the order in which they stand.
       player: the column of the participant.
       rank: the column of his rank; lower is better, equal is a tie. If there is none, `score` ranks, higher is better.
+      last: a column of the last place of his tie, in the same count as `rank`. Checked, and used for nothing else: who
+        ties has the same range of places, in which there is room for them all, and other ranges do not overlap it.
       team: a column of any hashable type: who has the same in a contest plays together and shares the rank.
+      ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
       score: the column of player 0's score, in [0, 1]; of contests, see `rank`. None: "score".
       time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
         which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t", or else no time.
+        A column without any value is no time either.
       side: a column in [-1, 1]: 1 where player 0 has the side advantage (home, white), -1 where player 1 has, 0 if
         neither; true is 1 and false 0. "a" or "b", unless another column has that name: that player in every match.
       neutral: a column, true (or 1) where nobody has the side after all.
-      weight: a column above 0; a match of weight w counts as w matches, in contests it is partial play.
+      weight: a column above 0; a match of weight w counts as w matches. Of contests, or of partial play in them.
       category: a column, of both players, or the pair of a's and b's.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
-      upcoming: the matches are to come: no score is read, 0.5 stands in for it, and they are put in order of time.
-      sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error.
+      upcoming: the events are to come: no score is read, 0.5 stands in for it, in contests a tie of all, and they are
+        put in order of time.
+      sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error, of
+        contests only when a system rates them in which time passes.
 
     Raises:
       ValueError: names the file, the first bad row of the source (counting from 0; in CSV also its line) or the column,
         and what is wrong with it; also if no rows are left.
       TypeError: if the source is of none of these kinds.
       ImportError: if pyarrow is not installed.
+
+    Warns:
+      UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
     """
     tables.pyarrow()
     table = tables.open_source(source)
@@ -83,7 +102,7 @@ def read(
     with tables.located(table.title, lambda row: table.where(row if rows is None else int(rows[row]))):
         names = table.names
         given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "player": player, "rank": rank}
-        form = _form(names, given | {"team": team, "score": score}, upcoming)
+        form = _form(names, given | {"last": last, "team": team, "ceiling": ceiling, "score": score}, upcoming)
         everywhere = None
         if form.contest is None:
             everywhere = _everywhere(names, form, side)
@@ -100,14 +119,14 @@ def read(
             raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
         drops = [drop] if isinstance(drop, str) else list(drop)
         text = [*form.who, *pair, *filter(None, (form.contest, team))]
-        other = filter(None, (form.result, time, None if everywhere else side, neutral, weight))
+        other = filter(None, (form.result, last, ceiling, time, None if everywhere else side, neutral, weight))
         wanted = list(dict.fromkeys([*text, *other, *drops]))
         tables.check_names(names, wanted)
 
         columns, rows = _load(table, wanted, text, drops)
         n = len(columns[wanted[0]])
         fields: dict[str, Any] = {}
-        categories, clock = None, None
+        categories, clock, contests = None, None, None
         fields["player"], players = tables.to_ids(form.who, columns, players)
         if weight is not None:
             fields["weight"] = tables.to_numbers(weight, columns[weight])
@@ -125,25 +144,37 @@ def read(
         else:
             fields["player"] = fields["player"][:, 0]
             fields["contest"], contests = _codes(form.contest, columns)
-            fields["rank"] = value if form.ranked else -np.asarray(value)
+            fields["rank"] = np.zeros(n) if value is None else value if form.ranked else -value
+            if last is not None:
+                _check_places(fields["contest"], fields["rank"], tables.to_numbers(last, columns[last]))
             if team is not None:
                 fields["team"], _ = _codes(team, columns)
+            if ceiling is not None:
+                fields["ceiling"] = tables.to_numbers(ceiling, columns[ceiling], default=np.inf)
+        if time is not None and tables.missing(columns[time], nan=True).all():
+            if sort:
+                raise ValueError(f"the option sort needs times, but column {time!r} has no value")
+            time = None
         if time is not None:
             fields["time"], dated = tables.to_days(time, columns[time])
             clock = "dates" if dated else "numbers"
             if sort or upcoming:
                 keys = [fields["time"]]
-                if form.contest is not None:
+                if contests is not None:
                     keys.insert(0, fields["contest"])
                     _check_one_time(fields["contest"], fields["time"], contests)
                 order = np.lexsort(keys)
                 rows = order if rows is None else rows[order]
                 fields = {name: values[order] for name, values in fields.items()}
-            else:
+            elif form.contest is None:
                 tables.check_order(columns[time], fields["time"])
         rows = np.arange(n) if rows is None else rows
-        events = matches(**fields) if form.contest is None else _rounds(fields, contests, players, rows)
-        return Dataset(events, players, rows, categories, clock)
+        if contests is None:
+            return Dataset(matches(**fields), players, rows, categories, clock)
+        events = _rounds(fields, contests, players, rows)
+        contests = contests[fields["contest"][events.player_start[:-1]]]
+    warn_alone(events, lambda row: repr(contests.tolist()[np.searchsorted(events.player_start, row)]), stacklevel=3)
+    return Dataset(events, players, rows, categories, clock, contests)
 
 
 def write(columns: Any, path: str | os.PathLike[str]) -> None:
@@ -238,7 +269,8 @@ class _Form(NamedTuple):
     won: bool = False  # player 0 is the winner
 
 
-_WON, _PLAYED, _CONTESTS = ("winner", "loser"), ("a", "b"), ("contest", "player", "rank", "team")
+_WON, _PLAYED = ("winner", "loser"), ("a", "b")
+_CONTESTS = ("contest", "player", "rank", "last", "team", "ceiling")
 
 
 def _form(names: Sequence[str], given: dict[str, str | None], upcoming: bool) -> _Form:
@@ -247,9 +279,10 @@ def _form(names: Sequence[str], given: dict[str, str | None], upcoming: bool) ->
     named = [form for form in forms if any(given[part] is not None for part in form)]
     if len(named) > 1:
         raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
-    if upcoming and named not in ([], [_PLAYED]):
-        raise ValueError("matches to come have columns a and b; nobody has won them yet")
-    if not named and not upcoming:
+    if upcoming and (_WON in named or any(given[part] for part in ("rank", "last", "team"))):
+        raise ValueError("matches to come have columns a and b, contests contest and player; nobody has won them yet")
+    if not named:
+        forms = forms[1:] if upcoming else forms
         named = [form for form in forms if all(part in names for part in form[:2])]
         named += [form for form in forms if all(tables.find_name(names, part) for part in form[:2])]
     form = named[0] if named else _PLAYED
@@ -265,10 +298,14 @@ def _form(names: Sequence[str], given: dict[str, str | None], upcoming: bool) ->
         return _Form([column(part) for part in form], won=True)
     if form == _PLAYED:
         return _Form([column(part) for part in form], None if upcoming else column("score"))
+    if upcoming:
+        return _Form([column("player")], None, column("contest"))
     if given["rank"] is not None and given["score"] is not None:
         raise ValueError("give rank, lower is better, or score, higher is better, and not both")
     there = [given[part] or tables.find_name(names, part) for part in ("rank", "score")]
     scored = given["score"] is not None or (there[0] is None and there[1] is not None)
+    if given["last"] is not None and (scored or given["team"] is not None):
+        raise ValueError("last, the last place of a tie, goes with rank, and not with score or team")
     return _Form([column("player")], column("score" if scored else "rank"), column("contest"), ranked=not scored)
 
 
@@ -296,10 +333,29 @@ def _check_one_time(contest: Values, time: Values, contests: Values) -> None:
     )
 
 
+def _check_places(contest: Values, first: Values, last: Values) -> None:
+    """ValueError where the ranges of places that those who tie share do not make a standing."""
+
+    def say(row: int) -> str:
+        return f"the places {number(first[row])} to {number(last[row])}"
+
+    fail_where(~(last >= first), lambda row: f"{say(row)} end before they begin")
+    order = np.lexsort((last, first, contest))
+    low, high, which = first[order], last[order], contest[order]
+    same = np.append(False, which[1:] == which[:-1])
+    equal = same & np.append(False, (low[1:] == low[:-1]) & (high[1:] == high[:-1]))
+    before = np.arange(len(order)) - np.flatnonzero(~equal)[np.cumsum(~equal) - 1]  # of the same tie
+    overlap, many = np.zeros((2, len(order)), bool)
+    overlap[order] = same & ~equal & np.append(False, low[1:] <= high[:-1])
+    many[order] = before > high - low
+    fail_where(overlap, lambda row: f"{say(row)} overlap others of the same contest without being the same")
+    fail_where(many, lambda row: f"{say(row)} are fewer than the players who share them")
+
+
 def _rounds(fields: dict[str, Any], contests: Values, players: Values, rows: Values) -> Ragged:
     """The rounds; errors say names in place of ids, and rows of the source in place of ours."""
     try:
-        return rounds(**fields)
+        return build_rounds(**fields)
     except ValueError as error:
         message = re.sub(r"\bcontest (\d+)", lambda found: f"contest {contests.tolist()[int(found[1])]!r}", str(error))
         message = re.sub(r": player (\d+)", lambda found: f": player {players.tolist()[int(found[1])]!r}", message)

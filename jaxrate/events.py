@@ -4,6 +4,7 @@ Rules (see `system.py`) see one event; these containers hold one event or any ba
 Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -48,8 +49,9 @@ class Rounds(NamedTuple):
     player: Array  # [..., P] the participants
     rank: Array  # [..., P] from 0, lower is better, equal is a tie: the number of participants strictly better
     team: Array  # [..., P] from 0; equal numbers play together
-    weight: Array  # [..., P] partial play, above 0; 0 marks padding
-    time: Array  # [...]
+    weight: Array  # [..., P] of the contest, or partial play, above 0; 0 marks padding
+    time: Array  # [...] contests count in their order; where time matters it must not decrease
+    ceiling: Array | None = None  # [...] performances above it count as it; inf: none
 
 
 class Ragged(NamedTuple):
@@ -67,14 +69,15 @@ def fail_where(bad: Any, say: Callable[[int], str]) -> None:
         raise ValueError(f"row {row} (counting from 0): {say(row)}")
 
 
-def _column(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """`values` as finite numbers of this shape."""
+def _column(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:
+    """`values` as finite numbers of this shape; `endless` allows inf."""
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold numbers, got {array.dtype}")
-    fail_where(~np.isfinite(array), lambda row: f"{name} is {array[row]}, not a finite number")
+    absent = ~np.isfinite(array) & ~(endless & (array == np.inf))
+    fail_where(absent, lambda row: f"{name} is {array[row]}, not a finite number")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
@@ -200,8 +203,20 @@ def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
     return np.floor(np.asarray(time, np.float64) / length)
 
 
-def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: Any = None, time: Any = None) -> Ragged:
+def rounds(
+    contest: Any,
+    player: Any,
+    rank: Any,
+    *,
+    team: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    ceiling: Any = None,
+) -> Ragged:
     """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
+
+    The contests count in this order. Their times matter only to systems in which time passes, and only then must not
+    decrease: `run` sees to it.
 
     Args:
       contest: [n] any integers; a change of number begins a new contest.
@@ -209,12 +224,46 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
       rank: [n] finite, lower is better, equal is a tie. (Negate a score that is better when higher.)
       team: [n] integers; participants of a contest with the same number play together and must share their rank.
         None: everyone for himself.
-      weight: [n] partial play, above 0. None: 1.
-      time: [n] the same within a contest and not decreasing. None: no time passes.
+      weight: [n] of the contest, or partial play, above 0. None: 1.
+      time: [n] the same within a contest. None: no time passes.
+      ceiling: [n] the same within a contest: performances above it count as it; inf: none. None: none anywhere.
 
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
+
+    Warns:
+      UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
     """
+    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, ceiling=ceiling)
+    warn_alone(ragged, lambda row: str(np.asarray(contest)[row]), stacklevel=3)
+    return ragged
+
+
+def warn_alone(ragged: Ragged, label: Callable[[int], str], stacklevel: int) -> None:
+    """UserWarning if contests have one participant; `label(row)` names the contest of a row."""
+    alone = np.flatnonzero(np.diff(ragged.player_start) == 1)
+    if len(alone):
+        first = label(int(ragged.player_start[alone[0]]))
+        count = f"contest {first} has" if len(alone) == 1 else f"{len(alone):,} contests, {first} the first, have"
+        warnings.warn(
+            f"{count} one participant; that changes nothing in systems of ranks", UserWarning, stacklevel=stacklevel
+        )
+
+
+def check_order(ragged: Ragged, show: Callable[[Any], str] = str) -> None:
+    """ValueError if the times of the contests decrease; names the first row of the contest. `show` says a time."""
+    time, start = np.asarray(ragged.events.time), ragged.player_start
+    early = np.flatnonzero(time[1:] < time[:-1]) + 1
+    if len(early):
+        now, before = (show(time[i]) for i in (early[0], early[0] - 1))
+        late = f"time {now} is earlier than {before} in the row before"
+        raise ValueError(f"row {start[early[0]]} (counting from 0): {late}; sort the contests by time")
+
+
+def build_rounds(
+    contest: Any, player: Any, rank: Any, *, team: Any = None, weight: Any = None, time: Any = None, ceiling: Any = None
+) -> Ragged:
+    """`rounds` without the warning."""
     n = np.size(contest)
     contest = _labels("contest", contest, n)
     player = _ids("player", player, (n,))
@@ -222,7 +271,7 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
     fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     time = np.zeros(n) if time is None else _times(time, n)
-    _sorted("time", time, "sort the contests by time")
+    ceiling = None if ceiling is None else _column("ceiling", ceiling, (n,), endless=True)
     new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first = np.flatnonzero(new)
     which = np.cumsum(new) - 1
@@ -231,7 +280,9 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     again[~new] = False
     again[first[once]] = False
     fail_where(again, lambda row: f"contest {contest[row]} begins a second time; put the rows of a contest together")
-    fail_where(time != time[first][which], lambda row: f"time {time[row]} differs within contest {contest[row]}")
+    _constant("time", time, contest, first[which])
+    if ceiling is not None:
+        _constant("ceiling", ceiling, contest, first[which])
     fail_where(_repeats(which, player), lambda row: f"player {player[row]} is in contest {contest[row]} twice")
     if team is None:
         team = np.arange(n) - first[which]
@@ -254,18 +305,31 @@ def rounds(contest: Any, player: Any, rank: Any, *, team: Any = None, weight: An
     better = np.empty(n, np.int64)
     better[order] = np.maximum.accumulate(np.where(head, np.arange(n), 0)) - first[which]
     return Ragged(
-        Rounds(player, better.astype(np.int32), team.astype(np.int32), weight, time[first]),
+        Rounds(
+            player,
+            better.astype(np.int32),
+            team.astype(np.int32),
+            weight,
+            time[first],
+            None if ceiling is None else ceiling[first],
+        ),
         np.append(first, n).astype(np.int64),
         None,
     )
 
 
+def _constant(name: str, values: Any, contest: Any, first: Any) -> None:
+    differs = values != values[first]
+    fail_where(differs, lambda row: f"{name} {values[row]} differs within contest {contest[row]}")
+
+
 def _repeats(which: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """[n] whether the player stands in an earlier row of the same event."""
-    order = np.lexsort((player, which))
-    same = (np.diff(which[order]) == 0) & (np.diff(player[order]) == 0)
     repeats = np.zeros(len(player), bool)
-    repeats[order[1:][same]] = True
+    key = which * (player.max(initial=0) + np.int64(1)) + player
+    if (np.diff(np.sort(key)) == 0).any():
+        order = np.argsort(key, kind="stable")
+        repeats[order[1:][np.diff(key[order]) == 0]] = True
     return repeats
 
 
@@ -283,7 +347,8 @@ def part(events: Any, low: int, high: int) -> Any:
     players = slice(starts[0], starts[-1])
     if isinstance(flat, Rounds):
         player, rank, team, weight = (x[players] for x in flat[:4])
-        return Ragged(Rounds(player, rank, team, weight, flat.time[number]), starts - starts[0], None)
+        ceiling = None if flat.ceiling is None else flat.ceiling[number]
+        return Ragged(Rounds(player, rank, team, weight, flat.time[number], ceiling), starts - starts[0], None)
     begin = events.pair_start[low : high + 1]
     pairs = slice(begin[0], begin[-1])
     rest = flat.pair[pairs], flat.score[pairs], flat.time[number], context(flat.context, pairs)

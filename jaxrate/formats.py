@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -161,9 +162,10 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
 def contests(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
     """Contests of Elo-MMR (EbTech/Elo-MMR and Elo-Datasets): a folder with a file of JSON for each, 0.json, 1.json, ...
 
-    Each holds `time_seconds` (since 1970), perhaps a `weight`, and `standings`, a list of [handle, first, last] with
-    the range of places, from 0, that those who tie with him share. They become rounds, in the order of the numbers;
-    the rank is the first place. If the time is 0 in all of them, there is none. Other files are ignored.
+    Each holds `time_seconds` (since 1970), perhaps a `weight` and a `perf_ceiling` (a number or null), and `standings`,
+    a list of [handle, first, last] with the range of places, from 0, that those who tie with him share. They become
+    rounds, in the order of the numbers; the rank is the first place. If the time is 0 in all of them, there is none.
+    Other files are ignored.
 
     Args:
       path: the folder.
@@ -176,13 +178,16 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     if not files:
         raise ValueError(f"{path.name}: not a folder of contests, no file such as 0.json")
     codes: dict[str, int] = {}
-    number, rank = array("i"), array("q")
-    start, weight, seconds = [0], [], []
+    number, first, last = array("i"), array("q"), array("q")
+    start, weight, ceiling, seconds = [0], [], [], []
+    numbers = (int, float)
+    kinds = {"time_seconds": (int,), "weight": numbers, "perf_ceiling": (*numbers, NoneType), "standings": (list,)}
     for file in files:
         with tables.located(f"{file.name}: ", str):
-            contest = json.loads(file.read_bytes())
-            for name, kind in {"time_seconds": (int,), "weight": (int, float), "standings": (list,)}.items():
-                value = contest.get(name, 1 if name == "weight" else None) if isinstance(contest, dict) else None
+            found = json.loads(file.read_bytes())
+            contest: dict[str, Any] = {"weight": 1.0} | found if isinstance(found, dict) else {}
+            for name, kind in kinds.items():
+                value = contest.get(name)
                 if type(value) not in kind:
                     raise ValueError(f"not a contest of Elo-MMR, {name!r} is {value!r}")
             for i, entry in enumerate(contest["standings"]):
@@ -195,21 +200,25 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
                         f"standings entry {i} (counting from 0) is {entry}, expected [handle, first, last]"
                     )
                 number.append(codes.setdefault(entry[0], len(codes)))
-                rank.append(entry[1])
-        start.append(len(rank))
-        weight.append(contest.get("weight", 1.0))
+                first.append(entry[1])
+                last.append(entry[2])
+        start.append(len(first))
+        weight.append(contest["weight"])
+        ceiling.append(contest.get("perf_ceiling"))
         seconds.append(contest["time_seconds"])
 
     def where(row: int) -> str:
         which = bisect_right(start, row) - 1
         return f"{files[which].name}: standings entry {row - start[which]} (counting from 0)"
 
-    size = np.diff(start)
+    size, timed, roles = np.diff(start), any(seconds), {"weight": "weight", "last": "last"}
     table = {"contest": np.repeat([int(file.stem) for file in files], size), "player": _spread(number, list(codes))}
-    table |= {"rank": np.array(rank), "weight": np.repeat(np.array(weight, float), size)}
-    if any(seconds):
+    table |= {"rank": np.array(first), "last": np.array(last), "weight": np.repeat(np.array(weight, float), size)}
+    if timed:
         table["time"] = np.repeat(np.array(seconds).astype("datetime64[s]"), size)
-    return _read(path, table, where, np.arange(len(rank)), weight="weight", sort=sort and any(seconds), players=players)
+    if set(ceiling) != {None}:
+        table["ceiling"], roles["ceiling"] = np.repeat(np.array(ceiling, float), size), "ceiling"
+    return _read(path, table, where, np.arange(len(number)), sort=sort and timed, players=players, **roles)
 
 
 def ergast(path: Location, *, players: Any = None) -> Dataset:

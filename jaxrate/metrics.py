@@ -1,15 +1,22 @@
-"""How good predictions were. Host-side, in float64; a draw (score 0.5) counts as half a win.
+"""How good predictions and ratings were. Host-side, in float64.
 
-Every function takes predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1], and optional
-weights [n] and a boolean mask [n] of the matches to score. All raise ValueError for shapes that differ, for the first
-row with a prediction or score outside [0, 1] or a negative weight (NaN included), and if nothing is left to score.
+Of matches: every function takes predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1] (a
+draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score.
+
+Of rounds: `pair_inversion` and `rank_deviation` take the rounds, the ratings [sum P] that the participants had before
+them, and an optional boolean mask [sum P] of the participants to score, who are compared among themselves. Left out are
+contests with fewer than two of them, and those where all participants, masked or not, tie: they rank nobody. Teammates
+tie, and each is scored by himself.
+
+All raise ValueError for shapes that differ, for the first row to be scored with a prediction or score outside [0, 1], a
+negative weight or a rating that is not finite (NaN included), and if nothing is left to score. `seen` makes masks.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.events import Matches
+from jaxrate.events import Matches, Ragged, Rounds
 
 NumPy = np.ndarray[Any, Any]
 
@@ -55,14 +62,141 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
         return Calibration(predicted / total, observed / total, total, error)
 
 
-def seen(matches: Matches, games: int) -> NumPy:
-    """[n] whether both players have played at least `games` matches before: a mask that skips the first ones."""
-    player = np.asarray(matches.player).ravel()
+def pair_inversion(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
+    """Mean share of a participant's opponents against whom the higher rating did not lose; the higher, the better.
+
+    Section 6.2 of Ebtekar and Liu 2021, as a share: (n - 2 inversions / (n - 1)) summed over contests of n, over the
+    sum of n. An inversion is a pair whose lower rated is strictly ahead, so that equal ratings are right.
+    """
+    event, size, low, _, order = _standings(rounds, rating, mask)
+    place = np.empty(len(order), np.int64)  # in the standing, ties broken by the rating: a permutation of each contest
+    place[np.lexsort((_narrow(low[order]), _narrow(event)))] = np.arange(len(order))
+    begin = _begin(size, event)
+    wrong = 2.0 * _inversions(place - begin, begin) / (size[event] - 1)
+    return float(1.0 - wrong.sum() / len(wrong))
+
+
+def rank_deviation(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
+    """Mean of |rank - place by rating| / (n - 1) in contests of n, a share; the lower, the better.
+
+    Section 6.2 of Ebtekar and Liu 2021. The rank of a tie is the one of its range that is nearest to the place, and
+    equal ratings are placed as they stand (and as they are listed, where they tie).
+    """
+    event, size, low, high, order = _standings(rounds, rating, mask)
+    place = np.arange(len(order)) - _begin(size, event)
+    distance = np.maximum(np.maximum(low[order] - place, place - high[order]), 0)
+    return float((distance / (size[event] - 1)).sum() / len(distance))
+
+
+def seen(events: Matches | Ragged, games: int) -> NumPy:
+    """A mask that skips the first games of every player.
+
+    Args:
+      events: matches, or rounds.
+      games: how many each must have played before.
+
+    Returns:
+      [n] whether both players of a match have; of rounds, [sum P] whether the participant has. Contests of one player
+      or of one tie say nothing of anybody, and do not count.
+    """
+    if isinstance(events, Matches):
+        player = np.asarray(events.player).ravel()
+        counted = np.ones(len(player), bool)
+    else:
+        flat, event = _flat(events)
+        player, counted = np.asarray(flat.player), _ranked(flat, event)
     order = np.argsort(player, kind="stable")
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
+    total = np.cumsum(counted[order]) - counted[order]
     before = np.empty(len(player), np.int64)
-    before[order] = np.arange(len(player)) - np.repeat(first, np.diff(first, append=len(player)))
-    return np.asarray((before.reshape(-1, 2) >= games).all(axis=1))
+    before[order] = total - np.repeat(total[first], np.diff(first, append=len(player)))
+    enough = before >= games
+    return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(events, Matches) else enough)
+
+
+def _flat(rounds: Any) -> tuple[Rounds, NumPy]:
+    """The participants end to end, and [sum P] the number of each one's contest."""
+    if isinstance(rounds, Ragged) and isinstance(rounds.events, Rounds):
+        size = np.diff(rounds.player_start)
+        return rounds.events, np.repeat(np.arange(len(size)), size)
+    kind = type(rounds.events if isinstance(rounds, Ragged) else rounds).__name__
+    raise ValueError(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}")
+
+
+def _ranked(flat: Rounds, event: NumPy) -> NumPy:
+    """[sum P] whether there is anyone in the participant's contest with whom he does not tie."""
+    behind = np.bincount(event, np.asarray(flat.rank) > 0)
+    return np.asarray(behind[event] > 0)
+
+
+def _standings(rounds: Ragged, rating: Any, mask: Any) -> tuple[NumPy, NumPy, NumPy, NumPy, NumPy]:
+    """The n participants to score, contest by contest, each from first to last.
+
+    Returns:
+      [n] number of the contest, [E] participants scored, [n] and [n] first and last rank of the tie, from 0 and among
+      those scored, and [n] who comes where by rating, contest by contest from the highest, equal ratings as they stand.
+    """
+    flat, event = _flat(rounds)
+    x, rank = np.asarray(rating, np.float64), np.asarray(flat.rank)
+    keep = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
+    if not x.shape == keep.shape == rank.shape:
+        shapes = f"{rank.shape}, {x.shape} and {keep.shape}"
+        raise ValueError(f"participants, rating and mask must be [sum P] alike, got {shapes}")
+    if keep.dtype != bool:
+        raise ValueError(f"mask must be boolean, got {keep.dtype}")
+    bad = keep & ~np.isfinite(x)
+    if bad.any():
+        raise ValueError(f"row {np.argmax(bad)} (counting from 0): rating is {x[np.argmax(bad)]}")
+    keep = keep & _ranked(flat, event)
+    size = np.bincount(event[keep], minlength=len(rounds.player_start) - 1)
+    size[size < 2] = 0
+    rows = np.flatnonzero(keep & (size[event] > 0))
+    if not rows.size:
+        raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
+    event, rank = event[rows], rank[rows]
+    standing = np.lexsort((_narrow(rank), _narrow(event)))
+    rank, x = rank[standing], x[rows[standing]]
+    head = np.flatnonzero((np.diff(event, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
+    length = np.diff(head, append=len(rank))
+    low = np.repeat(head, length) - _begin(size, event)
+    return event, size, low, low + np.repeat(length, length) - 1, np.lexsort((-x, _narrow(event)))
+
+
+def _begin(size: NumPy, event: NumPy) -> NumPy:
+    """[n] where each one's contest begins."""
+    return np.asarray((np.cumsum(size) - size)[event])
+
+
+def _inversions(value: NumPy, begin: NumPy) -> NumPy:
+    """[n] numbers whose sum over a contest is the number of its pairs i < j with value i > value j.
+
+    One bit after the other from the top, the values of each contest are parted into those without and with it, both in
+    their order. Inversions are the zeros behind a one that agrees with them in all higher bits. Since the values of a
+    contest are 0, 1, ..., those that agree lie where their lowest one belongs: no lists of groups are kept.
+
+    Args:
+      value: [n] a permutation of 0, 1, ... for each contest.
+      begin: [n] where its contest begins.
+    """
+    kind = np.int32 if len(value) < 2**30 else np.int64  # half the bytes, half the time
+    value, begin, here = value.astype(kind), begin.astype(kind), np.arange(len(value), dtype=kind)
+    count = np.zeros(len(value), np.int64)
+    for bit in reversed(range(int(value.max()).bit_length())):
+        one = (value >> bit) & 1
+        group = begin + (value >> (bit + 1) << (bit + 1))
+        ones: NumPy = np.cumsum(one, dtype=kind)
+        ones -= one
+        ones -= ones[group]
+        count += ones * (1 - one)
+        parted = np.empty_like(value)
+        parted[np.where(one, group + (1 << bit) + ones, here - ones)] = value
+        value = parted
+    return count
+
+
+def _narrow(number: NumPy) -> NumPy:
+    """The same numbers, from 0, in the smallest type: NumPy sorts 16 bits much faster than 64."""
+    return number.astype(np.min_scalar_type(int(number.max(initial=0))))
 
 
 def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy, NumPy, NumPy]:

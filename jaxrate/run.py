@@ -7,6 +7,7 @@ number of players.
 
 import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import Array, Matches, Periods, Ragged, Rounds
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order
 from jaxrate.schedule import Block, Plan, blocks, gather_events, on_device, plan
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sides
 
@@ -77,7 +78,8 @@ def run(
 
     Args:
       system: as from `elo()`, `glicko()`, ...
-      events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time.
+      events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time. (Rounds need
+        only be in their own order where the system, with these hyperparameters, takes no notice of time.)
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
       state: to carry on from, by default a fresh one.
       key: a PRNG key, for systems that draw random numbers; event i gets `fold_in(key, i)`.
@@ -104,6 +106,8 @@ def run(
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
     state = _start(system, params, state, num_players, known)
     if isinstance(events, Ragged):
+        if isinstance(flat, Rounds) and system.clocked(params):
+            check_order(events)
         return _run_ragged(system.rules, params, state, events, key, _steps(events, schedule))
     needed = worth(system, params, key, events) if schedule == "auto" and len(events.score) else 0.0
     arranged = plan(events, schedule, needed, most(state))
@@ -204,15 +208,17 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
     return len(leaves) if simple else 0
 
 
-def _compiled(replay: Callable[..., Any], params: Params, state: State, key: Array | None) -> Callable[..., Any]:
+def _compiled(
+    replay: Callable[..., Any], params: Params, state: State, key: Array | None, vectors: bool = False
+) -> Any:
     """`replay` under jit: in place at the top level, plain inside somebody's transformation."""
     inside = _traced((params, state, key, jnp.zeros(())))
-    return _jit(replay, inside, any(x.ndim > 1 for x in jax.tree.leaves(state)))
+    return _jit(replay, inside, vectors or any(x.ndim > 1 for x in jax.tree.leaves(state)))
 
 
 @lru_cache
-def _jit(replay: Callable[..., Any], inside: bool, vectors: bool) -> Callable[..., Any]:
-    """`vectors`: players have more than a number per leaf, and the rules matrix products."""
+def _jit(replay: Callable[..., Any], inside: bool, vectors: bool) -> Any:
+    """`vectors`: the work on each player is long, and the rules have matrix products."""
     if inside:
         return jax.jit(replay, static_argnums=(0, 1))
     # XLA would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte: from
@@ -295,17 +301,24 @@ def _run_ragged(
     flat = on_device(ragged.events)
     pairs = ragged.pair_start
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
-    rate = _compiled(_block, params, state, key)
+    rate = _compiled(_block, params, state, key, isinstance(flat, Rounds))
     total = int((ragged.player_start if pairs is None else pairs)[-1])
-    prediction = None
+    steps = list(steps)
+    if not steps:
+        return Run(state, jnp.zeros(0))
+
+    def arguments(block: Block, so_far: tuple[State, Any]) -> tuple[Any, ...]:
+        return rules, block.size, params, so_far, flat, starts, block.number, key
+
+    prediction = _zeros(total, rate.eval_shape(*arguments(steps[0], (state, None)))[1], 3)
+    kinds = {(block.size, block.number.shape): block for block in steps}.values()
+    if len(kinds) > 1 and not _traced((params, state, key)):
+        lowered = [rate.lower(*arguments(block, (state, prediction))) for block in kinds]
+        with ThreadPoolExecutor() as pool:  # XLA compiles on one core
+            list(pool.map(lambda x: x.compile(), lowered))
     for block in steps:
-        call = partial(rate, rules, block.size)
-        if prediction is None:
-            padded = partial(_block, rules, block.size)
-            shape = jax.eval_shape(padded, params, (state, None), flat, starts, block.number, key)[1]
-            prediction = _zeros(total, shape, 3)
-        state, prediction = call(params, (state, prediction), flat, starts, block.number, key)
-    return Run(state, jnp.zeros(0) if prediction is None else prediction)
+        state, prediction = rate(*arguments(block, (state, prediction)))
+    return Run(state, prediction)
 
 
 def _block(
@@ -341,30 +354,66 @@ def _scatter(out: Any, position: Array, padded: Any) -> Any:
 
 
 def predict(
-    system: RatingSystem, state: State, events: Matches, *, params: Params = None, num_players: int | None = None
+    system: RatingSystem,
+    state: State,
+    events: Matches | Ragged,
+    *,
+    params: Params = None,
+    num_players: int | None = None,
 ) -> Any:
-    """Predict upcoming matches from a state; nothing is learnt.
+    """Predict upcoming matches or rounds from a state; nothing is learnt.
 
     Args:
-      system: as from `elo()`, `glicko()`, ...
+      system: as from `elo()`, `elo_mmr()`, ...
       state: as `run` left it.
-      events: [n] concrete `Matches`, each predicted as of its own time; their scores are not read.
+      events: [n] concrete `Matches`, or `Ragged` rounds, each predicted as of its own time; scores and ranks are not
+        read. Systems of rounds say of a match who would do better in a contest.
       params: hyperparameters, by default `system.params`.
       num_players: as in `run`: rows beyond the state's are newcomers'.
 
     Returns:
-      The system's predictions, leaves [n, ...]: for Elo, Glicko and Glicko-2 the expected score of player 0.
+      The system's predictions: of matches, leaves [n, ...], usually the expected score of player 0; of rounds, [P], the
+      share of the others whom each participant is expected to beat. (His expected rank is 1 + (1 - share) (size - 1).)
 
     Raises:
-      ValueError: for events other than matches, bad rows, or ids beyond the state.
+      ValueError: for events that the system does not predict, bad rows, or ids beyond the state.
     """
-    if not isinstance(events, Matches):
-        raise ValueError(f"predict takes Matches, not {type(events).__name__}")
     params = system.params if params is None else params
+    if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
+        known = int(np.max(events.events.player, initial=-1)) + 1
+        state = _grown(system, params, state, num_players, known)
+        rules, copy = _looking_on(system.rules), jax.tree.map(jnp.array, state)  # the replay works in place
+        return _run_ragged(rules, params, copy, events, None, blocks(events)).prediction
+    if not isinstance(events, Matches):
+        kind = type(getattr(events, "events", events)).__name__
+        kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
+        raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
     stream = plan(events, "stream")
-    if num_players is not None or stream.num_players > len(jax.tree.leaves(state)[0]):
-        state = _start(system, params, state, num_players, stream.num_players)
+    state = _grown(system, params, state, num_players, stream.num_players)
     return _predict(system.rules, params, state, stream.events)
+
+
+def _grown(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
+    """The state, with newcomers if they are asked for or named."""
+    if num_players is not None or known > len(jax.tree.leaves(state)[0]):
+        return _start(system, params, state, num_players, known)
+    return state
+
+
+@lru_cache
+def _looking_on(rules: Rules) -> Rules:
+    """Rules that predict each event from the first state: time passes for the prediction only."""
+
+    def advance(constants: Constants, rows: State, time: Array) -> State:
+        return rows
+
+    def predict(constants: Constants, rows: State, event: Any) -> Any:
+        return rules.predict(constants, rules.advance(constants, rows, event.time), event)
+
+    def update(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
+        return rows
+
+    return Rules(rules.prepare, advance, predict, update)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -261,16 +261,18 @@ def _arrange(events: Matches, index: Array) -> Matches:
 # --- Periods and rounds: events of differing sizes. ---
 
 WINDOW = 32  # steps that one call scans over, where their sizes are alike
+_CANDIDATES = 128  # sizes considered
 SIZES = 8  # padded sizes at most: each costs a compilation
 SMALL = 64  # players and pairs below which padding costs nothing
 CALL = 1000  # players and pairs that cost about as much as one more call
+COMPILE = {Periods: 1_000_000, Rounds: 150_000}  # and that one more compilation must save
 
 
 def blocks(ragged: Ragged) -> Iterator[Block]:
     """Cut a ragged history into blocks of equal padded size, in an order that is exact.
 
-    Events are padded to one of at most `SIZES` sizes, each at most about four times the one before. Disjoint events of
-    a level and size are batched; `WINDOW` steps in a row become one block if that at most doubles the work.
+    Events are padded to one of at most `SIZES` sizes, those that add least. Disjoint events of a level and size are
+    batched; `WINDOW` steps in a row become one block where that saves more calls than it costs.
     """
     players = np.diff(ragged.player_start)
     pairs = np.zeros_like(players) if ragged.pair_start is None else np.diff(ragged.pair_start)
@@ -278,9 +280,8 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
         return
     work = players + pairs
     level = assign_steps(np.asarray(ragged.events.player), ragged.player_start, LAST_ID)
-    top = max(int(work.max()), SMALL)
-    count = min(SIZES, 1 + int(np.ceil(np.log2(top / SMALL) / 2)))
-    bound = np.unique(np.ceil(np.geomspace(SMALL, top, count) if count > 1 else [top]))
+    compile = COMPILE[type(ragged.events)]
+    bound = _bounds(work, compile)
     bucket = np.searchsorted(bound, work)
     size = [
         (int(players[bucket <= b].max(initial=1)), int(pairs[bucket <= b].max(initial=0))) for b in range(len(bound))
@@ -291,15 +292,41 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
     groups = np.split(order, cut)
     batch = [_batch([len(g) for g in groups if bucket[g[0]] == b]) for b in range(len(bound))]
     steps = [(int(bucket[g[0]]), part) for g in groups for part in _parts(g, batch[bucket[g[0]]])]
-    alone = max(batch) == 1
-    for low in range(0, len(steps), WINDOW):
-        window = steps[low : low + WINDOW]
-        largest = max(b for b, _ in window)
-        if alone and WINDOW * (CALL + sum(size[largest])) <= 2 * sum(CALL + sum(size[b]) for b, _ in window):
-            yield Block(_pad([part for _, part in window], WINDOW, 1, len(level)), size[largest])
+    windows = [steps[low : low + WINDOW] for low in range(0, len(steps), WINDOW)]
+    largest = [max(b for b, _ in window) for window in windows]
+    saved = [
+        sum(CALL + sum(size[b]) for b, _ in window) - CALL - WINDOW * sum(size[top]) if max(batch) == 1 else 0
+        for window, top in zip(windows, largest, strict=True)
+    ]
+    gain = np.bincount(largest, np.maximum(saved, 0))  # by size, of having its windows compiled as well
+    for window, top, gained in zip(windows, largest, saved, strict=True):
+        if gained > 0 and (gain[top] > compile or len(windows) == 1):
+            yield Block(_pad([part for _, part in window], WINDOW, 1, len(level)), size[top])
         else:
             for b, part in window:
                 yield Block(_pad([part], 1, batch[b], len(level)), size[b])
+
+
+def _bounds(work: NumPy, compile: int) -> NumPy:
+    """The sizes, increasing, at most `SIZES`, to which these are padded at the least cost."""
+    top = max(int(work.max()), SMALL)
+    at = np.unique(np.ceil(np.geomspace(SMALL, top, _CANDIDATES))).astype(np.int64)
+    count = np.cumsum(np.bincount(np.searchsorted(at, work), minlength=len(at)))
+    count = np.concatenate([[0], count])
+    # cost[i, j]: of padding what is above candidate i - 1 and at most candidate j to candidate j
+    cost = np.where(np.arange(len(at))[:, None] <= np.arange(len(at)), (count[1:] - count[:-1, None]) * at, np.inf)
+    best, last = cost[0], []
+    for _ in range(SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
+        total = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
+        better = np.min(total, axis=0)
+        if better[-1] > best[-1] - compile:
+            break
+        last.append(np.argmin(total, axis=0))
+        best = better
+    chosen = [len(at) - 1]
+    for previous in reversed(last):
+        chosen.append(int(previous[chosen[-1]]) - 1)
+    return at[chosen[::-1]]
 
 
 def _batch(lengths: list[int]) -> int:
@@ -351,7 +378,8 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
     if isinstance(ragged, Rounds):
         own = jnp.broadcast_to(jnp.arange(size[0], dtype=jnp.int32), at.shape)
         rank, team = get(ragged.rank, at, inside, LAST_ID), get(ragged.team, at, inside, own)
-        return Rounds(player, rank, team, get(ragged.weight, at, inside, 0.0), time), drop(at, inside)
+        ceiling = None if ragged.ceiling is None else ragged.ceiling[event]
+        return Rounds(player, rank, team, get(ragged.weight, at, inside, 0.0), time, ceiling), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = Context(*(None if x is None else get(x, at, inside, 0) for x in ragged.context))

@@ -56,6 +56,7 @@ RANGES: dict[str, Callable[[float], bool]] = {
     "> 0 or None": lambda x: 0 < x < math.inf,
     "0 to 1": lambda x: 0 <= x <= 1,
     ">= 0 or None": lambda x: 0 <= x < math.inf,
+    ">= 0 or inf": lambda x: x >= 0,
 }
 
 
@@ -101,6 +102,7 @@ class RatingSystem(NamedTuple):
     rules: Rules
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
     settings: Mapping[str, Any] = MappingProxyType({})  # what else the factory was given, to be saved with a run
+    clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:

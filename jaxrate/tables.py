@@ -234,13 +234,18 @@ def keep_rows(name: str, column: Column, keep: Values) -> Column:
     return to_column(name, column[keep]) if isinstance(column, np.ndarray) else column.filter(pyarrow().array(keep))
 
 
+def missing(column: Column, nan: bool) -> Values:
+    """Where there is no value; `nan` says whether NaN is none."""
+    if isinstance(column, np.ndarray):
+        return np.array([v is None or type(v).__name__ == "NAType" or bool(nan and v != v) for v in column])
+    if not (column.null_count or (nan and pyarrow().types.is_floating(column.type))):
+        return np.zeros(len(column), bool)
+    return np.asarray(column.is_null(nan_is_null=nan).to_numpy())
+
+
 def _check_present(name: str, column: Column, nan: bool) -> None:
     """ValueError at the first missing value; `nan` says whether NaN is one."""
-    if isinstance(column, np.ndarray):
-        absent = np.array([v is None or type(v).__name__ == "NAType" or bool(nan and v != v) for v in column])
-    else:
-        absent = column.is_null(nan_is_null=nan).to_numpy()
-    fail_where(absent, lambda row: f"column {name!r} has no value")
+    fail_where(missing(column, nan), lambda row: f"column {name!r} has no value")
 
 
 def to_ids(names: Sequence[str], columns: dict[str, Column], known: Any = None) -> tuple[Values, Values]:
@@ -295,20 +300,24 @@ def to_ids(names: Sequence[str], columns: dict[str, Column], known: Any = None) 
     return rank[before:].reshape(-1, len(names)), values
 
 
-def to_numbers(name: str, column: Column) -> Values:
-    """The column as float64; text is parsed, true is 1."""
-    types = pyarrow().types
+def to_numbers(name: str, column: Column, default: float | None = None) -> Values:
+    """The column as float64; text is parsed, true is 1. A missing value is `default`, or without one an error."""
+    arrow = pyarrow()
     if isinstance(column, np.ndarray):
         other = np.array([not isinstance(value, Real) for value in column])
         fail_where(other, lambda row: f"column {name!r} is {column[row]!r}, not a number")
         return column.astype(np.float64)
-    _check_present(name, column, nan=False)
-    if types.is_large_string(column.type):
-        column = _parsed(name, column, [pyarrow().float64()], "not a number")
-    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    if not any(kind(column.type) for kind in kinds):
+    if default is None:
+        _check_present(name, column, nan=False)
+    if arrow.types.is_large_string(column.type):
+        column = _parsed(name, column, [arrow.float64()], "not a number")
+    kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
+    if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
         raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
-    return np.asarray(column.to_numpy(), np.float64)
+    if default is None:
+        return np.asarray(column.to_numpy(), np.float64)
+    values = np.asarray(column.cast(arrow.float64()).to_numpy())
+    return np.where(np.isnan(values), default, values)
 
 
 def to_flags(name: str, column: Column) -> Values:

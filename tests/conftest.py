@@ -1,4 +1,6 @@
-"""Strict JAX everywhere, and a fixture that runs a test in both precisions."""
+"""Strict JAX everywhere, a fixture that runs a test in both precisions, and a small system of rounds."""
+
+from pathlib import Path
 
 import jax
 import pytest
@@ -11,3 +13,25 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 def x64(request):
     with jax.enable_x64(request.param):
         yield request.param
+
+
+@pytest.fixture(autouse=True)
+def few_maps():
+    """Forget compiled functions before they take all the maps of memory that Linux allows a process, 65,530."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > 20_000:
+        jax.clear_caches()
+
+
+@pytest.fixture
+def share(monkeypatch):
+    """A factory of a small system of rounds, known by its name; it has a tuple among its settings."""
+    import jaxrate as jr
+    from tests.test_rounds import SYSTEM
+
+    def make(factors=(0.5, 0.75), **params):
+        return SYSTEM._replace(params=SYSTEM.params._replace(**params), settings={"factors": factors})
+
+    monkeypatch.setitem(jr.SYSTEMS, "share", make)
+    return make

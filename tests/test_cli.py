@@ -123,7 +123,7 @@ def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name a FILE of matches, or a saved run with --state"),
+        ((), "name a FILE of matches or contests, or a saved run with --state"),
         (("FILE", "--sytem", "elo"), "No such option"),
         (
             ("FILE", "--system", "gliko"),
@@ -235,7 +235,7 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
         (("second.csv", "--param", "c=30"), "the saved run has c=20.0; carry on without --param"),
         (("second.csv", "--period", "7"), "was rated match by match; carry on without --period"),
         (("first.csv",), r"first.csv: row 0 \(counting from 0\): time .* is earlier than the last match"),
-        (("--as-of", "100"), "goes beyond --as-of 100; rate its matches again"),
+        (("--as-of", "100"), "goes beyond --as-of 100; rate its file again"),
         (("--player", "player 9"), "no player 'player 9'; did you mean 'player "),
     ],
 )
@@ -460,7 +460,10 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
     ("arguments", "message"),
     [
         (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
-        (("--param", "kk=3"), "elo and glicko and glicko2 and blat_mmr: no parameter 'kk'; did you mean 'k'?"),
+        (
+            ("--system", "elo", "--system", "glicko", "--param", "kk=3"),
+            "elo and glicko: no parameter 'kk'; did you mean 'k'?",
+        ),
         (("--param", "elo.c=3"), "elo: no parameter 'c'"),
         (("--param", "eloo.k=3"), "--param eloo.k: no system 'eloo' here; did you mean 'elo'?"),
         (("--param", ".k=3"), "--param .k: no system '' here"),
@@ -475,6 +478,208 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
 def test_compare_refuses(jaxrate, games, arguments, message):
     code, text, errors = jaxrate("compare", games, *arguments)
     assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+# contests
+
+
+RACES = 30, 6  # contests of so many
+
+
+@pytest.fixture
+def contests(tmp_path, share):
+    """races.csv: named drivers in races every other day, and ties."""
+    random = np.random.default_rng(2)
+    strength = np.arange(14) / 5
+    rows = []
+    for race in range(RACES[0]):
+        who = random.permutation(8 + race // 5)[: RACES[1]]
+        place = np.argsort(np.argsort(-strength[who] - random.normal(size=RACES[1]))) // 2 * 2
+        day = np.datetime64("2024-01-01") + 2 * race
+        rows += [f"race {race},driver {w:02},{p + 1},{p + 2},{day}\n" for w, p in zip(who, place, strict=True)]
+    (tmp_path / "races.csv").write_text("race,driver,place,last,date\n" + "".join(rows))
+    return tmp_path / "races.csv"
+
+
+COLUMNS = ("--contest", "race", "--participant", "driver", "--rank", "place", "--last-rank", "last")
+SHARE = ("--system", "share", "--param", "k=60")
+
+
+def lines_of(rounds, rating, mask=None):
+    """The quality that is printed."""
+    masks = [jr.metrics.seen(rounds, games) & (True if mask is None else mask) for games in (1, 5)]
+    metrics = jr.metrics.pair_inversion, jr.metrics.rank_deviation
+    return [f"{100 * metric(rounds, rating, mask=mask):.2f}%" for mask in masks for metric in metrics]
+
+
+def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, tmp_path):
+    out = tmp_path / "run"
+    code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", out, "--csv", "--player", "driver 03")
+    assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
+    data = jr.read(contests, contest="race", player="driver", rank="place")
+    system = jr.SYSTEMS["share"](k=60)
+    result = jr.history(system, data.rounds)
+    assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
+    assert str(jr.leaderboard(system, result.state, data.players, top=10)) in text
+    assert "\n30 contests, 180 participations in " in text
+    quality = re.findall(r"\n(?:pair inversion|rank deviation)(?:, 5plus)? +(\S+%)", text)
+    assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60
+    predictions = csv(out / "predictions.csv")
+    np.testing.assert_allclose(predictions["prediction"], result.prediction, rtol=1e-6)
+    assert sum(csv(out / "ratings.csv")["games"].to_pylist()) == 180
+    career = text.split("driver 03: ")[1].splitlines()
+    games = jr.career(jr.load(out), "driver 03")
+    assert career[0] == f"{len(games['rank'])} contests"
+    head = ["time", "contest", "participants", "rank", "expected rank", "rating", "change"]
+    assert re.split(r"  +", career[2]) == head
+    first = [f"{games[name][0]}" for name in ("time", "contest", "participants", "rank")]
+    rest = f"{games['expected_rank'][0]:.1f} {games['rating'][0]:.1f} {games['change'][0]:+.1f}"
+    assert re.split(r"  +", career[3]) == [*first, *rest.split()]
+    again = jaxrate("rate", "--state", out, "--player", "driver 03")[1]
+    assert (
+        again.split("\n\n")[:2] == text.split("\n\n")[:2]
+        and again.split("driver 03: ")[1] == text.split("driver 03: ")[1]
+    )
+
+
+def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
+    head, *rows = contests.read_text().splitlines(keepends=True)
+    (tmp_path / "first.csv").write_text(head + "".join(rows[:60]))
+    (tmp_path / "second.csv").write_text(head + "".join(rows[60:]))
+    assert jaxrate("rate", tmp_path / "first.csv", *COLUMNS, *SHARE, "--out", tmp_path / "run")[0] == 0
+    (tmp_path / "coming.csv").write_text("race,driver\nnext,driver 03\nnext,driver 07\nnext,nobody\n")
+    more = ("--state", tmp_path / "run", "--predict", tmp_path / "coming.csv", "--out", tmp_path / "run")
+    code, text, errors = jaxrate("rate", tmp_path / "second.csv", *more)
+    assert code == 0 and "1 of these players have not played yet: nobody" in errors
+    whole = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", tmp_path / "whole")[1]
+    assert text.split("\n\n")[:2] == whole.split("\n\n")[:2] and "\n20 new contests, 120 participations in " in text
+    one, two = (jr.load(tmp_path / name) for name in ("run", "whole"))
+    np.testing.assert_allclose(one.predictions["prediction"], two.predictions["prediction"], rtol=1e-5)
+    data = jr.read(contests, contest="race", player="driver", rank="place")
+    late = np.arange(180) >= 60
+    assert re.findall(r"(\S+%)", text) == lines_of(data.rounds, two.predictions["rating"].to_numpy(), late)
+    ids = [data.players.tolist().index(name) for name in ("driver 03", "driver 07")]
+    coming = jr.rounds([0] * 3, [*ids, 13], [0] * 3, time=[two.last] * 3)
+    want = jr.predict(two.system, two.state, coming, num_players=14)
+    lines = text.split("To come, with the expected rank")[1].splitlines()[3:]
+    assert [line.split()[-1] for line in lines] == [f"{x:.3f}" for x in want]
+    found = pa.parquet.read_table(tmp_path / "run" / "upcoming.parquet").to_pydict()
+    assert found["contest"] == ["next"] * 3 and found["player"] == ["driver 03", "driver 07", "nobody"]
+    np.testing.assert_allclose(found["expected_rank"], 1 + 2 * (1 - np.asarray(want)), rtol=1e-6)
+    code, text, _ = jaxrate("rate", contests, *COLUMNS, *SHARE, "--as-of", "2024-01-20")
+    assert code == 0 and text.startswith("share: 10 contests, 60 participations of 9 players")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rate", "--system", "glicko"), "glicko does not rate contests of many players; try "),
+        (("rate", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (("compare", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (("plan", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (("rate", "--side", "a"), "races.csv: side, neutral and category are for matches of two, not for contests"),
+        (("rate", "--a", "driver"), "races.csv: give the columns a and b, or winner and loser, or those of contests"),
+        (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),
+        (("rate", "--format", "contests"), "--contest does not go with --format contests, which knows its own"),
+        (("rate", *SHARE, "--as-of", "2023-05-01"), "no contests are left up to --as-of"),
+        (("compare", "--system", "elo"), "none of these systems rates rounds: elo"),
+    ],
+)
+def test_mistakes_about_contests(jaxrate, contests, arguments, message):
+    command, *more = arguments
+    code, text, errors = jaxrate(command, contests, *COLUMNS, *more)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("r,Cy,,3,2024-01-01", r"row 2 \(counting from 0, line 4\): column 'place' has no value"),
+        ("r,Cy,2,3,2024-01-01", "row 2 .*: the places 2 to 3 overlap others of the same contest"),
+        ("r,Bo,3,3,2024-01-01", "row 2 .*: player 'Bo' is in contest 'r' twice"),
+        ("r,Cy,3,3,2024-01-02", "row 2 .*: time 19724.0 differs within contest 'r'"),
+        ("s,Cy,1,1,2023-12-31\ns,Bo,2,2,2023-12-31", "row 2 .*: time 2023-12-31 is earlier than 2024-01-01.* --sort\n"),
+    ],
+)
+def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
+    path = tmp_path / "races.csv"
+    path.write_text(f"race,driver,place,last,date\nr,Ada,1,1,2024-01-01\nr,Bo,2,2,2024-01-01\n{row}\n")
+    code, text, errors = jaxrate("rate", path, *COLUMNS, "--system", "share", "--out", tmp_path / "out")
+    assert code == 2 and text == "" and errors.count("\n") == 1 and re.search(f"races.csv: {message}", errors)
+    assert not (tmp_path / "out").exists()
+    for command in ("compare", "plan"):
+        assert jaxrate(command, path, *COLUMNS, "--system", "share") == (2, "", errors)
+
+
+def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):
+    rows = "contest,player,rank\nr,Ada,1\nr,Bo,2\ns,Ada,1\nt,Bo,1\nt,Ada,1\n"
+    (tmp_path / "races.csv").write_text(rows)
+    for command in ("rate", "compare"):
+        code, text, errors = jaxrate(command, tmp_path / "races.csv", "--system", "share")
+        assert (
+            code == 0
+            and errors == "jaxrate: contest 's' has one participant; that changes nothing in systems of ranks\n"
+        )
+        assert re.search(r"5plus .* -", text, re.DOTALL)  # nobody has played so often
+    assert jaxrate("rate", tmp_path / "races.csv", "--system", "share", "-q")[2] == ""
+
+
+def test_a_folder_of_contests(jaxrate, tmp_path, share):
+    (tmp_path / "c").mkdir()
+    for i, last in ((0, 2), (1, 3)):
+        standings = [["Ada", 1, 2], ["Bo", 0, 0], ["Cy", 1, last]]
+        (tmp_path / "c" / f"{i}.json").write_text(json.dumps({"time_seconds": 0, "standings": standings}))
+    arguments = ("rate", tmp_path / "c", "--format", "contests", "--system", "share", "--player", "Ada")
+    code, text, errors = jaxrate(*arguments)
+    assert code == 2 and text == "" and errors.count("\n") == 1
+    assert "1.json: standings entry 2 (counting from 0): the places 1 to 3 overlap others of the same" in errors
+    (tmp_path / "c" / "1.json").unlink()
+    code, text, errors = jaxrate(*arguments)
+    assert code == 0 and errors == "" and text.startswith("share: 1 contests, 3 participations of 3 players")
+    assert text.splitlines()[-1].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
+
+
+def test_compare_of_contests(jaxrate, contests):
+    systems = ("--system", "share", "--system", "glicko", "--param", "share.k=60")
+    code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
+    assert code == 0 and errors == ""
+    data = jr.read(contests, contest="race", player="driver", rank="place")
+    before = jr.history(jr.SYSTEMS["share"](k=60), data.rounds).before.mean
+    title, body = text.split("\n\n")
+    assert title == "30 contests, 180 participations of 13 players"
+    head, line = body.splitlines()
+    labels = ["pair inversion", "rank deviation", "pair inversion, 5plus", "rank deviation, 5plus"]
+    assert re.split("  +", head) == ["system", *labels, "participations/s"]
+    assert re.split("  +", line)[:5] == ["share", *lines_of(data.rounds, before)]
+    about = json.loads(jaxrate("compare", contests, *COLUMNS, *systems, "--last", 0.2, "--json")[1])
+    assert [about[key] for key in ("contests", "participations", "players", "scored")] == [30, 180, 13, 6]
+    wanted = jr.metrics.pair_inversion(
+        data.rounds, before, mask=(np.arange(180) >= 144) & jr.metrics.seen(data.rounds, 1)
+    )
+    assert about["results"][0]["pair inversion"] == pytest.approx(wanted)
+
+
+def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
+    path = tmp_path / "c.parquet"
+    assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")
+    code, text, _ = jaxrate("rate", path, "--top", 3)
+    assert code == 0 and text.startswith("elo_mmr: 40 contests, 320 participations of 30 players")
+    code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
+    lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
+    assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
+    inversion = [float(line[1][:-1]) for line in lines]
+    assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
+    assert re.findall(r"(\S+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
+    code, text, _ = jaxrate("plan", path, "--system", "share", "--system", "elo")
+    assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in 40 steps" in text
+    assert re.search(r"\nshare +0.0 MB +\S+ MB +\S+ s\n", text) and re.search(r"\nelo +does not rate rounds", text)
+
+
+def test_values_of_parameters():
+    values = common.parse(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
+    assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "probit", "g": (0.5,)}
+    assert isinstance(values["a"], int)
+    assert common.make("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
 
 
 # systems
@@ -505,7 +710,7 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     assert text.startswith("600 matches of 40 players, 0 to 1000\n")
     number = jr.by_level(jr.read(games).matches).number
     assert f"{number.shape[0]} steps of up to {number.shape[1]} matches at once" in text
-    assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in jr.SYSTEMS)
+    assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in ("elo", "glicko", "glicko2", "blat_mmr"))
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
 
@@ -523,16 +728,6 @@ def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
     code, text, errors = jaxrate("plan", games)
     assert code == 0 and "memory will not do for elo, glicko, glicko2" in errors
     assert re.search(r"\nelo .* -\n", text)
-
-
-def test_plan_of_rounds(jaxrate, tmp_path):
-    assert jaxrate("simulate", tmp_path / "c.parquet", "--rounds", 50, "--size", "5-50", "-q") == (0, "", "")
-    code, text, _ = jaxrate("plan", tmp_path / "c.parquet")
-    assert code == 0 and " participations of " in text and "\n50 rounds in " in text and "does not rate rounds" in text
-    code, _, errors = jaxrate("rate", tmp_path / "c.parquet")
-    assert code == 2 and "rounds" in errors
-    code, _, errors = jaxrate("compare", tmp_path / "c.parquet")
-    assert code == 2 and "none of these systems rates rounds: elo, glicko, glicko2" in errors
 
 
 # simulate

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.events import part
+from jaxrate.events import check_order, part
 
 PLAYER, SCORE = [[0, 1], [2, 3], [1, 3]], [1, 0, 0.5]
 LAST = np.iinfo(np.int32).max
@@ -216,8 +216,13 @@ ROUND = {"contest": [5, 5, 5, 3, 3], "player": [0, 1, 2, 0, 3], "rank": [1, 2, 3
         ({"weight": [1, 0.5, 0, 1, 1]}, "weight 0.0 is not above 0; remove the row", 2),
         ({"weight": [1, 0.5, math.nan, 1, 1]}, "weight is nan, not a finite number", 2),
         ({"time": [0, 0, 0, 1]}, "time has shape (4,), expected (5,)", None),
-        ({"time": [2, 2, 2, 1, 1]}, "time 1.0 is earlier than 2.0 in the row before; sort the contests", 3),
+        ({"time": [2, 2, 2, 1, math.inf]}, "time is inf, not a finite number", 4),
         ({"time": [1, 1, 2, 2, 2]}, "time 2.0 differs within contest 5", 2),
+        ({"ceiling": [9, 9, 9, 1]}, "ceiling has shape (4,), expected (5,)", None),
+        ({"ceiling": [9, 9, 9, 1, 2]}, "ceiling 2.0 differs within contest 3", 4),
+        ({"ceiling": [math.inf, math.inf, 9, 1, 1]}, "ceiling 9.0 differs within contest 5", 2),
+        ({"ceiling": [9, 9, 9, math.nan, math.nan]}, "ceiling is nan, not a finite number", 3),
+        ({"ceiling": [9, 9, 9, -math.inf, -math.inf]}, "ceiling is -inf, not a finite number", 3),
         ({"contest": [5, 5, 3, 3, 5]}, "contest 5... begins a second time; put the rows of a contest together", 4),
         ({"team": [0, 0, 1, 0]}, "team has shape (4,), expected (5,)", None),
         ({"team": [0, 1, 0, 0, 0]}, "rank 3.0 differs from 1.0 of the same team in row 0", 2),
@@ -241,7 +246,30 @@ def test_rounds_have_canonical_dtypes():
 def test_no_rounds_give_empty_columns():
     ragged = jr.rounds([], [], [], team=[], weight=[], time=[])
     assert ragged.player_start.tolist() == [0]
-    assert [x.shape for x in ragged.events] == [(0,)] * 5
+    assert [x.shape for x in ragged.events if x is not None] == [(0,)] * 5
+    check_order(ragged)
+
+
+def test_a_ceiling_is_of_the_contest():
+    ragged = jr.rounds(**ROUND, ceiling=[math.inf] * 3 + [1200] * 2)
+    assert ragged.events.ceiling.tolist() == [math.inf, 1200.0]
+    assert jr.rounds(**ROUND).events.ceiling is None
+
+
+def test_times_of_contests_may_decrease_where_time_does_not_matter():
+    contest, player, rank = [8, 8, 4, 4, 6, 6], [0, 1] * 3, [1, 2] * 3
+    check_order(jr.rounds(contest, player, rank, time=[1, 1, 1, 1, 3, 3]))
+    ragged = jr.rounds(contest, player, rank, time=[1, 1, 3, 3, 2, 2])
+    with refused("time 2.0 is earlier than 3.0 in the row before; sort the contests by time", 4):
+        check_order(ragged)
+
+
+def test_contests_of_one_participant_are_told():
+    with pytest.warns(UserWarning, match="^contest 4 has one participant; that changes nothing") as told:
+        jr.rounds([7, 7, 4], [0, 1, 1], [1, 2, 1])
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(UserWarning, match="^3 contests, 2 the first, have one participant"):
+        jr.rounds([7, 7, 2, 4, 5], [0, 1, 0, 1, 0], [1, 2, 1, 1, 1])
 
 
 @st.composite
@@ -249,7 +277,7 @@ def contests(draw):
     """Rows of contests: (number, players, teams, rank of each row)."""
     result = []
     for number in draw(st.lists(st.integers(-50, 50), unique=True, max_size=6)):
-        players = draw(st.lists(st.integers(0, 12), unique=True, min_size=1, max_size=9))
+        players = draw(st.lists(st.integers(0, 12), unique=True, min_size=2, max_size=9))
         team = draw(st.lists(st.integers(-3, 3), min_size=len(players), max_size=len(players)))
         by_team = {t: draw(st.sampled_from([-2.5, 0.0, 1.0, 1e9])) for t in sorted(set(team))}
         result.append((number, players, team, [by_team[t] for t in team]))
@@ -282,7 +310,8 @@ BEYOND = [2**53, 2**53 + 1]  # equal as floats
 
 
 def test_large_contest_numbers_stay_apart():
-    assert jr.rounds(BEYOND, [0, 0], [1, 1]).player_start.tolist() == [0, 1, 2]
+    contest = np.repeat(BEYOND, 2)
+    assert jr.rounds(contest, [0, 1] * 2, [1, 2] * 2).player_start.tolist() == [0, 2, 4]
 
 
 def test_large_team_numbers_stay_apart():
@@ -303,9 +332,10 @@ def test_a_part_of_a_history_is_built_from_those_rows_alone():
     same(part(jr.periods(whole, 10.0), 2, 5), jr.periods(some, 10.0))
     contest, rank, weight = np.repeat(np.arange(20), 3), random.integers(0, 3, 60), random.random(60) + 0.1
     who = np.concatenate([random.permutation(9)[:3] for _ in range(20)])
-    contests = jr.rounds(contest, who, rank, weight=weight, time=contest)
+    rest = {"weight": weight, "time": contest, "ceiling": contest + 9}
+    contests = jr.rounds(contest, who, rank, **rest)
     middle = slice(15, 42)
-    few = jr.rounds(contest[middle], who[middle], rank[middle], weight=weight[middle], time=contest[middle])
+    few = jr.rounds(contest[middle], who[middle], rank[middle], **{name: x[middle] for name, x in rest.items()})
     same(part(contests, 5, 14), few)
 
 

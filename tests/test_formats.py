@@ -322,7 +322,7 @@ def contest(*standings, seconds=86_400, **more):
 def test_contests(folder):
     path = folder(
         **{
-            "2__json": contest(["Bob", 0, 0], ["Zoë", 1, 2], ["Ann", 1, 2], seconds=2 * 86_400),
+            "2__json": contest(["Bob", 0, 0], ["Zoë", 1, 2], ["Ann", 1, 2], seconds=2 * 86_400, perf_ceiling=None),
             "10__json": contest(["Ann", 0, 1], ["Dan", 0, 1], seconds=3 * 86_400, weight=0.5),
             "0__json": contest(["Ann", 0, 0], ["Bob", 1, 1]),
             "contest_ids__json": "[0, 2, 10]",
@@ -336,13 +336,19 @@ def test_contests(folder):
     ]
     assert data.players.tolist() == ["Ann", "Bob", "Zoë", "Dan"] and data.clock == "dates"
     folder(**{"0__json": contest(["Ann", 0, 0], ["Bob", 1, 1], seconds=4 * 86_400)})
-    with pytest.raises(
-        ValueError, match=r"^2.json: standings entry 0 \(counting from 0\): time .* is earlier .*the option sort"
-    ):
-        contests(path)
+    assert [time for time, _ in grid(contests(path))] == [4, 2, 3] and data.contests.tolist() == [0, 2, 10]
     data = contests(path, sort=True, players=["Dan"])
     assert [time for time, _ in grid(data)] == [2, 3, 4] and data.players[0] == "Dan"
     assert data.rows.tolist() == [2, 3, 4, 5, 6, 0, 1]
+
+
+def test_contests_with_a_ceiling(folder):
+    path = folder(
+        **{f"{i}__json": contest(["x", 0, 0], ["y", 1, 1], perf_ceiling=c) for i, c in enumerate((None, 9, 7.5))}
+    )
+    assert contests(path).rounds.events.ceiling.tolist() == [np.inf, 9, 7.5]
+    (path / "0.json").unlink()
+    assert contests(path).rounds.events.ceiling.tolist() == [9, 7.5]
 
 
 def test_contests_without_time(folder):
@@ -368,6 +374,9 @@ ENTRY = r"standings entry 1 \(counting from 0\)"
         (contest(["x", 0, 0], ["y", 1]), ENTRY + r" is \['y', 1\], expected \[handle, first, last\]"),
         (contest(["x", 0, 0], [3, 1, 1]), ENTRY + r" is \[3, 1, 1\]"),
         (contest(["x", 0, 0], ["y", 2, 1]), ENTRY + r" is \['y', 2, 1\]"),
+        (contest(["x", 0, 1], ["y", 1, 1]), ENTRY + ": the places 1 to 1 overlap others of the same contest"),
+        (contest(["x", 0, 0], ["y", 0, 0]), ENTRY + ": the places 0 to 0 are fewer than the players who share them"),
+        (contest(["x", 0, 0], perf_ceiling="high"), "not a contest of Elo-MMR, 'perf_ceiling' is 'high'"),
         (contest(["x", 0, 0], ["x", 1, 1]), ENTRY + ": player 'x' is in contest 7 twice"),
     ],
 )

@@ -230,7 +230,8 @@ def test_carrying_on_from_a_state_equals_one_run():
 
 
 def test_a_round_of_one_participant_only_ages_him():
-    alone = jr.rounds([0, 1], [3, 3], [1, 1], time=[0.0, 4.0])
+    with pytest.warns(UserWarning, match="one participant"):
+        alone = jr.rounds([0, 1], [3, 3], [1, 1], time=[0.0, 4.0])
     result = jr.run(SYSTEM, alone)
     assert result.prediction.tolist() == [0.0, 0.0]
     np.testing.assert_allclose(result.state.rating, [1500] * 4)

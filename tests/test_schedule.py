@@ -247,6 +247,7 @@ def check_blocks(ragged):
     return made
 
 
+@pytest.mark.filterwarnings("ignore:.*one participant")
 @settings(deadline=None, database=None, max_examples=40)
 @given(st.lists(st.integers(1, 40) | st.integers(1, 900), min_size=1, max_size=50), st.integers(0, 100))
 def test_blocks_of_rounds_are_exact(sizes, seed):
@@ -281,11 +282,13 @@ def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_larges
     assert sum(block.number.size * block.size[0] for block in unlike) < 2 * 50_000
 
 
+@pytest.mark.filterwarnings("ignore:.*one participant")
 def test_padded_sizes_stay_few_over_four_orders_of_magnitude():
     made = check_blocks(contests([1, 10, 100, 1000, 10_000, 3, 30, 300, 3000, 7, 70, 700, 7000] * 2, 10_000))
     assert len({block.size for block in made}) > 3
 
 
+@pytest.mark.filterwarnings("ignore:.*one participant")
 def test_padding_of_rounds_takes_part_in_nothing():
     contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
     rounds = jr.rounds(contest, player, rank, team=team, weight=[1, 0.5, 2, 3], time=[1, 1, 1, 6])

@@ -6,8 +6,9 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -120,13 +121,19 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "score": {"help": "Column of the first player's score in [0, 1].  [default: score]"},
     "winner": {"help": "Column of the winner, instead of a, b and score.  [default: winner]"},
     "loser": {"help": "Column of the loser.  [default: loser]"},
+    "contest": {"help": "Column of ranked contests of many, a row per participant.  [default: contest]"},
+    "participant": {"help": "Of contests: column of the player.  [default: player]"},
+    "rank": {"help": "Of contests: column of the rank, lower is better; or give --score.  [default: rank]"},
+    "last-rank": {"help": "Of contests: column of the last place of a tie, to be checked."},
+    "ceiling": {"help": "Of contests: column of what the better performances count as."},
     "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
     "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
     "neutral": {"help": "Column: true where nobody has the side."},
-    "weight": {"help": "Column: a match of weight w counts as w matches."},
+    "weight": {"help": "Column: a match of weight w counts as w matches. Of contests: weight, or partial play."},
     "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
     "sort": {"help": "Sort by time first.", "is_flag": True},
 }
+ARGUMENTS = {"participant": "player", "last-rank": "last"}  # of `jaxrate.read`, where options have other names
 
 
 def columns(command: Callable[..., None]) -> Callable[..., None]:
@@ -134,7 +141,8 @@ def columns(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> None:
-        given = {name: value for name in COLUMNS if (value := options.pop(name)) not in (None, (), False)}
+        given = {name: options.pop(name.replace("-", "_")) for name in COLUMNS}
+        given = {ARGUMENTS.get(name, name): x for name, x in given.items() if x not in (None, (), False)}
         command(*args, options=given, **options)
 
     for name, about in reversed(COLUMNS.items()):
@@ -143,12 +151,22 @@ def columns(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+@contextmanager
+def noting(report: Report) -> Iterator[None]:
+    """Warnings become notes."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in told:
+        report.note(str(warning.message))
+
+
 def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.Dataset:
     """The events of a file, as the options of `columns` say."""
     options = dict(options)
     chess = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not more.get("upcoming")
     form = options.pop("format", "pgn" if chess else None)
-    with report.stage(f"reading {Path(file).name}"):
+    with report.stage(f"reading {Path(file).name}"), noting(report):
         if form is None:
             if Path(file).is_dir():
                 raise ValueError(
@@ -161,7 +179,8 @@ def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.
         load = jr.formats.FORMATS[form]
         foreign = [name for name in (*options, *more) if name not in signature(load).parameters]
         if foreign:
-            raise ValueError(f"--{foreign[0]} does not go with --format {form}, which knows its own columns")
+            option = {argument: option for option, argument in ARGUMENTS.items()}.get(foreign[0], foreign[0])
+            raise ValueError(f"--{option} does not go with --format {form}, which knows its own columns")
         return load(file, **options, **more)
 
 
@@ -170,7 +189,39 @@ def make(name: str, params: dict[str, Any], period: float | None = None) -> jr.R
     if name not in jr.SYSTEMS:
         raise ValueError(f"unknown system {name!r}{near(name, jr.SYSTEMS)} (there are {', '.join(jr.SYSTEMS)})")
     new = jr.SYSTEMS[name]
-    return new(**({"period": period} if period is not None and "period" in new().params._fields else {}) | params)
+    default = new()
+    several = {key for key, value in default.settings.items() if isinstance(value, tuple)}
+    params = {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in params.items()}
+    return new(**({"period": period} if period is not None and "period" in default.params._fields else {}) | params)
+
+
+def check_period(data: jr.Dataset, period: float | None) -> None:
+    """ValueError if these events cannot be rated in periods."""
+    if period is not None and not isinstance(data.events, jr.Matches):
+        raise ValueError("rating periods are of matches of two, not of contests; leave out --period")
+    if period is not None and data.clock is None:
+        raise ValueError("rating periods need times; name the column of time with --time")
+
+
+def check_times(system: jr.RatingSystem, data: jr.Dataset, file: str) -> None:
+    """ValueError if the times of contests decrease, and the system takes notice."""
+    from jaxrate.rated import check_times
+
+    try:
+        check_times(system, data)
+    except ValueError as error:
+        raise ValueError(f"{Path(file).name}: {error}, or use --sort") from None
+
+
+def check_fits(system: jr.RatingSystem, data: jr.Dataset, period: float | None) -> None:
+    """ValueError if the system does not rate these events, or if these have no rating periods."""
+    check_period(data, period)
+    of_matches = isinstance(data.events, jr.Matches)
+    kind, words = (jr.Matches, "matches of two") if of_matches else (jr.Rounds, "contests of many players")
+    if kind not in system.events:
+        fitting = [key for key in jr.SYSTEMS if kind in make(key, {}).events]
+        hint = f"; try {' or '.join(fitting)}" if fitting else ""
+        raise ValueError(f"{system.name} does not rate {words}{hint}")
 
 
 def schedule(system: jr.RatingSystem, events: Any, made: dict[int, Any]) -> Any:
@@ -185,20 +236,27 @@ def schedule(system: jr.RatingSystem, events: Any, made: dict[int, Any]) -> Any:
 
 
 def parse(params: tuple[str, ...]) -> dict[str, Any]:
-    """The values of --param NAME=VALUE: numbers, none, or a name such as that of a luck function."""
+    """The values of --param NAME=VALUE: see `_value`."""
     values: dict[str, Any] = {}
     for text in params:
         field, found, value = (part.strip() for part in text.partition("="))
         if not found or not value:
             raise ValueError(f"--param {text}: write name=value, as in k=20")
-        try:
-            values[field] = None if value.lower() == "none" else float(value)
-        except ValueError:
-            values[field] = value
+        values[field] = tuple(map(_value, value.strip(",").split(","))) if "," in value else _value(value)
     return values
 
 
+def _value(text: str) -> Any:
+    """A number, none, true, false, or a name such as that of a luck function."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return {"none": None, "true": True, "false": False}.get(text.lower(), text)
+
+
 def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
+    if not isinstance(data.events, jr.Matches):
+        return
     sided, counts = data.matches.context.side is not None, any(system.params.side_advantage for system in systems)
     if sided and not counts:
         report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
@@ -217,3 +275,28 @@ def scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:
         "accuracy": jr.metrics.accuracy(p, s, weight=w),
         "calibration error": jr.metrics.calibration(*mirrored, weight=np.tile(w, 2) if both else w).error,
     }
+
+
+def standings(rounds: jr.Ragged, rating: Any, *, scored: Any = None, played: Any = None) -> dict[str, float]:
+    """How well ratings [sum P] before contests told who would be ahead of whom, in shares; NaN if there is no telling.
+
+    Of all who have played before, and of those who have played in at least 5 contests. `scored` [sum P] is a mask, and
+    `played` [num_players] the number of contests before these.
+    """
+    events: Any = rounds.events
+    size, ranked = np.diff(rounds.player_start), np.maximum.reduceat(events.rank, rounds.player_start[:-1]) > 0
+    which, there = np.repeat(np.arange(len(size)), size), np.repeat(ranked, size) & (True if scored is None else scored)
+    before = 0 if played is None else played[events.player]
+    quality = {}
+    for least, who in ((1, ""), (5, ", 5plus")):
+        lacking = np.broadcast_to(np.maximum(least - before, 0), which.shape)
+        mask = there & np.any([(lacking == k) & jr.metrics.seen(rounds, k) for k in np.unique(lacking)], axis=0)
+        some = np.bincount(which[mask]).max(initial=0) > 1
+        for metric in (jr.metrics.pair_inversion, jr.metrics.rank_deviation):
+            name = metric.__name__.replace("_", " ") + who
+            quality[name] = metric(rounds, rating, mask=mask) if some else float("nan")
+    return quality
+
+
+def percent(share: float) -> str:
+    return "-" if np.isnan(share) else f"{share:.2%}"

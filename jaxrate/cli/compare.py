@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -12,15 +13,19 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.common import (
     Report,
+    check_period,
+    check_times,
     columns,
     hint_side,
     make,
     parse,
+    percent,
     period_option,
     read,
     reporting,
     schedule,
     scores,
+    standings,
     system_option,
 )
 from jaxrate.text import near, table
@@ -34,10 +39,10 @@ from jaxrate.text import near, table
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @click.option("--param", "params", multiple=True, metavar="[SYSTEM.]NAME=VALUE",
               help="A hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
-@period_option(default=7.0, show_default=True, help="Length of rating periods.")
+@period_option(help="Length of rating periods.  [default: 7]")
 @columns
 @click.option("--last", type=float, default=1.0, metavar="SHARE",
-              help="Score this last share of the matches only, as 0.2.  [default: all]")  # fmt: skip
+              help="Score this last share of the matches or contests only, as 0.2.  [default: all]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting
 def compare(
@@ -45,14 +50,17 @@ def compare(
     file: str,
     name: tuple[str, ...],
     params: tuple[str, ...],
-    period: float,
+    period: float | None,
     options: dict[str, Any],
     last: float,
     as_json: bool,
 ) -> None:
-    """Rate FILE with every system, match by match and in rating periods, and say which predicted best.
+    """Rate FILE with every system, matches also in rating periods, and say which predicted best.
 
-    Each predicts every match before it learns from it. Times are of a second replay, compilation and schedule apart.
+    Each predicts every match before it learns from it. Of contests, its ratings before each say who will be ahead of
+    whom (pair inversion, the higher the better), and where everybody will come (rank deviation, the lower the better):
+    of all who have played before, and of those who have in at least 5 contests. Times are of a second replay,
+    compilation and schedule apart.
     """
     chosen = {key: make(key, {}) for key in name or jr.SYSTEMS}
     changes: dict[str, dict[str, Any]] = {key: {} for key in chosen}
@@ -75,52 +83,103 @@ def compare(
     fitting = [key for key, system in chosen.items() if kind in system.events]
     if not fitting:
         raise ValueError(f"none of these systems rates {kind.__name__.lower()}: {', '.join(chosen)}")
-    matches = data.matches
-    hint_side(report, data, [make(key, changes[key]) for key in fitting])
-    if data.clock is None:
-        report.note("no column of time, so no rating periods; name one with --time")
-    forms = [(key, length) for key in fitting for length in ((None, period) if data.clock else (None,))]
+    if kind is jr.Rounds:
+        check_period(data, period)
+        for key in fitting:
+            check_times(make(key, changes[key]), data, file)
+        task = _contests(data, last)
+    else:
+        hint_side(report, data, [make(key, changes[key]) for key in fitting])
+        if data.clock is None:
+            report.note("no column of time, so no rating periods; name one with --time")
+        task = _matches(data, last, 7.0 if period is None else period)
+    forms = [(key, length) for key in fitting for length in task.lengths]
     forms = [(key, length) for key, length in forms if length is None or jr.Periods in chosen[key].events]
-    n = len(matches.score)
-    scored = np.arange(n) >= min(round((1 - last) * n), n - 1)
-    weight = None if matches.context.weight is None else matches.context.weight[scored]
+    unit, (what, count) = f"{[*task.counts][-1]}/s", next(iter(task.counts.items()))
     arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
     results = []
-    with report.stage(f"rating {n:,} matches in {len(forms)} ways", len(forms)) as done:
+    with report.stage(f"rating {count:,} {what} in {len(forms)} ways", len(forms)) as done:
         for number, (key, length) in enumerate(forms):
             system = make(key, changes[key], length)
             if length not in arranged:
-                arranged[length] = matches if length is None else jr.periods(matches, length), {}
+                arranged[length] = data.events if length is None else jr.periods(data.matches, length), {}
             events, made = arranged[length]
-            result, seconds = timed_run(system, events, schedule(system, events, made))
-            quality = scores(np.asarray(result.prediction)[scored], matches.score[scored], weight)
-            results.append(
-                {"system": key, "period": length, "params": system.params._asdict() | dict(system.settings)}
-                | quality
-                | {"matches/s": n / seconds}
-            )
+            result, seconds = timed_run(system, events, schedule(system, events, made), task.run)
+            quality = task.quality(result)
+            form = "by match" if length is None else f"periods of {length:g}"
+            about = {"system": key, "period": length, "params": system.params._asdict() | dict(system.settings)}
+            results.append((about, form, quality, len(data.rows) / seconds))
             done(number + 1)
-    results.sort(key=lambda result: result["log loss"])
+    results.sort(key=lambda result: task.order(result[2]))
     if as_json:
-        about = {"file": file, "matches": n, "players": len(data.players), "scored": int(scored.sum())}
-        click.echo(json.dumps(about | {"results": results}, indent=2))
+        found = [
+            about | {name: None if x != x else x for name, x in quality.items()} | {unit: speed}
+            for about, _, quality, speed in results
+        ]
+        top = {"file": file, **task.counts, "players": len(data.players), "scored": task.scored}
+        click.echo(json.dumps(top | {"results": found}, indent=2))
         return
-    counted = "" if last == 1 else f", the last {scored.sum():,} scored"
-    click.echo(f"{n:,} matches of {len(data.players):,} players{counted}\n")
+    said = ", ".join(f"{count:,} {what}" for what, count in task.counts.items())
+    counted = "" if last == 1 else f", the last {task.scored:,} scored"
+    click.echo(f"{said} of {len(data.players):,} players{counted}\n")
+    formed = ["form"] * (kind is not jr.Rounds)
     rows = [
-        (x["system"], "by match" if x["period"] is None else f"periods of {x['period']:g}",
-         *(f"{x[key]:.4f}" for key in quality), f"{x['matches/s']:,.0f}")
-        for x in results
-    ]  # fmt: skip
-    click.echo(table(["system", "form", *quality, "matches/s"], rows, left=("system", "form")))
+        (about["system"], *[form for _ in formed], *map(task.show, quality.values()), f"{speed:,.0f}")
+        for about, form, quality, speed in results
+    ]
+    click.echo(table(["system", *formed, *quality, unit], rows, left=("system", "form")))
 
 
-def timed_run(system: jr.RatingSystem, events: Any, plan: Any) -> tuple[Any, float]:
+class _Task(NamedTuple):
+    """What is compared."""
+
+    counts: dict[str, int]  # of what; the last is what speed counts
+    scored: int  # how many of the first
+    lengths: tuple[float | None, ...]  # of rating periods; None: event by event
+    run: Callable[..., Any]
+    quality: Callable[[Any], dict[str, float]]  # of what `run` gives
+    order: Callable[[dict[str, float]], float]  # by quality, the best first
+    show: Callable[[float], str]  # a quality
+
+
+def _matches(data: jr.Dataset, last: float, period: float) -> _Task:
+    matches = data.matches
+    scored = _last(len(matches.score), last)
+    weight = None if matches.context.weight is None else matches.context.weight[scored]
+
+    def quality(result: Any) -> dict[str, float]:
+        return scores(np.asarray(result.prediction)[scored], matches.score[scored], weight)
+
+    lengths = (None, period) if data.clock else (None,)
+    counts = {"matches": len(scored)}
+    return _Task(counts, int(scored.sum()), lengths, jr.run, quality, lambda q: q["log loss"], lambda x: f"{x:.4f}")
+
+
+def _contests(data: jr.Dataset, last: float) -> _Task:
+    size = np.diff(data.rounds.player_start)
+    scored = _last(len(size), last)
+
+    def quality(result: Any) -> dict[str, float]:
+        return standings(data.rounds, result.before.mean, scored=np.repeat(scored, size))
+
+    counts = {"contests": len(size), "participations": len(data.rows)}
+    scored_contests = int(scored.sum())
+    return _Task(
+        counts, scored_contests, (None,), jr.history, quality, lambda q: -np.nan_to_num(q["pair inversion"]), percent
+    )
+
+
+def _last(n: int, share: float) -> Any:
+    """Which are the last share of n events, at least one."""
+    return np.arange(n) >= min(round((1 - share) * n), n - 1)
+
+
+def timed_run(system: jr.RatingSystem, events: Any, plan: Any, run: Callable[..., Any]) -> tuple[Any, float]:
     """What `run` gives, and the seconds of a second run: compiled, with the schedule made."""
     import jax
 
     for _ in range(2):
         start = time.perf_counter()
-        result = jax.block_until_ready(jr.run(system, events, schedule=plan))
+        result = jax.block_until_ready(run(system, events, schedule=plan))
         seconds = time.perf_counter() - start
     return result, seconds

@@ -34,8 +34,10 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
     best: tuple[float, Any] = float("inf"), None
     for make in jr.SYSTEMS.values():
         system = make()
+        if jr.Matches not in system.events:
+            continue
         with report.stage(f"rating by {system.name}"):
-            result, seconds = timed_run(system, league.matches, schedule)
+            result, seconds = timed_run(system, league.matches, schedule, jr.run)
         quality = scores(result.prediction, league.matches.score)
         mean = np.asarray(jr.ratings(system, result.state).mean)
         truth = np.corrcoef(mean[played], league.strength[played])[0, 1]

@@ -10,7 +10,18 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, columns, make, period_option, read, reporting, schedule, system_option
+from jaxrate.cli.common import (
+    Report,
+    check_period,
+    check_times,
+    columns,
+    make,
+    period_option,
+    read,
+    reporting,
+    schedule,
+    system_option,
+)
 from jaxrate.events import part
 from jaxrate.text import number, table
 
@@ -39,8 +50,9 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
 
     systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
     data = read(report, file, options)
-    if period is not None and data.clock is None:
-        raise ValueError("rating periods need times; name the column of time with --time")
+    check_period(data, period)
+    for system in systems:
+        check_times(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
     flat = events.events if isinstance(events, jr.Ragged) else events
     players, n = len(data.players), len(data.rows)
@@ -74,12 +86,13 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
 
 
 def _span(data: jr.Dataset) -> str:
-    from jaxrate.saved import to_dates
+    from jaxrate.rated import to_dates
 
     if data.clock is None:
         return ", no times"
     times = data.events.time if isinstance(data.events, jr.Matches) else data.events.events.time
-    first, last = to_dates(np.floor(times[[0, -1]])) if data.clock == "dates" else map(number, times[[0, -1]])
+    span = np.array([times.min(), times.max()])
+    first, last = to_dates(np.floor(span)) if data.clock == "dates" else map(number, span)
     return f", {first} to {last}"
 
 

@@ -13,14 +13,18 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.common import (
     Report,
+    check_fits,
+    check_times,
     columns,
     hint_side,
     make,
     parse,
+    percent,
     period_option,
     read,
     reporting,
     scores,
+    standings,
     system_option,
 )
 from jaxrate.events import part
@@ -30,23 +34,28 @@ EXAMPLES = """\b
 Examples:
   jaxrate rate games.csv --system glicko2 --param tau=0.3 --side home --param side_advantage=60 --out season
   jaxrate rate may.csv --state season --out season
-  jaxrate rate --state season --as-of 2026-06-01 --player Ada --predict june.csv"""
+  jaxrate rate --state season --as-of 2026-06-01 --player Ada --predict june.csv
+  jaxrate rate races.csv --contest race --participant driver --rank place"""
 
 
-@click.command(short_help="Rate a file of matches, or carry on from a saved run.", epilog=EXAMPLES)
+@click.command(short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path())
-@system_option(help="A rating system, as `jaxrate systems` lists them.  [default: glicko]")
+@system_option(help="A rating system, as `jaxrate systems` lists them.  [default: glicko; of contests elo_mmr]")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
 @period_option(help="Rate in periods of this length instead of match by match.")
 @columns
 @click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
-@click.option("--as-of", metavar="DATE", help="Leave out the matches after it, and show the ratings as of then.")
-@click.option("--player", metavar="NAME", help="Print a player's matches: probability and change of rating in each.")
+@click.option("--as-of", metavar="DATE", help="Leave out what came after it, and show the ratings as of then.")
+@click.option(
+    "--player",
+    metavar="NAME",
+    help="Print a player's matches or contests: what was expected, and the change of rating.",
+)
 @click.option(
     "--predict",
     metavar="FILE",
     type=click.Path(),
-    help="Matches to come (columns as in FILE, no score): print probabilities.",
+    help="Matches or contests to come (columns as in FILE, no score, no rank): print what is expected.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
@@ -67,38 +76,49 @@ def rate(
     csv: bool,
     top: int,
 ) -> None:
-    """Rate the matches of FILE (Parquet, CSV or a public format), one step ahead: predict each, then learn from it.
+    """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
 
     Prints the leaderboard and how good the predictions were. With --out the run is saved in a folder: ratings (one row
-    per player, best first), predictions (one row per match: its row in its file, the probability of the first player,
-    both ratings before), run.json (system and parameters), and the state that --state carries on from.
+    per player, best first), predictions (one row per match or participation: its row in its file, the probability of
+    the first player or the share of the others to be left behind, the ratings before), run.json (system and
+    parameters), and the state that --state carries on from.
     """
     if file is None and state is None:
-        raise ValueError("name a FILE of matches, or a saved run with --state")
+        raise ValueError("name a FILE of matches or contests, or a saved run with --state")
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file; name a folder")
     if csv and out is None:
         raise ValueError("--csv goes with --out")
     saved = None if state is None else jr.load(state)
-    system, period, options = _settings(saved, name, params, period, options)
     said: list[str] = []
+    changes = parse(params)
+    system = None if saved is not None or name is None else make(name, changes, period)
+    if saved is not None:
+        system, period, options = _settings(saved, name, changes, period, options)
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": options})
         until = _until(as_of, saved.clock)
         if until is not None and saved.last is not None and until < saved.last:
-            raise ValueError(f"the run in {state} goes beyond --as-of {as_of}; rate its matches again with --as-of")
+            raise ValueError(f"the run in {state} goes beyond --as-of {as_of}; rate its file again with --as-of")
     else:
         data = read(report, file, options, **({} if saved is None else {"players": saved.players}))
         until = _until(as_of, data.clock)
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
+        if system is None:
+            system = make("glicko" if isinstance(data.events, jr.Matches) else "elo_mmr", changes, period)
+        check_fits(system, data, period)
+        check_times(system, data, file)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # better now than after rating
         rated, said = _rate(report, file, data, system, period, saved)
-        sided = data.matches.context.side is not None
+        sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options={"columns": options, "sided": sided})
-    count = f"{len(rated.predictions):,} matches of {len(rated.players):,} players"
+    system, contests = rated.system, rated.contests
+    n = len(rated.predictions)
+    count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
+    count += f" of {len(rated.players):,} players"
     board = jr.leaderboard(system, rated.state, rated.players, top=top, time=until)
     parts = [f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}", str(board), *said]
     coming: dict[str, Any] | None = None
@@ -146,16 +166,14 @@ def _until(text: str | None, clock: str | None) -> float | None:
     return float(np.nextafter(days + 1, 0)) if len(text) <= len("2026-05-31") else days
 
 
-FORM = {"format", "a", "b", "score", "winner", "loser"}  # options of which new ones take the place of all
+# options of which new ones take the place of all
+FORM = {"format", "a", "b", "score", "winner", "loser", "contest", "player", "rank", "last"}
 
 
 def _settings(
-    saved: jr.Rated | None, name: str | None, params: tuple[str, ...], period: float | None, options: dict[str, Any]
+    saved: jr.Rated, name: str | None, changes: dict[str, Any], period: float | None, options: dict[str, Any]
 ) -> tuple[jr.RatingSystem, float | None, dict[str, Any]]:
-    """System, period and options of reading: as given, or those of the run to carry on."""
-    changes = parse(params)
-    if saved is None:
-        return make(name or "glicko", changes, period), period, options
+    """System, period and options of reading of the run to carry on; ValueError if others were given."""
     now = make(name or saved.system.name, {})
     if now.name != saved.system.name:
         raise ValueError(
@@ -178,80 +196,108 @@ def _rate(
     report: Report, file: str, data: jr.Dataset, system: jr.RatingSystem, period: float | None, saved: jr.Rated | None
 ) -> tuple[jr.Rated, list[str]]:
     """Rate what was read, and say how it went."""
-    matches = data.matches
     hint_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
-    with report.stage(f"rating {len(matches.score):,} matches"):
+    n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
+    new = "" if saved is None else " new"
+    what = f"{n:,}{new} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new} contests"
+    with report.stage(f"rating {what}"):
         start = time.perf_counter()
         try:
             rated = jr.rate(system, data, period=period, onto=saved)
         except ValueError as error:
             raise ValueError(f"{Path(file).name}: {error}") from None
         seconds = time.perf_counter() - start
-    probability = rated.predictions["prediction"].to_numpy()[-len(matches.score) :]
-    quality = scores(probability, matches.score, matches.context.weight)
-    new = "" if saved is None else " new"
-    lines = [f"{len(matches.score):,}{new} matches in {seconds:.2f} s, compilation included"]
-    lines += [f"{label:<18}{value:.4f}" for label, value in quality.items()]
-    return rated, ["\n".join(lines)]
+    if contests is None:
+        guess = rated.predictions["prediction"].to_numpy()[-n:]
+        quality = scores(guess, data.matches.score, data.matches.context.weight)
+        lines = [f"{label:<18}{value:.4f}" for label, value in quality.items()]
+    else:
+        played = rated.games - np.bincount(contests.events.player, minlength=len(rated.games))
+        quality = standings(contests, rated.predictions["rating"].to_numpy()[-n:], played=played)
+        lines = [f"{label:<24}{percent(value):>8}" for label, value in quality.items()]
+        what += f", {n:,} participations"
+    return rated, ["\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines])]
 
 
 def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
-    """The matches until then, and their players; the first `known` stay anyway."""
-    matches = data.matches
-    keep = int(np.searchsorted(matches.time, until, "right"))
+    """The events before the first that is later, and their players; the first `known` stay anyway."""
+    flat: Any = data.events.events if isinstance(data.events, jr.Ragged) else data.events
+    keep = int(np.argmax(np.append(flat.time, np.inf) > until))
     if keep == 0:
-        raise ValueError("no matches are left up to --as-of")
-    some = part(matches, 0, keep)
+        raise ValueError(f"no {'matches' if flat is data.events else 'contests'} are left up to --as-of")
+    some = part(data.events, 0, keep)
+    flat = some if isinstance(some, jr.Matches) else some.events
     stays = np.arange(len(data.players)) < known
-    stays[some.player] = True
-    player = (np.cumsum(stays, dtype=np.int32) - 1)[some.player]
-    return data._replace(events=some._replace(player=player), players=data.players[stays], rows=data.rows[:keep])
+    stays[flat.player] = True
+    flat = flat._replace(player=(np.cumsum(stays, dtype=np.int32) - 1)[flat.player])
+    return data._replace(
+        events=flat if isinstance(some, jr.Matches) else some._replace(events=flat),
+        players=data.players[stays],
+        rows=data.rows[: len(flat.player)],
+        contests=None if data.contests is None else data.contests[:keep],
+    )
 
 
 def _career(rated: jr.Rated, name: str) -> list[str]:
-    """A player's matches, in words."""
-    games = jr.career(rated, name)
+    """What a player went through, in words."""
+    found: dict[str, Any] = jr.career(rated, name)
+    times = found.pop("time")
+    if rated.clock is not None:
+        found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
+    shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f", "rating": ".1f", "change": "+.1f"}
     rows = [
-        (
-            when if rated.clock == "dates" else number(when),
-            opponent,
-            f"{score:g}",
-            f"{guess:.3f}",
-            f"{rating:.1f}",
-            f"{change:+.1f}",
-        )
-        for when, opponent, score, guess, rating, change in zip(*games.values(), strict=True)
+        [format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]
+        for row in zip(*found.values(), strict=True)
     ]
-    head = ["time", "opponent", "score", "probability", "rating", "change"]
-    return [f"{name}: {len(rows):,} matches", table(head, rows, left=("time", "opponent"))]
+    head = [key.replace("_", " ") for key in found]
+    what = "matches" if rated.contests is None else "contests"
+    return [f"{name}: {len(rows):,} {what}", table(head, rows, left=("time", "opponent", "contest"))]
 
 
 SHOWN = 30
 
 
 def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) -> tuple[list[str], dict[str, Any]]:
-    """What is expected of matches to come, in words and as columns."""
+    """What is expected of matches or contests to come, in words and as columns."""
     given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}  # by the format, or by the columns
     given |= rated.options.get("columns", {})
-    options: dict[str, Any] = {key: given[key] for key in ("a", "b", "time", "side", "neutral") if key in given}
+    needed = ("a", "b", "side", "neutral") if rated.contests is None else ("contest", "player", "weight", "ceiling")
+    options: dict[str, Any] = {key: given[key] for key in (*needed, "time") if key in given}
     data = read(report, file, options, players=rated.players, upcoming=True)
-    matches = data.matches
+    if isinstance(data.events, jr.Matches) != (rated.contests is None):
+        kinds = ("contests", "matches") if isinstance(data.events, jr.Matches) else ("matches", "contests")
+        raise ValueError("{}: the run is of {}, these are {}".format(Path(file).name, *kinds))
     hint_side(report, data, [rated.system])
+    events: Any = data.events
     if data.clock is None:
         now = max((x for x in (until, rated.last) if x is not None), default=0.0)
-        matches = matches._replace(time=np.full(len(matches.score), now))
+        if rated.contests is None:
+            events = events._replace(time=np.full_like(events.time, now))
+        else:
+            events = events._replace(events=events.events._replace(time=np.full_like(events.events.time, now)))
     elif data.clock != rated.clock:
         raise ValueError(f"{Path(file).name}: the times must be {rated.clock or 'left out'}, as in the run")
-    guess = jr.predict(rated.system, rated.state, matches, num_players=len(data.players))
-    a, b = data.players[matches.player].T
-    guesses = {"row": data.rows, "a": a, "b": b, "prediction": np.asarray(guess)}
-    rows = [(x, y, f"{p:.3f}") for x, y, p in zip(a, b, guesses["prediction"], strict=True)]
-    shown = table(["a", "b", "probability"], rows[:SHOWN], left=("a", "b"))
+    guess = np.asarray(jr.predict(rated.system, rated.state, events, num_players=len(data.players)))
+    guesses: dict[str, Any] = {"row": data.rows}
+    if rated.contests is None:
+        guesses |= dict(zip("ab", data.players[events.player].T, strict=True))
+        title, head = "To come, with the probability (expected score) of a:", ["a", "b", "probability"]
+        columns = [guesses["a"], guesses["b"]]
+    else:
+        size = np.diff(events.player_start)
+        names = np.repeat(np.asarray(data.contests), size)
+        guesses |= {"contest": names, "player": data.players[events.events.player]}
+        guesses["expected_rank"] = 1 + (1 - guess.astype(float)) * np.repeat(size - 1, size)
+        title = "To come, with the expected rank and the share of the others to be left behind:"
+        head = ["contest", "player", "expected rank", "share"]
+        columns = [guesses["contest"], guesses["player"], [f"{x:.1f}" for x in guesses["expected_rank"]]]
+    rows = list(zip(*columns, [f"{p:.3f}" for p in guess], strict=True))
+    shown = table(head, rows[:SHOWN], left=("a", "b", "contest", "player"))
     if len(rows) > SHOWN:
         shown += f"\n... and {len(rows) - SHOWN:,} more; --out writes them all"
     new = len(data.players) - len(rated.players)
     if new:
         report.note(f"{new} of these players have not played yet: {', '.join(map(str, data.players[-new:][:3]))}")
-    return ["To come, with the probability (expected score) of a:", shown], guesses
+    return [title, shown], guesses | {"prediction": guess}

@@ -45,7 +45,11 @@ def _print_one(name: str) -> None:
     ]
     head = ["name", "default", "range", "unit", "meaning"]
     click.echo(table(head, rows, left=("name", "range", "unit", "meaning")))
-    settings = [f"{key}={value}" for key, value in system.settings.items() if value is not None]
+    settings = [
+        f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for key, value in system.settings.items()
+        if value is not None
+    ]
     if settings:
         click.echo(f"\nSettings, given in the same way: {', '.join(settings)}.")
     usage = dedent(inspect.getdoc(jr.SYSTEMS[name]) or "").partition("\n\n")[2]

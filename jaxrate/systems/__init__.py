@@ -4,13 +4,20 @@ from collections.abc import Callable
 
 from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import blat_mmr
+from jaxrate.systems.codeforces import codeforces
 from jaxrate.systems.elo import elo
+from jaxrate.systems.elo_mmr import elo_mmr, elo_mmx
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
+from jaxrate.systems.topcoder import topcoder
 
 SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "elo": elo,
     "glicko": glicko,
     "glicko2": glicko2,
     "blat_mmr": blat_mmr,
+    "elo_mmr": elo_mmr,
+    "elo_mmx": elo_mmx,
+    "codeforces": codeforces,
+    "topcoder": topcoder,
 }

@@ -1,0 +1,229 @@
+"""How fast, how small and how exact the systems of ranked rounds are.
+
+    python experiments/elo_mmr_speed.py             # minutes; writes JSON and a PNG to experiments/results
+    python experiments/elo_mmr_speed.py --quick     # a minute, on small histories; writes nothing unless --out is given
+
+Every participant meets every other one: nothing is subsampled. Cold is the first run, compilation of all sizes and the
+schedule included; warm the best of some later ones. Predictions are made and stored in all of them. The reference
+program's seconds (the authors', in Rust, two threads, other hardware) are from runs on the same file, of Elo-MMR and
+Elo-MMX with 100 opponents of each.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+from speed import circumstances, show, spawn
+
+import jaxrate as jr
+from jaxrate.events import Rounds, part
+from jaxrate.run import blank
+from jaxrate.simulate import contests
+from jaxrate.systems import field, performance
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}
+REFERENCE = {"elo_mmr": (33, 53), "elo_mmx": (33, 33), "codeforces": (1140, 1140), "topcoder": (611, 611)}
+LENGTHS = 8, 16, 32, 64, 128, 256  # of histories; the last one is taken for the truth
+PLAYERS = 100, 1000, 10_000, 16_783, 100_000, 200_000, 1_000_000
+
+
+def read(options):
+    """The rounds of codeforces2020, or simulated ones; None if there is no data."""
+    if options.quick:
+        return contests(3000, 60, size=(20, 1000), seed=1, grid=20).rounds
+    path = Path(options.data) / "codeforces2020.parquet"
+    if not path.exists():
+        print("there is no codeforces2020.parquet in the data folder: skipped")
+        return None
+    return jr.read(path, rank="rank_lo", last="rank_hi").rounds
+
+
+def seconds(call):
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    return time.perf_counter() - start
+
+
+def part_history(options):
+    """All of the history by each system."""
+    rounds = read(options)
+    if rounds is None:
+        return None
+    n, rows = int(rounds.player_start[-1]), []
+    scheduling = min(seconds(lambda: jr.by_level(rounds)) for _ in range(2))
+    arranged = jr.by_level(rounds)
+    slots = sum(block.number.size * block.size[0] for block in arranged)
+    sizes = len({block.size for block in arranged})
+    for name, make in SYSTEMS.items():
+        system = make()
+        cold = seconds(lambda system=system: jr.run(system, rounds))
+        warm = min(seconds(lambda system=system: jr.run(system, rounds, schedule=arranged)) for _ in range(3))
+        row = {"system": name, "cold": cold, "warm": warm, "participations_per_second": n / warm}
+        row |= {"reference": "-".join(map(str, sorted(set(REFERENCE[name]))))} if not options.quick else {}
+        rows.append(row)
+    about = {"participations": n, "contests": len(rounds.player_start) - 1, "sizes": sizes, "fill": n / slots}
+    return {"seconds": rows, "schedule": [about | {"seconds": scheduling}]}
+
+
+def part_round(options):
+    """One round of many sizes, everybody with some history behind him."""
+    rows = []
+    for name, make in SYSTEMS.items():
+        for players in PLAYERS[:3] if options.quick else PLAYERS:
+            if name != "elo_mmr" and players > 200_000:
+                continue
+            system = make()
+            rounds = contests(players, 3, size=players, seed=1, grid=5, days=2.0).rounds
+            state = jr.run(system, part(rounds, 0, 2)).state
+            last = part(rounds, 2, 3)
+            arranged = jr.by_level(last)
+            times = []
+            for _ in range(4):
+                copy = jax.tree.map(jnp.copy, state)
+                times.append(seconds(lambda s=system, c=copy, r=last, a=arranged: jr.run(s, r, state=c, schedule=a)))
+            rows.append({"system": name, "players": players, "seconds": min(times[1:])})
+            rows[-1]["ns_per_player"] = 1e9 * min(times[1:]) / players
+    if not options.quick:
+        draw([row for row in rows if row["system"] == "elo_mmr"], Path(__file__).parent / "results/elo_mmr_linear.png")
+    return {"one round": rows}
+
+
+def draw(rows, path):
+    """Time against players (section 5.3: linear)."""
+    players, times = (np.array([row[key] for row in rows]) for key in ("players", "seconds"))
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    axes.loglog(players, times, "o-", label="one round of Elo-MMR, everybody against everybody")
+    axes.loglog(players, times[-1] * players / players[-1], "--", color="grey", label="proportional to the players")
+    axes.set(xlabel="players", ylabel="seconds")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def part_lengths(options):
+    """What a bounded history costs: time, memory and the largest and usual error of the ratings."""
+    rounds = read(options)
+    if rounds is None:
+        return None
+    arranged, rows = jr.by_level(rounds), []
+    for rho in (1.0, 0.1):
+        found = {}
+        for history in LENGTHS[::-1]:
+            system = jr.elo_mmr(history=history, rho=rho)
+            jax.block_until_ready(jr.run(system, rounds, schedule=arranged))
+            start = time.perf_counter()
+            state = jax.block_until_ready(jr.run(system, rounds, schedule=arranged)).state
+            took = time.perf_counter() - start
+            found[history] = np.asarray(state.rating, np.float64)
+            off = np.abs(found[history] - found[LENGTHS[-1]])
+            size = sum(x.nbytes for x in jax.tree.leaves(state)) / 1e6
+            row = {"rho": rho, "history": history, "seconds": took, "state_mb": size, "largest_error": off.max()}
+            rows.append(row | {"99.9 %": np.quantile(off, 0.999), "rms": np.sqrt(np.mean(off**2))})
+    return {"lengths of the history": rows}
+
+
+def part_accuracy(options):
+    """Largest difference of the tabulated performances from sums over everybody, in rating points, of a round."""
+    rows = []
+    for players in (500,) if options.quick else (500, 3000):
+        for spread in (300.0, 900.0):
+            random = np.random.default_rng(players)
+            centre = 1500 + spread * np.clip(random.normal(size=players), -3.5, 3.5)
+            deviation = np.where(random.random(players) < 0.2, 401.0, random.uniform(211, 260, players))
+            result = np.round((centre + deviation * random.normal(size=players)) / 10)
+            rank = np.searchsorted(np.sort(-result), -result)
+            for name in ("logistic", "gaussian"):
+                exact, small = None, field.SMALL
+                for direct, double in ((True, True), (False, True), (False, False)):
+                    field.SMALL = performance.SMALL = 10**9 if direct else small
+                    with jax.enable_x64(double):
+                        event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
+                        infer, points = getattr(performance, name), field.points(128)
+                        found = jax.jit(lambda m, d, f=infer, e=event, p=points: f(m, d, e, False, p))(
+                            jnp.asarray(centre, float), jnp.asarray(deviation, float)
+                        )
+                        found = np.asarray(found, np.float64)
+                    exact = found if direct else exact
+                    if not direct:
+                        about = {"players": players, "spread": spread, "performances": name}
+                        about["precision"] = "float64" if double else "float32"
+                        rows.append(about | {"largest_difference": np.abs(found - exact).max()})
+                field.SMALL = performance.SMALL = small
+    return {"off direct sums in float64": rows}
+
+
+def part_memory(options):
+    """The peak of a fresh process above what it held before: the contests read, JAX started, something compiled."""
+    if jax.default_backend() != "cpu" or sys.platform != "linux":
+        print("the peak of the memory is read from Linux, on the CPU: skipped")
+        return None
+    if options.quick or not (Path(options.data) / "codeforces2020.parquet").exists():
+        return None
+    found = spawn("memory", __file__, "--memory", "--data", options.data)
+    return found and {"peak of a run over codeforces2020": [json.loads(found)]}
+
+
+def memory(options):
+    """Linux's VmHWM, which can be reset."""
+
+    def resident(key):
+        return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
+
+    rounds = read(options)
+    system, players = jr.elo_mmr(), int(rounds.events.player.max()) + 1
+    jax.block_until_ready(jr.run(jr.elo_mmx(), part(rounds, 0, 2)))
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    jax.block_until_ready(jr.run(system, rounds))
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
+    return {"players": players, "state_mb": state / 1e6, "peak_mb": resident("VmHWM") - before}
+
+
+PARTS = {"history": part_history, "round": part_round, "lengths": part_lengths, "accuracy": part_accuracy}
+PARTS |= {"memory": part_memory}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small histories, a minute in all")
+    parser.add_argument(
+        "--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has codeforces2020.parquet"
+    )
+    parser.add_argument("--out", type=Path, help="the JSON file")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
+    if options.memory:
+        return print(json.dumps(memory(options)))
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/elo_mmr_speed.json")
+    report = circumstances()
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    results = json.loads(out.read_text())["results"] if out and out.exists() and options.only != list(PARTS) else {}
+    for name in options.only:
+        start, tables = time.perf_counter(), PARTS[name](options)
+        for title, rows in (tables or {}).items():
+            show(f"{name}: {title}", rows)
+        print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
+        if tables:
+            results[name] = json.loads(json.dumps(tables), parse_float=lambda x: float(f"{float(x):.5g}"))
+        if out:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

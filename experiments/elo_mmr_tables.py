@@ -1,0 +1,215 @@
+"""Tables 1, 2 and 3 and figure 1 of "An Elo-like system for massive multiplayer competitions" (Ebtekar and Liu 2021).
+
+    python experiments/elo_mmr_tables.py             # minutes; writes a PNG and JSON to experiments/results
+    python experiments/elo_mmr_tables.py --quick     # a minute, two small sets; writes nothing unless --out is given
+
+All systems have their defaults on every set; the paper searches the hyperparameters of each system, set and metric on a
+grid. Beside the paper's numbers stand those of the reference program (the authors', in Rust) from runs on these files
+with these settings, except where the notes say otherwise. TrueSkill, and TopCoder's history, are left out.
+
+Scored are contests from the tenth part on, and in them whoever had been in five that counted (section 6.3).
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+import pyarrow.parquet as pq
+from scipy.optimize import minimize
+from speed import circumstances, show, version
+
+import jaxrate as jr
+from jaxrate.events import part
+from jaxrate.simulate import contests
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+SYSTEMS = {"Codeforces": jr.codeforces, "TopCoder": jr.topcoder, "Elo-MMX": jr.elo_mmx, "Elo-MMR(1)": jr.elo_mmr}
+METRICS = {"pairs": jr.metrics.pair_inversion, "ranks": jr.metrics.rank_deviation}
+TITLES = "table 1", "table 2, percent", "table 3", "slopes of the loss of the first tenth", "fitted to it, percent"
+FITTED = "weight", "limit_deviation", "rho"
+SETS = "codeforces2020", "reddit", "synth_paper", "f1_rounds"
+NOTES = {
+    "codeforces2020": "the paper's set; Elo-MMX and Elo-MMR of the reference take 100 opponents of each, here all",
+    "reddit": "the threads as their authors published them have fewer participants than the paper counts",
+    "synth_paper": "drawn anew, but strengths deviate by 350, not 300 as in the paper: pairs are easier to tell",
+    "f1_rounds": "not in the paper",
+    "simulated": "drawn anew as the paper says: strengths deviate by 300, performances by 200",
+}
+PAPER = {"codeforces2020": "Codeforces", "reddit": "Reddit", "synth_paper": "Synthetic", "simulated": "Synthetic"}
+TABLE_1 = {"Codeforces": (1087, 2999), "Reddit": (1000, 20), "Synthetic": (50, 2500)}
+TABLE_2 = {  # pair inversion and rank deviation in percent, of the four systems
+    "Codeforces": ((78.3, 14.9), (78.5, 15.1), (78.5, 14.8), (78.6, 14.7)),
+    "Reddit": ((61.5, 27.3), (61.4, 27.4), (61.6, 27.3), (61.6, 27.3)),
+    "Synthetic": ((81.7, 12.9), (81.7, 12.8), (81.7, 12.8), (81.7, 12.8)),
+}
+TABLE_3 = {  # seconds on 24 cores
+    "Codeforces": (212.9, 72.5, 31.4, 35.4),
+    "Reddit": (1.19, 1.14, 1.14, 1.42),
+    "Synthetic": (3.26, 1.00, 0.81, 0.85),
+}
+REFERENCE = {  # the reference program's table 2 on these files
+    "codeforces2020": (None, (78.48705, 14.81948), (78.49615, 14.83438), (78.44255, 14.86689)),
+    "reddit": ((59.80083, 29.04662), (60.75010, 28.41703), (60.89037, 28.39182), (60.82435, 28.40667)),
+    "synth_paper": ((83.36543, 11.69955), (83.53168, 11.58583), (83.57265, 11.55658), (83.52950, 11.58486)),
+    "f1_rounds": ((67.72859, 23.68769), (66.21868, 24.67607), (67.55379, 23.80266), (67.48774, 23.80414)),
+}
+REFERENCE_SECONDS = {"codeforces2020": ("1140 (estimated)", "611", "33", "33 to 53")}  # two threads, another machine
+
+
+def simulated(players, number):
+    """Everybody is in every contest, and strengths change from day to day."""
+    drift = 35.0 * np.sqrt(365.0)
+    made = contests(players, number, size=players, days=number - 1.0, spread=300.0, drift=drift, noise=200.0)
+    return made.rounds, np.repeat(np.arange(number), players)
+
+
+def load(name, options):
+    """The rounds of a set, and [sum P] the source's number of each participant's contest; None if it is not there."""
+    if name in ("simulated", "small"):
+        return simulated(*(2500, 50) if name == "simulated" else (60, 50))
+    path = Path(options.data) / f"{name}.parquet"
+    if not path.exists():
+        return print(f"there is no {path.name} in the data folder: skipped")
+    table = pq.read_table(path, columns=["contest", "player", "rank_lo"])
+    contest, player, rank = (column.to_numpy() for column in table)
+    return jr.rounds(contest, player, rank), contest
+
+
+def replay(system, rounds):
+    """Seconds, predictions and all ratings recorded, and [sum P] ratings before the contests."""
+    start = time.perf_counter()
+    rating = jax.block_until_ready(jr.history(system, rounds)).before.mean
+    return time.perf_counter() - start, rating
+
+
+def quality(rounds, contest, rating):
+    """The metrics in percent (section 6.2), of whom and of what contests section 6.3 says."""
+    scored = jr.metrics.seen(rounds, 5) & (contest >= (contest.max() + 1) // 10)
+    return {key: 100.0 * metric(rounds, rating, mask=scored) for key, metric in METRICS.items()}
+
+
+def tables(name, rounds, contest):
+    """Rows of the three tables."""
+    sizes, paper = np.diff(rounds.player_start), PAPER.get(name)
+    size = {"contests": len(sizes), "participants": sizes.mean()}
+    if paper:
+        size |= dict(zip(("paper_contests", "paper_participants"), TABLE_1[paper], strict=True))
+    measured, seconds = [], []
+    for number, (label, factory) in enumerate(SYSTEMS.items()):
+        system, about = factory(), {"data": name, "system": label}
+        (first, _), (warm, rating) = (replay(system, rounds) for _ in range(2))
+        row = about | quality(rounds, contest, rating)
+        for place, key in enumerate(METRICS):
+            if paper:
+                row[f"paper_{key}"] = TABLE_2[paper][number][place]
+            if name in REFERENCE and REFERENCE[name][number]:
+                row[f"reference_{key}"] = REFERENCE[name][number][place]
+                row[f"{key}_above_reference"] = row[key] - row[f"reference_{key}"]
+        measured.append(row)
+        row = about | {"seconds": warm, "first_seconds": first, "million_per_second": len(contest) / warm / 1e6}
+        for source, published in (("paper", TABLE_3.get(paper)), ("reference", REFERENCE_SECONDS.get(name))):
+            row |= {f"{source}_seconds": published[number]} if published else {}
+        seconds.append(row)
+    return [{"data": name} | size], measured, seconds
+
+
+def share_beaten(rounds):
+    """[sum P] the share of the others whom each one beat; half of those with whom he tied."""
+    size, rank = np.diff(rounds.player_start), rounds.events.rank
+    group = np.repeat(rounds.player_start[:-1], size) + rank
+    tied = np.bincount(group)[group]
+    return 1.0 - (rank + 0.5 * (tied - 1)) / (np.repeat(size, size) - 1)
+
+
+def fit(name, rounds, contest):
+    """Elo-MMR fitted to the first tenth of a set, as in section 6, but by slopes and not on a grid; scored on the rest.
+
+    The loss is that of `predict`, the share of the others that each is expected to beat, as a log loss; it counts for
+    those who have been in a contest before. What is searched are logarithms, over a factor of 20 to either side.
+    """
+    system, tenth = jr.elo_mmr(), (contest.max() + 1) // 10
+    head = part(rounds, 0, int(np.unique(contest[contest < tenth]).size))
+    beaten, counts = share_beaten(head), jr.metrics.seen(head, 1)
+    begin = np.log([getattr(system.params, name) for name in FITTED])
+
+    def loss(logs):
+        params = system.params._replace(**dict(zip(FITTED, jnp.exp(logs), strict=True)))
+        p, s = jr.run(system, head, params=params).prediction[counts], jnp.asarray(beaten[counts])
+        return -jnp.mean(s * jnp.log(p) + (1.0 - s) * jnp.log1p(-p))
+
+    def both(logs):
+        slopes, value = jax.jacfwd(lambda x: (loss(x),) * 2, has_aux=True)(jnp.asarray(logs))
+        return float(value), np.asarray(slopes)
+
+    with jax.enable_x64(True):
+        (before, slopes), steps = both(begin), 1e-3 * np.eye(len(begin))
+        differences = [float(loss(begin + step) - loss(begin - step)) / 2e-3 for step in steps]
+        found = minimize(both, begin, jac=True, method="L-BFGS-B", bounds=np.stack([begin - 3.0, begin + 3.0], axis=1))
+    fitted = [float(x) for x in np.exp(found.x)]
+    columns = zip(FITTED, np.exp(begin), slopes, differences, fitted, strict=True)
+    keys = "parameter", "default", "slope_in_log", "difference", "fitted"
+    rows = [{"data": name} | dict(zip(keys, column, strict=True)) for column in columns]
+    row = {"data": name, "loss": before, "fitted_loss": found.fun, "evaluations": found.nfev}
+    _, rating = replay(jr.elo_mmr(**dict(zip(FITTED, fitted, strict=True))), rounds)
+    return rows, [row | quality(rounds, contest, rating)]
+
+
+def figure_1():
+    """L2 and LR of section 3.2, the costs of a performance x deviations away, and the densities whose logs they are."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    x, slope = np.linspace(-4.0, 4.0, 801), np.pi / np.sqrt(12.0)
+    gaussian, logistic = 0.5 * x**2, 2.0 * np.log(np.cosh(slope * x))
+    for panel, of_gaussian, of_logistic, names in (
+        (left, gaussian, logistic, ("$L_2$", "$L_R$")),
+        (right, np.exp(-gaussian) / np.sqrt(2.0 * np.pi), 0.5 * slope * np.exp(-logistic), ("Gaussian", "logistic")),
+    ):
+        for curve, label, colour in zip((of_gaussian, of_logistic), names, ("tab:blue", "tab:red"), strict=True):
+            panel.plot(x, curve, color=colour, label=label)
+        panel.set(xlabel="$x$ (standard deviations)", xlim=(-4, 4), ylim=(0, None))
+        panel.legend(frameon=False)
+    left.set(ylabel="penalty")
+    right.set(ylabel="density")
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small simulated contests and the Reddit threads")
+    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the real sets")
+    parser.add_argument("--out", type=Path, help="the JSON file; the figure goes beside it")
+    options = parser.parse_args()
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/elo_mmr_tables.json")
+    jax.config.update("jax_enable_compilation_cache", False)
+    start, report = time.perf_counter(), circumstances()
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    report["versions"]["matplotlib"] = version("matplotlib")
+    figure, results = figure_1(), {title: [] for title in TITLES}
+    for name in ("small", "reddit") if options.quick else (*SETS, "simulated"):
+        found = load(name, options)
+        if found:
+            slopes = fit(name, *found) if name == "small" or not options.quick else ((), ())
+            for title, rows in zip(TITLES, (*tables(name, *found), *slopes), strict=True):
+                results[title] += rows
+            print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
+    for title, table in results.items():
+        show(title, table)
+    notes = {row["data"]: NOTES[row["data"]] for row in results["table 1"] if row["data"] in NOTES}
+    print("", *(f"{name}: {note}" for name, note in notes.items()), sep="\n")
+    print(f"({time.perf_counter() - start:.0f} s)")
+    if out:
+        results = json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.7g}"))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(report | {"notes": notes, "results": results}, indent=1) + "\n")
+        figure.savefig(out.parent / "elo_mmr_figure_1.png", dpi=130)
+
+
+if __name__ == "__main__":
+    main()

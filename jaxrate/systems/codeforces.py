@@ -1,0 +1,111 @@
+"""Codeforces, in the form of Ebtekar and Liu 2021 (section 6): no rounding, no correction of inflation.
+
+With C = pi / sqrt 3 and W the weight of a contest, somebody rated x among its participants expects the rank
+
+    R(x) = 1/2 + sum_j 1 / (1 + exp(-C sqrt(W) (r_j - x) / beta))
+
+over all of them, player i at his own rating included. He performs where it is the geometric mean of his rank (that of
+a tie in its middle) and of the expected one, R(perf) = sqrt(rank_i R(r_i)), and moves there by v = weight W:
+
+    r_i <- (r_i + v perf) / (1 + v)
+"""
+
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
+from jaxrate.systems import field
+from jaxrate.systems.field import Field
+
+
+class Params(NamedTuple):
+    beta: float | Array = 315.08922206661885
+    weight: float | Array = 1.0
+    initial_rating: float | Array = 1500.0
+
+
+SPACE = Params(
+    beta=Parameter("positive", "> 0", "points", "deviation of the difference of two performances"),
+    weight=Parameter("positive", "> 0", "1", "what a contest counts against the rating before it"),
+    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+)
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+
+
+def init(params: Params, num_players: int) -> State:
+    return State(full(num_players, params.initial_rating))
+
+
+def prepare(params: Params) -> Params:
+    return params
+
+
+def advance(constants: Params, rows: State, time: Array) -> State:
+    del constants, time
+    return rows
+
+
+def ranks(points: int, params: Params, rows: State, event: Rounds) -> tuple[field.Sums, Field, Array, Array]:
+    """How many participants are expected below and above a rating; and, at each one's own, the same two."""
+    there = field.real(event)
+    scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(jnp.where(there, event.weight, 1.0)))
+    gain = there.astype(scale.dtype)
+    margin = jnp.max(jnp.where(there, scale, 0.0)) * jnp.log(4.0 * jnp.sum(gain) + 4.0)
+    everyone = Field(rows.rating, 1.0 / scale, gain, *field.reach(rows.rating, margin, there))
+    sums = field.sums(field.logistic, everyone, field.points(points))
+    below, above, _ = sums(rows.rating)
+    return sums, everyone, below, above
+
+
+def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
+    """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
+    if isinstance(event, Matches):
+        weight = 1.0 if event.context.weight is None else event.context.weight
+        lead = rows.rating[0] - rows.rating[1]
+        return jax.nn.sigmoid(field.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
+    _, _, below, _ = ranks(points, params, rows, event)
+    return field.share_of_others(below, field.real(event))
+
+
+def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
+    """Find the performances, and move towards them."""
+    del key
+    sums, everyone, below, above = ranks(points, params, rows, event)
+    there, count = field.real(event), jnp.sum(everyone.gain)
+    rank = event.rank.astype(below.dtype) + 0.5 * field.tied(event).astype(below.dtype) + 0.5
+    rank = jnp.where(there, rank, 1.0)
+    # sqrt(rank R) = 1/2 + the number above, and = count + 1/2 - the number below, of which the smaller one is used.
+    missing = 1.0 - rank / count, (below - 0.5) / count
+    share = missing[0] + missing[1] - missing[0] * missing[1]
+    few = 0.5 + count * share / (1.0 + jnp.sqrt(jnp.maximum(1.0 - share, 0.0)))
+    many = jnp.sqrt(rank * (above + 0.5)) - 0.5
+    target = jnp.where(few < many, few, many)
+    p = field.balance(sums, few < many, target, rows.rating, there, everyone.low, everyone.high)
+    if event.ceiling is not None:
+        p = jnp.minimum(p, event.ceiling)
+    v = params.weight * jnp.where(there, event.weight, 1.0)
+    return State(jnp.where(field.contested(event), (rows.rating + v * p) / (1.0 + v), rows.rating))
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, None)
+
+
+@lru_cache
+def _rules(points: int) -> Rules:
+    return Rules(prepare, advance, partial(predict, points), partial(update, points))
+
+
+def codeforces(**changes: float | None) -> RatingSystem:
+    """Codeforces. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or bad value."""
+    params = override("codeforces", Params(), SPACE, changes)
+    rules = _rules(field.enough(params.beta))
+    return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, clocked=lambda params: False)

@@ -1,0 +1,156 @@
+"""Performances: at what rating would each participant's result have been expected? (Elo-MMR paper, section 3.1.)
+
+Participant j performs at m_j plus noise of deviation delta_j. Whoever is in the group g of those who tied performed at
+the zero of the paper's Q (Theorem 3.3), the sum over j of the victory function v_j of those whom g beat, of the loss
+function l_j of those who beat g, and of the draw function d_j of its members, v_j + l_j if logistic.
+
+Logistic, of scale s_j = delta_j sqrt 3 / pi and cdf F: v_j = (1 - F) / s_j and l_j = -F / s_j, so that Q = 0 is
+
+    sum_j F_j / s_j + sum_(j in g) F_j / s_j = sum_(j beaten) 1 / s_j + sum_(j in g) 1 / s_j
+
+whose first sum is the same function for everybody (`field.sums`). Gaussian, with the hazard h = phi / (1 - Phi):
+v_j = h(-z) / delta_j, l_j = -h(z) / delta_j, d_j = -z / delta_j, z = (x - m_j) / delta_j; who beat whom then matters at
+every x, so the sums are cumulative over the standings: tabulated for blocks of participants, direct within a block.
+
+With `split_ties` a tie counts as half a win and half a loss. All who tied solve the same equation.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from jaxrate import numerics
+from jaxrate.events import Array, Rounds
+from jaxrate.systems import field
+from jaxrate.systems.field import SMALL, Field
+
+_BLOCK = 4  # participants whose place in the standings is looked at one by one
+LOGISTIC = field.LOGISTIC.deviation
+
+
+def _after(totals: Array) -> Array:
+    """The sums of the entries after each along the first axis."""
+    return numerics.sums_before(totals[::-1])[::-1]
+
+
+def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
+    """[P] performances of a round.
+
+    Args:
+      centre: [P] ratings before it.
+      deviation: [P] of each one's performance about his rating: skill and noise together.
+      event: the round; of it ranks and weights (0: padding) are read.
+      split_ties: count a tie as half a win and half a loss, not as one of each.
+      points: of the table, which is for more than `field.SMALL` participants.
+    """
+    there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
+    inverse = LOGISTIC / deviation
+    gain = jnp.where(there, inverse, 0.0)
+    tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
+    won, lost = _after(tied), numerics.sums_before(tied)
+    half = 0.5 if split_ties else 1.0
+    from_below = won <= lost  # the smaller side keeps its relative accuracy
+    target = jnp.where(from_below, won, lost) + half * tied
+    margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
+    widest = jnp.max(jnp.where(there, deviation, 0.0)) / LOGISTIC
+    low, high = field.reach(centre, widest * margin, there)
+    of_all = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
+
+    def sums(x: Array) -> tuple[Array, Array, Array]:
+        """Of all, and of those who tied once more."""
+        below, above, density, _ = field.logistic((x[group] - centre) * inverse)
+        again = field.sum_by(group, jnp.stack([gain * below, gain * above, gain * inverse * density], axis=-1))
+        return tuple(total + more for total, more in zip(of_all(x), again.T, strict=True))
+
+    mean = field.sum_by(group, gain * centre) / jnp.where(tied > 0, tied, 1.0)
+    return field.balance(of_all if split_ties else sums, from_below, target, mean, tied > 0, low, high)[group]
+
+
+def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
+    """The same of normal performances; each block of `_BLOCK` participants has a table of 3/8 so many points."""
+    there, num_players = field.real(event), len(event.rank)
+    inverse = jnp.where(there, 1.0 / deviation, 0.0)
+    group = jnp.minimum(event.rank, num_players - 1)
+    begin = jnp.arange(num_players, dtype=jnp.int32)  # of a group in the standings: its number
+    end = begin + field.sum_by(group, there.astype(jnp.int32))
+    widest = jnp.max(jnp.where(there, deviation, 0.0))
+    margin = jnp.sqrt(2.0 * jnp.log(4.0 * jnp.sum(inverse) * widest))
+    low, high = field.reach(centre, widest * margin, there)
+    order = jnp.argsort(event.rank)
+    standings = Field(centre[order], inverse[order], inverse[order], low, high)
+    mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
+    mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
+    at = field.points_of(standings, 3 * points // 8)  # fewer, these sums being smoother than logistic ones
+    losses, wins, guess = _cumulative(standings, at)
+    lost = [losses(k) for k in ((begin, end) if split_ties else (begin,))]
+    won = [wins(k) for k in ((begin, end) if split_ties else (end,))]
+
+    def q(x: Array) -> tuple[Array, Array]:
+        terms = [f(x) for f in (*lost, *won)]
+        value, slope = (sum(column) / len(lost) for column in zip(*terms, strict=True))
+        return (value, slope) if split_ties else (value - stiffness * (x - mean), slope - stiffness)
+
+    start = mean if guess is None else guess(begin, end, stiffness, mean)
+    return field.solve(q, start, end > begin, low, high)[group]
+
+
+Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
+Guess = Callable[[Array, Array, Array, Array], Array]
+
+
+def _cumulative(standings: Field, at: Array) -> tuple[Curves, Curves, Guess | None]:
+    """The sums of -h(z) / delta over those before a place k [P] in the standings, and of h(-z) / delta over the others.
+
+    Each is a function of k, and that of x [P], with values and slopes [P]. Of large rounds they are tabulated `at` some
+    ratings, with a first guess of the zeros of q.
+    """
+    num_players = len(standings.centre)
+    block = num_players + 1 if num_players <= SMALL else _BLOCK
+    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block) for x in standings[:2]]
+
+    def tabulate(centre: Array, inverse: Array) -> tuple[list[Array], list[Array]]:
+        """[blocks, points] the sums over each block of both hazards, and of their derivatives by cells."""
+        z = (at[None, None, :] - centre[..., None]) * inverse[..., None]
+        h, excess, g, gap = numerics.hazards(z)
+        gains = [((at[1] - at[0]) ** k * inverse ** (k + 1))[..., None] for k in range(3)]
+        loss = h, h * excess, h * (excess * (h + excess) - 1.0)
+        win = g, -g * gap, g * (gap * (g + gap) - 1.0)
+        one, other = ([jnp.sum(c * x, axis=1) for c, x in zip(gains, side, strict=True)] for side in (loss, win))
+        return one, other
+
+    def curves(table: list[Array] | None, sign: float, before: bool) -> Curves:
+        cells = None if table is None else field.hermite(*(x[:, :-1] for x in table), *(x[:, 1:] for x in table))
+
+        def at_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
+            whole = k // block
+            centre, inverse = (x.T[:, whole] for x in columns)  # [block, P]
+            inside = (jnp.arange(block, dtype=jnp.int32)[:, None] < (k - whole * block)[None, :]) == before
+            gain = jnp.where(inside, inverse, 0.0)
+
+            def both(x: Array) -> tuple[Array, Array]:
+                h, excess, *_ = numerics.hazards(sign * (x[None, :] - centre) * inverse)
+                value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * h * excess, axis=0)
+                if cells is not None:
+                    number, u, per_point = field.cell(standings, at, x)
+                    c = cells[whole, number]
+                    value, slope = value + field.horner(c, u), slope + field.slope_of(c, u) * per_point
+                return -sign * value, -sign * slope
+
+            return both
+
+        return at_place
+
+    if len(columns[0]) == 1:
+        return curves(None, 1.0, before=True), curves(None, -1.0, before=False), None
+    losses, wins = tabulate(*columns)
+    losses, wins = [numerics.sums_before(x) for x in losses], [_after(x) for x in wins]
+
+    def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
+        """Where q, with those tied, changes its sign between the points, but for what is left of the blocks."""
+        q = wins[0][end // block] - losses[0][begin // block] - stiffness[:, None] * (at[None, :] - mean[:, None])
+        cell = jnp.clip(jnp.sum(q > 0, axis=1) - 1, 0, len(at) - 2)
+        left, right = (jnp.take_along_axis(q, (cell + i)[:, None], axis=1)[:, 0] for i in (0, 1))
+        part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
+        return at[cell] + part * (at[1] - at[0])
+
+    return curves(losses, 1.0, before=True), curves(wins, -1.0, before=False), guess

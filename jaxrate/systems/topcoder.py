@@ -1,0 +1,137 @@
+"""TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program.
+
+In a contest of weight w with n participants, of ratings r and volatilities s:
+
+    c = sqrt(mean s^2 + sum (r - mean r)^2 / (n - 1))
+    e_i = sum_j Phi(sqrt(w) (r_j - r_i) / hypot(s_j, s_i))
+    a_i = how many are better + half of those who tied, i included
+    perf_i = r_i + c (Phi^-1(e_i / n) - Phi^-1(a_i / n))
+
+The sum over j counts i himself, by 1/2. In his N-th contest q = q_limit + (q_new - q_limit) / N and v = w q / (1 - q),
+of which players from 2000 keep 0.9 and those from 2500 keep 0.8:
+
+    t = (r + v perf) / (1 + v),   r <- t, but at most (150 + 1500 / (N + 1)) sqrt(w) q / (.18 + .42 / N) away from r
+    s^2 <- (t - r)^2 / v + s^2 / (1 + v)
+"""
+
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax.scipy.special import ndtr, ndtri
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
+from jaxrate.systems import field
+
+
+class Params(NamedTuple):
+    weight_new: float | Array = 0.6
+    weight_limit: float | Array = 0.18
+    initial_rating: float | Array = 1500.0
+    initial_deviation: float | Array = 350.0
+
+
+SPACE = Params(
+    weight_new=Parameter("unit", "0 to 1", "1", "share that the first contest has in the rating after it"),
+    weight_limit=Parameter("unit", "0 to 1", "1", "share that a contest has after many others"),
+    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+    initial_deviation=Parameter("positive", "> 0", "points", "volatility of a newcomer"),
+)
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] squared volatility
+    games: Array  # [num_players] contests that counted
+
+
+def init(params: Params, num_players: int) -> State:
+    rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
+    return State(rating, variance, jnp.zeros(num_players, jnp.int32))
+
+
+def prepare(params: Params) -> Params:
+    return params
+
+
+def advance(constants: Params, rows: State, time: Array) -> State:
+    del constants, time
+    return rows
+
+
+def expected(points: int, rows: State, event: Rounds) -> tuple[Array, Array]:
+    """How many are expected below and above each [P], himself by halves."""
+    there = field.real(event)
+    deviation = jnp.sqrt(rows.variance / jnp.where(there, event.weight, 1.0))
+    return field.expected(field.NORMAL_FINE, rows.rating, deviation, there, field.points(points))
+
+
+def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
+    """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
+    del params
+    if isinstance(event, Matches):
+        weight = 1.0 if event.context.weight is None else event.context.weight
+        return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
+    below, _ = expected(points, rows, event)
+    return field.share_of_others(below, field.real(event))
+
+
+def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
+    """Find the performances; move towards them, but not too far; learn the volatilities."""
+    del key
+    there, rating = field.real(event), rows.rating
+    gain = there.astype(rating.dtype)
+    count = jnp.sum(gain)
+    mean = jnp.sum(gain * rating) / jnp.maximum(count, 1.0)
+    spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
+    c = jnp.sqrt(jnp.sum(gain * rows.variance) / jnp.maximum(count, 1.0) + spread)
+    below, above = expected(points, rows, event)
+    better, tied = (x.astype(rating.dtype) for x in (event.rank, field.tied(event)))
+    better = jnp.where(there, better, 0.0) + 0.5 * tied
+    p = rating + c * (_deviate(above, below, count, there) - _deviate(better, count - better, count, there))
+    if event.ceiling is not None:
+        p = jnp.minimum(p, event.ceiling)
+    weight = jnp.where(there, event.weight, 1.0)
+    number = rows.games.astype(rating.dtype) + 1.0
+    q = params.weight_limit + (params.weight_new - params.weight_limit) / number
+    kept = jnp.where(rating >= 2500.0, 0.8, jnp.where(rating >= 2000.0, 0.9, 1.0))
+    v = kept * weight * q / (1.0 - q)
+    target = (rating + v * p) / (1.0 + v)
+    cap = (150.0 + 1500.0 / (number + 1.0)) * jnp.sqrt(weight) * q / (0.18 + 0.42 / number)
+    variance = (target - rating) ** 2 / v + rows.variance / (1.0 + v)
+    contested = field.contested(event)
+    return State(
+        jnp.where(contested, jnp.clip(target, rating - cap, rating + cap), rating),
+        jnp.where(contested, variance, rows.variance),
+        rows.games + contested.astype(jnp.int32),
+    )
+
+
+def _deviate(part: Array, rest: Array, count: Array, there: Array) -> Array:
+    """Phi^-1 of part / count, by way of the smaller one of a part and the rest."""
+    small = jnp.where(there, jnp.minimum(part, rest) / count, 0.5)
+    return jnp.where(part < rest, 1.0, -1.0) * ndtri(small)
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+@lru_cache
+def _rules(points: int) -> Rules:
+    return Rules(prepare, advance, partial(predict, points), partial(update, points))
+
+
+def topcoder(**changes: float | None) -> RatingSystem:
+    """TopCoder. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a bad value.
+
+    Who plays badly on purpose gains volatility, and with it larger changes (the paper's section 5.1).
+    """
+    params = override("topcoder", Params(), SPACE, changes)
+    for name in ("weight_new", "weight_limit"):
+        if not 0 < getattr(params, name) < 1:
+            raise ValueError(f"topcoder: {name} must lie between 0 and 1, got {getattr(params, name)}")
+    rules = _rules(128)
+    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, rules, summary, clocked=lambda params: False)

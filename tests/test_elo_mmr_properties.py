@@ -1,0 +1,541 @@
+"""What the Elo-MMR paper proves (Ebtekar and Liu 2021), over 1,000 random rounds or histories and more, ties included.
+
+Each test handles all its histories at once: their players are disjoint, so one `run` replays them in parallel.
+"""
+
+import math
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate import numerics
+from jaxrate.events import Rounds
+from jaxrate.systems import field, performance
+from jaxrate.systems.elo_mmr import Past, State, add, mode
+from jaxrate.systems.elo_mmr import diffuse as diffuse_rows
+from tests.reference import elo_mmr_twin as twin
+
+NUMBER = 1000  # random rounds or histories of a test
+LOGISTIC = math.pi / math.sqrt(3.0)
+LIMIT = math.pi**2 / 6.0  # the curvature of a logistic factor at its centre, over that of a Gaussian one
+MODELS = pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
+TIES = pytest.mark.parametrize("split_ties", [False, True], ids=["whole", "split"])
+RHO = pytest.mark.parametrize("rho", [0.2, 1.0, 3.0])
+
+
+@pytest.fixture(autouse=True)
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+# What the tests need of the library's inside
+
+
+class Beliefs(NamedTuple):
+    """The beliefs of n players."""
+
+    rating: np.ndarray  # [n]
+    variance: np.ndarray  # [n]
+    mean: np.ndarray  # [n] of the Gaussian factor
+    weight: np.ndarray  # [n]
+    performance: np.ndarray  # [n, K] the centres of the logistic factors
+    share: np.ndarray  # [n, K] their weights; 0 where there is none
+    beta: np.ndarray  # [n, K] their deviations at birth
+
+
+@partial(jax.jit, static_argnums=(4, 5))
+def _performances(mu, delta, rank, weight, gaussian, split_ties):
+    def one(mu, delta, rank, weight):
+        infer = performance.gaussian if gaussian else performance.logistic
+        return infer(mu, delta, Rounds(rank, rank, rank, weight, jnp.zeros(())), split_ties, 512)
+
+    return jax.vmap(one)(mu, delta, rank, weight)
+
+
+def performances(mu, delta, scores, gaussian, split_ties, there=None):
+    """[R, P] of R rounds, by scores of which the lower are better; where not `there` is nobody."""
+    there = np.ones(mu.shape, bool) if there is None else there
+    scores = np.where(there, scores, np.inf)
+    rank = (scores[..., None, :] < scores[..., :, None]).sum(axis=-1).astype(np.int32)
+    return np.asarray(_performances(mu, delta, rank, there.astype(float), gaussian, split_ties))
+
+
+def functions(gaussian):
+    """The loss, draw and victory functions of (x, mu, delta)."""
+
+    def above(z):  # the hazard phi / (1 - Phi), or F
+        return numerics.hazards(z)[0] if gaussian else LOGISTIC * field.logistic(LOGISTIC * z)[0]
+
+    def loss(x, mu, delta):
+        return -above((x - mu) / delta) / delta
+
+    def victory(x, mu, delta):
+        return above((mu - x) / delta) / delta
+
+    def draw(x, mu, delta):
+        return (mu - x) / delta**2 if gaussian else loss(x, mu, delta) + victory(x, mu, delta)
+
+    return loss, draw, victory
+
+
+def beliefs(rows):
+    """What the state says of its players."""
+    past = jax.tree.map(np.asarray, rows.past)
+    share, beta = past.force * past.inverse * 2.0 / LOGISTIC**2, 0.5 * LOGISTIC / past.inverse
+    return Beliefs(
+        np.asarray(rows.rating), np.asarray(rows.variance), past.mean, past.weight, past.performance, share, beta
+    )
+
+
+def as_rows(b):
+    """The state that says so."""
+    b = Beliefs(*map(jnp.asarray, b))
+    past = Past(b.mean, b.weight, b.performance, b.share * b.beta * LOGISTIC, 0.5 * LOGISTIC / b.beta)
+    return State(b.rating, b.variance, jnp.zeros(len(b.mean), jnp.int32), jnp.zeros_like(b.mean), past)
+
+
+def diffuse(before, gamma2, rho):
+    """Algorithm 2."""
+    return beliefs(jax.jit(diffuse_rows)(as_rows(before), jnp.asarray(gamma2), rho))
+
+
+@jax.jit
+def _learn(rows, performance, square, number):
+    past = add(rows.past, performance, square, number)
+    variance = rows.variance * square / (rows.variance + square)
+    return rows._replace(rating=mode(past, rows.rating), variance=variance, past=past)
+
+
+def learn(before, performance, beta):
+    """The beliefs after one more performance [n], which are never more than they have room for."""
+    number = (before.share > 0).sum(axis=1).astype(np.int32)
+    return beliefs(_learn(as_rows(before), jnp.asarray(performance), jnp.asarray(beta) ** 2, number))
+
+
+# Random rounds: ratings, deviations and scores [R, P]
+
+
+def some_rounds(seed, number=NUMBER, players=6, scores=4):
+    """(mu, delta, scores); a score is one of so many numbers, and often shared."""
+    rng = np.random.default_rng(seed)
+    shape = (number, players)
+    mu, delta = rng.normal(1500.0, 300.0, shape), rng.uniform(120.0, 500.0, shape)
+    return mu, delta, rng.integers(0, scores, shape).astype(float)
+
+
+# Section 3.1: performances
+
+
+@MODELS
+def test_loss_draw_and_victory_decrease_and_are_ordered(gaussian):
+    """Lemma 3.2, and the footnote on ties that are split."""
+    rng = np.random.default_rng(1)
+    mu, delta = rng.normal(1500.0, 500.0, (NUMBER, 1)), rng.uniform(1.0, 600.0, (NUMBER, 1))
+    x = mu + delta * np.sort(rng.uniform(-7.0, 7.0, (NUMBER, 40)), axis=1)
+    loss, draw, victory = (np.asarray(f(x, mu, delta)) for f in functions(gaussian))
+    for values in (loss, draw, victory, 0.5 * (loss + victory)):
+        assert (np.diff(values, axis=1) < 0.0).all()
+    for tie in (draw, 0.5 * (loss + victory)):
+        assert (loss < tie).all() and (tie < victory).all()
+    assert (loss < 0.0).all() and (victory > 0.0).all()
+
+
+def outcomes(better, tied, worse, scores):
+    """[R, P, P, 1] by what opponent j, on axis 2, has done to i, on axis 1."""
+    ahead = np.sign(scores[:, None, :] - scores[:, :, None])[..., None]
+    return np.where(ahead < 0, better, np.where(ahead > 0, worse, tied))
+
+
+@MODELS
+@TIES
+def test_a_performance_is_the_one_zero_of_q(gaussian, split_ties):
+    """Theorem 3.3."""
+    mu, delta, scores = some_rounds(2)
+    performance = performances(mu, delta, scores, gaussian, split_ties)[..., None]
+    grid = performance + np.concatenate([x := np.geomspace(1e-6, 3e3, 15), -x])
+    args = grid[:, :, None, :], mu[:, None, :, None], delta[:, None, :, None], gaussian
+    q = outcomes(twin.loss(*args), twin.draw(*args, split_ties), twin.victory(*args), scores).sum(axis=2)
+    assert (np.sign(q) == np.sign(performance - grid)).all()
+
+
+def log_density(x, mu, delta, scores, gaussian):
+    """[R, P, G] log of the density of each performance given who is ahead and who behind, but for a constant."""
+    z = (x[:, :, None, :] - mu[:, None, :, None]) / delta[:, None, :, None]
+    if gaussian:
+        below, above, at = np.log(0.5 * erfc(-z)), np.log(0.5 * erfc(z)), -0.5 * z * z
+    else:
+        below, above = -np.logaddexp(0.0, -LOGISTIC * z), -np.logaddexp(0.0, LOGISTIC * z)
+        at = below + above
+    return outcomes(above, at, below, scores).sum(axis=2)
+
+
+def erfc(z):
+    """The complementary error function of z / sqrt 2."""
+    return np.vectorize(math.erfc)(z / math.sqrt(2.0))
+
+
+@MODELS
+def test_a_performance_maximises_its_density(gaussian):
+    """Theorem 3.3: it is more likely than others, near and far."""
+    mu, delta, scores = some_rounds(3)
+    performance = performances(mu, delta, scores, gaussian, False)[..., None]
+    best, *others = (
+        log_density(performance + step, mu, delta, scores, gaussian) for step in (0.0, -1.0, 1.0, -60.0, 60.0)
+    )
+    assert all((best > other).all() for other in others)
+
+
+@MODELS
+@TIES
+def test_wins_raise_and_losses_lower_a_performance(gaussian, split_ties):
+    """Lemma 5.1: one more opponent, or the end of a tie."""
+    mu, delta, scores = some_rounds(4)
+    delta[:, -1] += 200.0  # this opponent matters, if only by rounding, at any performance
+
+    def zeros(last, there=True):  # of the others than the last, who has this score
+        all_scores = np.column_stack([scores[:, :-1], np.broadcast_to(last, len(mu))])
+        present = np.ones(mu.shape, bool)
+        present[:, -1] = there
+        return performances(mu, delta, all_scores, gaussian, split_ties, present)[:, :-1]
+
+    alone = zeros(0.0, there=False)
+    assert (zeros(9.0) > alone).all()
+    assert (zeros(-9.0) < alone).all()
+    loss, tie, win = (zeros(scores[:, 0] + x)[:, 0] for x in (-0.5, 0.0, 0.5))
+    assert (loss < tie).all() and (tie < win).all()
+
+
+@MODELS
+@TIES
+def test_who_beats_another_performed_better(gaussian, split_ties):
+    """Theorem 5.2."""
+    in_order(some_rounds(5), gaussian, split_ties)
+
+
+@MODELS
+def test_who_beats_another_in_a_large_round_performed_better(gaussian):
+    """Theorem 5.2 where the library reads tables."""
+    in_order(some_rounds(5, 2, field.SMALL + 10, 40), gaussian, split_ties=not gaussian)
+
+
+def in_order(some, gaussian, split_ties):
+    scores = some[-1]
+    performance = performances(*some, gaussian, split_ties)
+    lead = performance[:, :, None] - performance[:, None, :]
+    ahead = np.sign(scores[:, None, :] - scores[:, :, None])
+    assert (lead[ahead > 0] > 1e-9).all() and (lead[ahead < 0] < -1e-9).all()
+    assert np.abs(lead[ahead == 0]).max() < 1e-8
+
+
+@MODELS
+@TIES
+def test_a_performance_rises_with_rating_and_with_rank(gaussian, split_ties):
+    """Lemma 5.3."""
+    rng = np.random.default_rng(6)
+    mu, delta, scores = some_rounds(6)
+    scores *= 2.0  # odd numbers lie between the others
+    before = performances(mu, delta, scores, gaussian, split_ties)[:, 0]
+    stronger = mu.copy()
+    stronger[:, 0] += rng.uniform(1.0, 300.0, len(mu))
+    assert (performances(stronger, delta, scores, gaussian, split_ties)[:, 0] > before).all()
+    better = scores.copy()
+    better[:, 0] -= rng.integers(1, 4, len(mu))
+    after = performances(mu, delta, better, gaussian, split_ties)[:, 0]
+    moved = (np.sign(scores[:, 1:] - scores[:, :1]) != np.sign(better[:, 1:] - better[:, :1])).any(axis=1)
+    assert 0.5 < moved.mean() < 1.0
+    assert (after[moved] > before[moved]).all()
+    np.testing.assert_allclose(after[~moved], before[~moved], rtol=1e-12)
+
+
+# Random histories
+
+
+class Contests(NamedTuple):
+    """Contests of which each has as many participants, [...] and [..., P]."""
+
+    player: np.ndarray
+    score: np.ndarray  # lower is better
+    weight: np.ndarray
+    time: np.ndarray
+
+
+def replay(system, parts):
+    """The state after contests of several sizes."""
+    columns = []
+    for part in parts:
+        shape = part.player.shape
+        weight, time = (np.broadcast_to(x[..., None], shape) for x in part[2:])
+        number = np.arange(part.time.size).reshape(part.time.shape)[..., None] + 10**6 * len(columns)
+        table = np.broadcast_to(number, shape), part.player, part.score, weight, time
+        columns.append(np.stack([x.astype(float).ravel() for x in table]))
+    contest, player, score, weight, time = np.concatenate(columns, axis=1)
+    order = np.argsort(time, kind="stable")
+    contest, player = contest.astype(int), player.astype(int)
+    table = (x[order] for x in (contest, player, score))
+    return jr.run(system, jr.rounds(*table, weight=weight[order], time=time[order])).state
+
+
+def league(seed, histories, contests, players):
+    """Histories in which everybody takes part in every contest, [H, C, P]."""
+    rng = np.random.default_rng(seed)
+    player = np.arange(histories * players).reshape(histories, 1, players).repeat(contests, axis=1)
+    score = rng.integers(0, 3, player.shape).astype(float)
+    score[..., :2] = rng.permuted([[0.0, 2.0]] * histories * contests, axis=1).reshape(*score.shape[:2], 2)
+    weight = rng.choice([0.5, 1.0, 2.0], player.shape[:2])
+    return Contests(player, score, weight, np.cumsum(rng.uniform(0.5, 20.0, player.shape[:2]), axis=1))
+
+
+def incentives(seed, histories, contests):
+    """Two copies of each history; in the second the hero, player 0, does better in one contest, or no worse.
+
+    He meets everyone but once, so that others' ratings and ranks among themselves are the same in both. They have met
+    among themselves before.
+
+    Returns:
+      the contests, [2, H, C, 5] with the hero in column 0 and [2, H, C, 4] without, and [H] whether his better score
+      passes or joins anybody.
+    """
+    rng = np.random.default_rng(seed)
+    size = 1 + 4 * contests
+    hero = np.zeros((histories, contests, 1), int)
+    player = np.concatenate([hero, 1 + np.arange(size - 1).reshape(1, contests, 4).repeat(histories, axis=0)], axis=2)
+    player += size * np.arange(histories)[:, None, None]
+    score = rng.integers(0, 8, player.shape).astype(float)
+    score[..., 1:] = 2.0 * rng.integers(0, 4, (*player.shape[:2], 4))
+    score[..., 1:3] = [0.0, 6.0]  # whatever the hero does, not everybody ties
+    better = score.copy()
+    better[np.arange(histories), rng.integers(0, contests, histories), 0] -= rng.integers(1, 4, histories)
+    warm_score = rng.permuted(np.broadcast_to([0.0, 1.0, 1.0, 2.0], (*player.shape[:2], 4)), axis=2)
+    weight = rng.choice([0.5, 1.0, 2.0], (2, histories, contests))
+    time = np.cumsum(rng.uniform(1.0, 20.0, player.shape[:2]), axis=1)
+    players = np.stack([player, player + size * histories])
+    main = Contests(players, np.stack([score, better]), np.stack([weight[0]] * 2), np.stack([time] * 2))
+    warm = Contests(players[..., 1:], np.stack([warm_score] * 2), np.stack([weight[1]] * 2), 0.0 * main.time)
+    sign = [np.sign(x[..., 1:] - x[..., :1]) for x in (score, better)]
+    return [warm, main], (sign[0] != sign[1]).any(axis=(1, 2))
+
+
+CLOCK = {"drift": 40.0, "history": 8}
+SYSTEMS = {
+    **{f"rho {rho:g}": partial(jr.elo_mmr, rho=rho, **CLOCK) for rho in (0.0, 0.2, 1.0, 3.0, math.inf)},
+    "short, split": partial(jr.elo_mmr, history=1, split_ties=True, newcomer=(0.6, 0.8)),
+    "chi": partial(jr.elo_mmx, drift=40.0),
+    "chi, split": partial(jr.elo_mmx, split_ties=True, newcomer=(0.6, 0.8)),
+}
+PLAYERS = 4  # of each league
+HEROES, MOVED = incentives(7, NUMBER, 3)
+LEAGUE = league(8, NUMBER, 5, PLAYERS)
+
+
+@lru_cache
+def rated(name):
+    """(system, state): first the leagues, then the same without their last contests, then the copies of the heroes.
+
+    All in one run, since most of the time goes into compiling it.
+    """
+    shorter = Contests(*(x[:, :-1] for x in LEAGUE))
+    shorter = shorter._replace(player=shorter.player + NUMBER * PLAYERS)
+    heroes = [x._replace(player=x.player + 2 * NUMBER * PLAYERS) for x in HEROES]
+    system = SYSTEMS[name]()
+    return system, replay(system, [LEAGUE, shorter, *heroes])
+
+
+def some_beliefs(rho):
+    """Those about the players of the leagues."""
+    return Beliefs(*(x[: NUMBER * PLAYERS] for x in beliefs(rated(f"rho {rho:g}")[1])))
+
+
+# Section 3.2: ratings
+
+
+def slope(b, x):
+    """L'(x) of equation 6, [n], with multiplicities."""
+    z = (x[:, None] - b.performance) / b.beta
+    return b.weight * (x - b.mean) + (b.share * b.beta * LOGISTIC * np.tanh(0.5 * LOGISTIC * z)).sum(axis=1)
+
+
+@RHO
+def test_equation_7_weighs_performances_by_equation_8_and_their_distance(rho):
+    b = some_beliefs(rho)
+    distance = (b.rating[:, None] - b.performance) / b.beta
+    seven = b.share * LOGISTIC / distance * np.tanh(0.5 * LOGISTIC * distance)
+    mean = (b.weight * b.mean + (seven * b.performance).sum(axis=1)) / (b.weight + seven.sum(axis=1))
+    np.testing.assert_allclose(b.rating, mean, rtol=1e-10)
+    np.testing.assert_allclose(1.0 / b.variance, b.weight + b.share.sum(axis=1), rtol=1e-10)
+    there = b.share > 0
+    ratio = (seven[there] / b.share[there])[np.argsort(np.abs(distance[there]))]
+    assert (np.diff(ratio) <= 1e-12).all() and 0.0 < ratio[-1] < 0.8 and 0.999 * LIMIT < ratio[0] <= LIMIT
+    near = there & (np.abs(distance) < 1.5)
+    assert near.any() and (seven[near] > b.share[near]).all()
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, math.inf])
+def test_a_rating_rises_with_every_past_performance(rho):
+    """Lemma 5.4."""
+    rng = np.random.default_rng(8)
+    rounds = 6
+    performance = rng.normal(1500.0, 300.0, (rounds, NUMBER))
+    gamma2, beta = rng.uniform(500.0, 5000.0, (rounds, NUMBER)), rng.uniform(150.0, 400.0, (rounds, NUMBER))
+    better = performance.copy()
+    better[rng.integers(0, rounds, NUMBER), np.arange(NUMBER)] += rng.uniform(1.0, 300.0, NUMBER)
+
+    def rating(performance):
+        b = fresh(NUMBER, room=rounds)
+        for k in range(rounds):
+            b = learn(diffuse(b, gamma2[k], rho), performance[k], beta[k])
+        return b.rating
+
+    assert (rating(better) - rating(performance) > 1e-6).all()
+
+
+def fresh(n, room):
+    """Beliefs about n newcomers, 1500 +- 350, with room for so many performances."""
+    one, none = np.ones(n), np.zeros((n, room))
+    return Beliefs(1500.0 * one, 350.0**2 * one, 1500.0 * one, 350.0**-2 * one, none, none, none + 200.0)
+
+
+# Section 4.1: the pseudodiffusion
+
+
+def relative(b):
+    """The weights as parts of the whole, [n, K + 1]; the Gaussian's first."""
+    return np.column_stack([b.weight, b.share]) * b.variance[:, None]
+
+
+@RHO
+def test_the_pseudodiffusion_preserves_ratings(rho):
+    before = some_beliefs(rho)
+    after = diffuse(before, np.random.default_rng(9).uniform(0.0, 2e4, len(before.rating)), rho)
+    np.testing.assert_array_equal(after.rating, before.rating)
+    for b in (before, after):  # the zero of L' is there: the next Newton step from it is none
+        curvature = b.weight + LIMIT * b.share.sum(axis=1)
+        assert np.abs(slope(b, before.rating) / curvature).max() < 1e-8
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
+def test_the_pseudodiffusion_has_the_correct_magnitude(rho):
+    before = some_beliefs(1.0)
+    gamma2 = np.random.default_rng(10).uniform(0.0, 2e4, len(before.rating))
+    after = diffuse(before, gamma2, rho)
+    np.testing.assert_allclose(after.variance, before.variance + gamma2, rtol=1e-12)
+    np.testing.assert_allclose(relative(after).sum(axis=1), 1.0, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
+def test_pseudodiffusions_compose(rho):
+    before = some_beliefs(1.0)
+    one, two = np.random.default_rng(11).uniform(0.0, 2e4, (2, len(before.rating)))
+    twice, once = diffuse(diffuse(before, one, rho), two, rho), diffuse(before, one + two, rho)
+    for x, y in zip(twice, once, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0])
+def test_no_pseudodiffusion_changes_nothing(rho):
+    before = some_beliefs(1.0)
+    for x, y in zip(diffuse(before, np.zeros_like(before.mean), rho), before, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13)
+    for x, y in zip(diffuse(before, 1e-8 * before.variance, rho), before, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+def test_infinite_rho_forgets_performances_even_without_diffusion():
+    """Section 4.1: Elo-MMR(inf) fails the zero diffusion property."""
+    before = some_beliefs(1.0)
+    after = diffuse(before, 1e-8 * before.variance, math.inf)
+    assert (after.share == 0.0).all() and (before.share > 0.0).any(axis=1).all()
+    np.testing.assert_allclose(after.mean, before.rating, rtol=1e-14)
+
+
+def certain(b):
+    """The same beliefs, but all but certain."""
+    return b._replace(variance=b.variance * 1e-40, weight=b.weight * 1e40, share=b.share * 1e40)
+
+
+@RHO
+def test_after_certainty_the_pseudodiffusion_leaves_a_gaussian(rho):
+    before = certain(some_beliefs(1.0))
+    after = diffuse(before, np.full_like(before.mean, 2500.0), rho)
+    assert relative(after)[:, 1:].max() < 1e-7
+    np.testing.assert_allclose(after.weight, 1.0 / 2500.0, rtol=1e-7)
+    np.testing.assert_allclose(after.mean, before.rating, rtol=1e-6)
+
+
+def test_without_transfer_certainty_keeps_the_performances():
+    """Theorem 4.1: Elo-MMR(0) fails the zero uncertainty property."""
+    before = certain(some_beliefs(1.0))
+    after = diffuse(before, np.full_like(before.mean, 2500.0), 0.0)
+    np.testing.assert_allclose(relative(after), relative(before), rtol=1e-10)
+    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-13)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
+def test_the_pseudodiffusion_keeps_incentives_aligned(rho):
+    """A better past performance lowers L' everywhere: before, after, and so whatever is learnt later."""
+    rng = np.random.default_rng(16)
+    base, beta = fresh(NUMBER, room=3), rng.uniform(150.0, 400.0, (2, NUMBER))
+    performance = rng.normal(1500.0, 300.0, (2, NUMBER))
+    worse, better = base, base
+    for k, gain in enumerate((rng.uniform(1.0, 300.0, NUMBER), 0.0)):
+        worse, better = learn(worse, performance[k], beta[k]), learn(better, performance[k] + gain, beta[k])
+        gamma2 = rng.uniform(1e3, 2e4, NUMBER)
+        worse, better = diffuse(worse, gamma2, rho), diffuse(better, gamma2, rho)
+    assert (better.mean >= worse.mean).all() and (better.rating > worse.rating).all()
+    for x in (-1000.0, 0.0, 1000.0):
+        assert (slope(better, worse.rating + x) <= slope(worse, worse.rating + x)).all()
+    assert (slope(better, worse.rating) < slope(worse, worse.rating)).all()
+
+
+# Section 5: histories
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_incentives_are_aligned(name):
+    """Theorem 5.5."""
+    rating = np.asarray(jr.ratings(*rated(name)).mean)[2 * NUMBER * PLAYERS :]
+    worse, better = rating.reshape(2, NUMBER, -1)[..., 0]
+    assert 0.5 < MOVED.mean() < 1.0
+    assert (better[MOVED] - worse[MOVED] > 1e-6).all()
+    np.testing.assert_allclose(better[~MOVED], worse[~MOVED], rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["rho inf", "chi"])
+def test_without_memory_ratings_and_changes_are_monotone(name):
+    """Theorem 5.6: between equally certain players the order of ranks is that of ratings, or else that of changes."""
+    leagues = (np.asarray(x)[: 2 * NUMBER * PLAYERS].reshape(2, NUMBER, PLAYERS) for x in jr.ratings(*rated(name)))
+    (new, old), deviation = leagues
+    np.testing.assert_allclose(deviation, deviation[..., :1].repeat(PLAYERS, axis=2), rtol=1e-12)
+    ahead = LEAGUE.score[:, -1, None, :] - LEAGUE.score[:, -1, :, None]
+    first, change, second = (x[:, :, None] - x[:, None, :] for x in (old, new - old, new))
+    favourite = first > -1e-9
+    assert (second[favourite & (ahead > 0)] > 1e-6).all()
+    assert (change[favourite & (ahead < 0)] < -1e-6).all()
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@RHO
+def test_no_performance_changes_a_rating_by_more_than_its_bounds(side, rho):
+    """Theorem 5.7."""
+    rng = np.random.default_rng(19)
+    played = some_beliefs(rho)
+    for b in (played, diffuse(played, rng.uniform(1e3, 2e4, len(played.mean)), rho)):
+        beta = rng.uniform(150.0, 400.0, len(b.mean))
+        push = LOGISTIC / beta
+        limit = side * (learn(b, b.rating + side * 1e6, beta).rating - b.rating)
+        upper, lower = push / b.weight, push / (b.weight + LIMIT * b.share.sum(axis=1))
+        assert (limit <= upper * (1.0 + 1e-9)).all() and (limit >= lower * (1.0 - 1e-9)).all()
+        change = side * (learn(b, b.rating + side * rng.uniform(0.0, 2000.0, len(beta)), beta).rating - b.rating)
+        assert (change > 0.0).all() and (change < limit).all()
+
+
+def test_the_first_change_has_the_bound_for_its_limit():
+    """Theorem 5.7: of newcomers both bounds are the same."""
+    beta = np.linspace(100.0, 400.0, 7)
+    limit = learn(fresh(7, room=1), np.full(7, 1e6), beta).rating - 1500.0
+    np.testing.assert_allclose(limit, LOGISTIC * 350.0**2 / beta, rtol=1e-10)

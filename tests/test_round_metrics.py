@@ -1,0 +1,228 @@
+"""Pair inversion, rank deviation and `seen` of rounds against values worked out by hand and slow twins."""
+
+import re
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.metrics import pair_inversion, rank_deviation, seen
+
+METRICS = [pair_inversion, rank_deviation]
+CASES = 600
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+def one_contest(rank):
+    return jr.rounds(np.zeros(len(rank), int), np.arange(len(rank)), rank)
+
+
+def slow(rounds, rating, mask):
+    """Both metrics pair by pair and sort by sort; None if there is nothing to score."""
+    right = distance = count = 0.0
+    for start, end in zip(rounds.player_start, rounds.player_start[1:], strict=False):
+        rank = rounds.events.rank[start:end]
+        rows = [int(i) for i in np.flatnonzero(mask[start:end])]
+        if len(set(rank.tolist())) < 2 or len(rows) < 2:
+            continue
+        x = {i: rating[start + i] for i in rows}
+        listed = sorted(sorted(rows, key=lambda i: rank[i]), key=lambda i: -x[i])
+        for place, i in enumerate(listed):
+            verdicts = [(x[i] - x[j]) * (rank[i] - rank[j]) <= 0 for j in rows if j != i]
+            right += sum(verdicts) / len(verdicts)
+            low, tied = sum(rank[j] < rank[i] for j in rows), sum(rank[j] == rank[i] for j in rows)
+            distance += min(abs(place - k) for k in range(low, low + tied)) / (len(rows) - 1)
+        count += len(rows)
+    return (right / count, distance / count) if count else None
+
+
+def slow_seen(rounds, games):
+    played, wanted = {}, []
+    for start, end in zip(rounds.player_start, rounds.player_start[1:], strict=False):
+        players, rank = rounds.events.player[start:end].tolist(), rounds.events.rank[start:end]
+        wanted += [played.get(player, 0) >= games for player in players]
+        if len(set(rank.tolist())) > 1:
+            played |= {player: played.get(player, 0) + 1 for player in players}
+    return wanted
+
+
+def random_rounds(random):
+    """Contests of 1 to 12 of 15 players, with many ties, some of everybody, in an order that is not the standing."""
+    sizes = random.integers(1, 13, random.integers(1, 9))
+    player = np.concatenate([random.permutation(15)[:size] for size in sizes])
+    rank = random.integers(0, random.integers(1, 14), len(player))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of contests with one participant
+        return jr.rounds(np.repeat(np.arange(len(sizes)), sizes), player, rank)
+
+
+@pytest.mark.parametrize("sort_of_rating", ["all different", "some equal", "mostly equal"])
+def test_random_rounds_equal_the_slow_twin(sort_of_rating):
+    random, scored = np.random.default_rng(7), 0
+    for case in range(CASES):
+        rounds = random_rounds(random)
+        n = len(rounds.events.rank)
+        rating = random.normal(1500.0, 350.0, n)
+        if sort_of_rating != "all different":
+            rating = random.integers(0, 10 if sort_of_rating == "some equal" else 2, n).astype(float)
+        mask = random.random(n) < (0.6 if case % 3 else 1.0)
+        wanted = slow(rounds, rating, mask)
+        if wanted is None:
+            for metric in METRICS:
+                with refused("no contests to score"):
+                    metric(rounds, rating, mask=mask)
+            continue
+        scored += 1
+        got = pair_inversion(rounds, rating, mask=mask), rank_deviation(rounds, rating, mask=mask)
+        assert got == pytest.approx(wanted, rel=1e-12, abs=1e-14)
+        if mask.all():
+            assert got == tuple(metric(rounds, rating) for metric in METRICS)
+        for games in range(4):
+            assert seen(rounds, games).tolist() == slow_seen(rounds, games)
+    assert scored > 0.8 * CASES
+
+
+def test_by_hand():
+    rounds = one_contest([0, 1, 2, 3])
+    rating = [10.0, 30.0, 20.0, 0.0]  # predicts 1, 2, 0, 3: two pairs of six are wrong
+    assert pair_inversion(rounds, rating) == pytest.approx(4 / 6, rel=1e-14)
+    assert rank_deviation(rounds, rating) == pytest.approx((2 + 1 + 1) / 3 / 4, rel=1e-14)
+
+
+def test_right_and_reversed():
+    for n in (2, 3, 7, 8, 9, 100):
+        rounds = one_contest(np.arange(n))
+        assert pair_inversion(rounds, -np.arange(n)) == 1.0 and rank_deviation(rounds, -np.arange(n)) == 0.0
+        assert pair_inversion(rounds, np.arange(n)) == pytest.approx(0.0, abs=1e-15)
+        assert rank_deviation(rounds, np.arange(n)) == pytest.approx((n * n // 2) / (n * (n - 1)), rel=1e-14)
+
+
+def test_ties_and_equal_ratings_are_right():
+    assert pair_inversion(one_contest([0, 0, 2]), [1.0, 2.0, 0.0]) == 1.0
+    assert pair_inversion(one_contest([0, 1, 2]), [5.0, 5.0, 5.0]) == 1.0
+    assert rank_deviation(one_contest([2, 0, 1]), [5.0, 5.0, 5.0]) == 0.0
+    assert pair_inversion(one_contest([0, 0, 2]), [1.0, 2.0, 1.5]) == pytest.approx(2 / 3, rel=1e-14)
+
+
+def test_a_tie_has_the_nearest_rank_of_its_range():
+    rounds = one_contest([0, 1, 1, 1, 4])
+    assert rank_deviation(rounds, [4.0, 1.0, 2.0, 3.0, 0.0]) == 0.0
+    # By rating 1, 2, 3, 4, 0: the tied come at places 0, 1 and 2 of 1 to 3, the last at 3, the first at 4.
+    assert rank_deviation(rounds, [0.0, 9.0, 8.0, 7.0, 1.0]) == pytest.approx((1 + 0 + 0 + 1 + 4) / 4 / 5, rel=1e-14)
+
+
+def test_contests_are_averaged_by_participants():
+    rounds = jr.rounds([0, 0, 1, 1, 1], [0, 1, 0, 1, 2], [0, 1, 0, 1, 2])
+    rating = [0.0, 1.0, 3.0, 2.0, 1.0]  # all wrong in the contest of two, all right in that of three
+    assert pair_inversion(rounds, rating) == pytest.approx(3 / 5, rel=1e-14)
+    assert rank_deviation(rounds, rating) == pytest.approx(2 / 5, rel=1e-14)
+
+
+def test_a_mask_renumbers_the_ranks():
+    rounds, rating = one_contest([0, 1, 2, 2, 4]), np.array([1.0, np.nan, 3.0, 2.0, 0.0])
+    mask = np.isfinite(rating)
+    assert pair_inversion(rounds, rating, mask=mask) == pytest.approx(4 / 6, rel=1e-14)
+    assert rank_deviation(rounds, rating, mask=mask) == pytest.approx((2 + 1 + 0) / 3 / 4, rel=1e-14)
+    assert rank_deviation(one_contest([0, 1, 1, 3]), [1.0, 3.0, 2.0, 0.0]) == pytest.approx(3 / 12, rel=1e-14)
+
+
+def test_contests_that_rank_nobody_are_left_out():
+    tie, alone = [[1, 1, 1], [0, 1, 2], [0, 0, 0]], [[2], [0], [0]]
+    ranked = [[3, 3, 3], [0, 1, 2], [0, 1, 1]]
+    table = np.concatenate([tie, alone, ranked], axis=1)
+    with pytest.warns(UserWarning, match="one participant"):
+        rounds = jr.rounds(*table)
+    rating = np.arange(7.0)
+    assert pair_inversion(rounds, rating) == pair_inversion(one_contest([0, 1, 1]), rating[4:]) == pytest.approx(1 / 3)
+    assert rank_deviation(rounds, rating) == rank_deviation(one_contest([0, 1, 1]), rating[4:])
+    assert not seen(rounds, 1).any() and seen(rounds, 0).all()
+    # Whoever counts may all tie; the contest has ranked them.
+    assert pair_inversion(rounds, rating, mask=np.arange(7) > 4) == 1.0
+
+
+def test_toy_contests_of_the_reference_program():
+    """What Elo-MMR's own program prints of two small contests, after one that everybody is new to."""
+    contest, player = [0] * 6 + [1] * 6 + [2] * 4, [0, 1, 2, 3, 4, 5, 5, 0, 4, 2, 1, 3, 1, 0, 3, 5]
+    rank = [0, 1, 1, 3, 4, 4, 0, 1, 2, 2, 2, 5, 0, 0, 2, 3]
+    first = [1833.1, 1595.4, 1595.4, 1446.3, 1295.1, 1295.1]
+    second = [1790.7, 1531.9, 1531.9, 1325.8, 1375.1, 1541.1]
+    rating = [1500.0] * 6 + [first[i] for i in player[6:12]] + [second[i] for i in player[12:]]
+    rounds = jr.rounds(contest, player, rank)
+    mask = seen(rounds, 1)
+    assert mask.tolist() == [False] * 6 + [True] * 10
+    assert 100 * pair_inversion(rounds, rating, mask=mask) == pytest.approx(66.66666666666667, rel=1e-12)
+    assert 100 * rank_deviation(rounds, rating, mask=mask) == pytest.approx(31.333333333333336, rel=1e-12)
+
+
+def test_large_contests_agree_with_all_pairs():
+    random = np.random.default_rng(1)
+    sizes = [3000, 1, 4096, 2, 777]
+    contest, rank = np.repeat(np.arange(5), sizes), random.integers(0, 900, sum(sizes))
+    player = np.concatenate([random.permutation(5000)[:size] for size in sizes])
+    rating = np.round(random.normal(0.0, 100.0, len(rank)) - 0.3 * rank)
+    with pytest.warns(UserWarning, match="one participant"):
+        rounds = jr.rounds(contest, player, rank)
+    total = 0.0
+    for number in (0, 2, 3, 4):
+        x, r = rating[contest == number], rank[contest == number]
+        wrong = ((x[:, None] < x) & (r[:, None] < r)).sum()
+        total += len(x) - 2.0 * wrong / (len(x) - 1)
+    assert pair_inversion(rounds, rating) == pytest.approx(total / (sum(sizes) - 1), rel=1e-12)
+    assert rank_deviation(rounds, -rank) == 0.0
+    shuffled = np.concatenate([random.permutation(np.flatnonzero(contest == number)) for number in range(5)])
+    again = rounds.events._replace(rank=rounds.events.rank[shuffled], player=player[shuffled])
+    again = rounds._replace(events=again)
+    assert pair_inversion(again, rating[shuffled]) == pytest.approx(pair_inversion(rounds, rating), rel=1e-12)
+    distinct = rating + 1e-3 * random.random(len(rating))
+    assert rank_deviation(again, distinct[shuffled]) == pytest.approx(rank_deviation(rounds, distinct), rel=1e-12)
+
+
+def test_ratings_may_come_from_jax():
+    rounds = one_contest([0, 1, 2])
+    assert pair_inversion(rounds, jnp.array([3.0, 1.0, 2.0]), mask=jnp.array([True, True, True])) == pytest.approx(
+        2 / 3
+    )
+    assert seen(rounds, 1).dtype == bool
+
+
+def test_no_rounds_at_all():
+    rounds = one_contest([])
+    assert seen(rounds, 0).shape == (0,)
+    for metric in METRICS:
+        with refused("no contests to score"):
+            metric(rounds, [])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rating": [1.0, 2.0]}, "must be [sum P] alike, got (3,), (2,) and (2,)"),
+        ({"rating": [[1.0, 2.0, 3.0]]}, "must be [sum P] alike, got (3,), (1, 3)"),
+        ({"rating": [1.0, np.nan, 2.0]}, "row 1 (counting from 0): rating is nan"),
+        ({"rating": [np.nan, 2.0, -np.inf], "mask": [False, True, True]}, "row 2 (counting from 0): rating is -inf"),
+        ({"mask": [True, True]}, "must be [sum P] alike, got (3,), (3,) and (2,)"),
+        ({"mask": [1, 1, 0]}, "mask must be boolean, got int64"),
+        ({"mask": [True, False, False]}, "no contests to score"),
+        ({"rounds": one_contest([0, 0, 0])}, "no contests to score"),
+    ],
+)
+def test_bad_input_is_refused(metric, change, message):
+    with refused(message):
+        metric(**{"rounds": one_contest([0, 1, 2]), "rating": [1.0, 2.0, 3.0], **change})
+
+
+def test_other_events_are_refused():
+    matches = jr.matches([[0, 1]], [1])
+    periods = jr.periods(matches, 1.0)
+    for metric in METRICS:
+        for events, kind in ((matches, "Matches"), (periods, "Periods")):
+            with refused(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}"):
+                metric(events, [1.0, 2.0])
+    with refused("got Periods"):
+        seen(periods, 1)
