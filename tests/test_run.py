@@ -262,7 +262,7 @@ def test_predict_refuses_unknown_players_other_events_and_bad_rows():
     state = fresh(system, 3)
     with refused("the events name player 3, but there are only 3 players"):
         jr.predict(system, state, jr.matches([[0, 1], [3, 0]], [1, 1]))
-    with refused("predict takes Matches, not Ragged"):
+    with refused("elo predicts Matches, not Periods"):
         jr.predict(system, state, jr.periods(jr.matches([[0, 1]], [1]), 1.0))
     with refused("row 0 (counting from 0): player 1 meets himself"):
         jr.predict(system, state, jr.Matches(np.array([[1, 1]]), np.ones(1), np.zeros(1)))

@@ -276,16 +276,20 @@ def test_disjoint_events_of_a_size_are_batched():
 
 
 def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_largest():
-    alike = check_blocks(contests([9] * (2 * WINDOW), 9))
-    assert [block.number.shape for block in alike] == [(WINDOW, 1)] * 2
+    alike = check_blocks(contests([9] * (10 * WINDOW), 9))
+    assert [block.number.shape for block in alike] == [(WINDOW, 1)] * 10
+    few = check_blocks(contests([9] * (2 * WINDOW), 9))  # compiling windows as well would take longer than the calls
+    assert {block.number.shape for block in few} == {(1, 1)}
     unlike = check_blocks(contests([9] * 40 + [50_000] + [9] * 23, 50_000))
     assert sum(block.number.size * block.size[0] for block in unlike) < 2 * 50_000
 
 
 @pytest.mark.filterwarnings("ignore:.*one participant")
 def test_padded_sizes_stay_few_over_four_orders_of_magnitude():
-    made = check_blocks(contests([1, 10, 100, 1000, 10_000, 3, 30, 300, 3000, 7, 70, 700, 7000] * 2, 10_000))
-    assert len({block.size for block in made}) > 3
+    sizes = [1, 10, 100, 1000, 10_000, 3, 30, 300, 3000, 7, 70, 700, 7000] * 40
+    made = check_blocks(contests(sizes, 10_000))
+    assert 3 < len({block.size for block in made}) <= SIZES
+    assert sum(block.number.size * block.size[0] for block in made) < 1.5 * sum(sizes)
 
 
 @pytest.mark.filterwarnings("ignore:.*one participant")
