@@ -78,12 +78,13 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     """Find the performances, and move towards them."""
     del key
     sums, everyone, below, above = ranks(points, params, rows, event)
-    there, count = field.real(event), jnp.sum(everyone.gain)
+    there, count = field.real(event), jnp.maximum(jnp.sum(everyone.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * field.tied(event).astype(below.dtype) + 0.5
     rank = jnp.where(there, rank, 1.0)
     # sqrt(rank R) = 1/2 + the number above, and = count + 1/2 - the number below, of which the smaller one is used.
     missing = 1.0 - rank / count, (below - 0.5) / count
     share = missing[0] + missing[1] - missing[0] * missing[1]
+    share = jnp.where(there, share, 0.0)
     few = 0.5 + count * share / (1.0 + jnp.sqrt(jnp.maximum(1.0 - share, 0.0)))
     many = jnp.sqrt(rank * (above + 0.5)) - 0.5
     target = jnp.where(few < many, few, many)

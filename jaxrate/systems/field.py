@@ -95,9 +95,11 @@ def real(event: Rounds) -> Array:
 
 def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
     """The interval of ratings from the lowest centre to the highest, and a margin beyond."""
+    margin = jnp.where(jnp.any(there), margin, 1.0)  # in a padded round nobody is
     low = jnp.min(jnp.where(there, centre, HIGHEST)) - margin
     high = jnp.max(jnp.where(there, centre, LOWEST)) + margin
-    return jnp.clip(low, LOWEST, HIGHEST - 1.0), jnp.clip(high, LOWEST + 1.0, HIGHEST)
+    ends = jnp.clip(low, LOWEST, HIGHEST - 1.0), jnp.clip(high, LOWEST + 1.0, HIGHEST)
+    return lax.stop_gradient(ends)  # no answer depends on them
 
 
 def sums(shape: Shape, field: Field, points: int) -> Sums:
@@ -241,6 +243,7 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
         """Of the target to the sum at x, and its slope. In both tails it is nearly straight."""
         below, above, slope = sums(x)
         found = jnp.maximum(jnp.where(from_below, below, above), float(np.finfo(x.dtype).tiny))
+        found = jnp.where(there, found, 1.0)
         value = jnp.log(jnp.where(there, target, 1.0) / found)
         return jnp.where(from_below, value, -value), -slope / found
 

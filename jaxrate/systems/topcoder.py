@@ -82,10 +82,10 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     del key
     there, rating = field.real(event), rows.rating
     gain = there.astype(rating.dtype)
-    count = jnp.sum(gain)
-    mean = jnp.sum(gain * rating) / jnp.maximum(count, 1.0)
+    count = jnp.maximum(jnp.sum(gain), 1.0)
+    mean = jnp.sum(gain * rating) / count
     spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
-    c = jnp.sqrt(jnp.sum(gain * rows.variance) / jnp.maximum(count, 1.0) + spread)
+    c = jnp.sqrt(jnp.where(jnp.any(there), jnp.sum(gain * rows.variance) / count + spread, 1.0))
     below, above = expected(points, rows, event)
     better, tied = (x.astype(rating.dtype) for x in (event.rank, field.tied(event)))
     better = jnp.where(there, better, 0.0) + 0.5 * tied
