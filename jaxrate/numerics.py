@@ -11,7 +11,7 @@ from jaxrate.events import Array
 
 
 def decreasing_root(
-    function: Callable[[Array], Array], slope: Callable[[Array], Array], guess: Array, lower: Array, upper: Array
+    function: Callable[[Array], tuple[Array, Array]], guess: Array, lower: Array, upper: Array, unit: float = 1.0
 ) -> Array:
     """The root of a function that is positive below it and negative above it, elementwise, to machine precision.
 
@@ -20,36 +20,42 @@ def decreasing_root(
     goes through the iterations (forward and reverse mode, any batching).
 
     Args:
-      function: f(x), the same shape as `guess`.
-      slope: f'(x); used in the iteration only, not differentiated.
+      function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
+      unit: the size of numbers that f rounds where the root is smaller.
     """
     rounding = 4.0 * float(np.finfo(guess.dtype).eps)
     tolerance = 0.005 * rounding**0.5  # Newton converges quadratically: the step after one this small is below rounding
 
-    def solve(f: Callable[[Array], Array], x0: Array) -> Array:
+    def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            x, low, high, last, _, count = carry
-            value = f(x)
+            x, low, high, last, count = carry
+            value, slope = function(x)
             low, high = jnp.where(value > 0, x, low), jnp.where(value > 0, high, x)
-            newton = x - value / slope(x)
+            newton = x - value / slope
+            scale = jnp.maximum(jnp.abs(x), unit)
             # Steps that do not halve may swing around the root for ever; tiny ones are rounding.
-            scale = jnp.maximum(jnp.abs(x), 1.0)
             halves = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, tolerance * scale)
             trusted = (newton >= low) & (newton <= high) & halves
             new = jnp.where(trusted, newton, 0.5 * (low + high))
             size = jnp.abs(new - x)
-            return new, low, high, size, size > jnp.where(trusted, tolerance, rounding) * scale, count + 1
+            return (
+                new,
+                low,
+                high,
+                jnp.where(size > jnp.where(trusted, tolerance, rounding) * scale, size, 0.0),
+                count + 1,
+            )
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
-        start = (x0, low, high, 2.0 * (high - low), jnp.ones_like(x0, bool), 0)
-        return lax.while_loop(lambda c: jnp.any(c[4]) & (c[5] < 200), step, start)[0]
+        start = (x0, low, high, 2.0 * (high - low), 0)
+        return lax.while_loop(lambda c: jnp.any(c[3] > 0) & (c[4] < 200), step, start)[0]
 
     def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         gain = linear(jnp.ones_like(y))
         return y / jnp.where(gain == 0, 1.0, gain)  # a flat spot can only be padding
 
-    return lax.custom_root(function, lax.stop_gradient(guess), solve, tangent)
+    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
 
 
 # Chebyshev coefficients of log(erfcx(w) / t) in 2 t - 1, t = 2 / (2 + w), computed with 50 digits.
@@ -65,7 +71,7 @@ _ERFCX = (
 
 
 @jax.custom_jvp
-def hazards(z: Array) -> tuple[Array, Array, Array, Array]:
+def _hazards(z: Array) -> tuple[Array, Array, Array, Array]:
     """phi(z) / Phi(-z) of the standard normal distribution, and how far it lies above z; then both of -z.
 
     It is the mean of the distribution's tail beyond z, to rounding for every z. Its derivative is its product with the
@@ -89,30 +95,32 @@ def hazards(z: Array) -> tuple[Array, Array, Array, Array]:
     return h, jnp.where(right, excess, there + a), g, jnp.where(right, there + a, excess)
 
 
-@hazards.defjvp
+@_hazards.defjvp
 def _hazards_slope(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    h, excess, g, gap = hazards(*primal)
+    h, excess, g, gap = _hazards(*primal)
     (dz,), up, down = tangent, h * excess, -g * gap
     return (h, excess, g, gap), (up * dz, (up - 1.0) * dz, down * dz, (down + 1.0) * dz)
 
 
-def sums_before(x: Array) -> Array:
-    """[n, ...] the sums of the entries before each along the first axis, as two products of matrices.
+hazards = jax.jit(_hazards)  # traced once for a shape
+
+
+def sums_before(x: Array, after: bool = False) -> Array:
+    """[n, ...] the sums of the entries before each along the first axis, or after it, as products of matrices.
 
     (A cumulative sum compiles to some hundred operations.)
     """
-    n, rest = x.shape[0], x.shape[1:]
-    size = max(1, round(n**0.5))
-    block = jnp.pad(x, ((0, -n % size), *((0, 0) for _ in rest))).reshape(-1, size, *rest)
-
-    def earlier(y: Array, axis: int) -> Array:
-        k = y.shape[axis]
-        lower = jnp.asarray(np.tri(k, k, -1), x.dtype)
-        product = jnp.tensordot(lower, y, (1, axis), precision=lax.Precision.HIGHEST)
-        return jnp.moveaxis(product, 0, axis)
-
-    total = earlier(jnp.sum(block, axis=1), 0)
-    return (earlier(block, 1) + total[:, None]).reshape(-1, *rest)[:n]
+    n, rest, size = x.shape[0], x.shape[1:], 16
+    if n > size:
+        block = jnp.pad(x, ((0, -n % size), *((0, 0) for _ in rest))).reshape(-1, size, *rest)
+        others = sums_before(jnp.sum(block, axis=1), after)
+    else:
+        size, block, others = n, x[None], jnp.zeros((1, *rest), x.dtype)
+    triangle = np.tri(size, size, -1).T if after else np.tri(size, size, -1)
+    each = jnp.broadcast_to(jnp.asarray(triangle, x.dtype), (len(block), size, size))
+    flat = block.reshape(len(block), size, -1)
+    inside = lax.batch_matmul(each, flat, precision=lax.Precision.HIGHEST).reshape(block.shape)
+    return (inside + others[:, None]).reshape(-1, *rest)[:n]
 
 
 def linear_recurrence(decay: Array, value: Array) -> Array:

@@ -208,26 +208,45 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
     return len(leaves) if simple else 0
 
 
-def _compiled(
-    replay: Callable[..., Any], params: Params, state: State, key: Array | None, vectors: bool = False
-) -> Any:
+def _compiled(replay: Callable[..., Any], params: Params, state: State, key: Array | None, kind: type = Matches) -> Any:
     """`replay` under jit: in place at the top level, plain inside somebody's transformation."""
     inside = _traced((params, state, key, jnp.zeros(())))
-    return _jit(replay, inside, vectors or any(x.ndim > 1 for x in jax.tree.leaves(state)))
+    return _jit(replay, inside, kind, any(x.ndim > 1 for x in jax.tree.leaves(state)))
 
 
 @lru_cache
-def _jit(replay: Callable[..., Any], inside: bool, vectors: bool) -> Any:
-    """`vectors`: the work on each player is long, and the rules have matrix products."""
+def _jit(replay: Callable[..., Any], inside: bool, kind: type, vectors: bool) -> Any:
+    """`kind` of events; `vectors`: a player is more than numbers."""
     if inside:
         return jax.jit(replay, static_argnums=(0, 1))
-    # XLA would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte: from
-    # 131,072 players on, a step took 3 times as long. (Work on vectors gains from threads.) And it would hand thin
-    # matrix products to a library that takes twice as long over them.
-    passes = "dot-library-rewriter" if vectors else "cpu-parallel-task-assigner"
-    host = jax.default_backend() == "cpu" and (vectors or replay is not _stream)
-    options = {"xla_disable_hlo_passes": passes} if host else None
-    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=3, compiler_options=options)
+    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=3, compiler_options=_options(replay, kind, vectors))
+
+
+def _options(replay: Callable[..., Any], kind: type, vectors: bool) -> dict[str, Any] | None:
+    """What to tell XLA on a CPU."""
+    if jax.default_backend() != "cpu" or (replay is _stream and not vectors):
+        return None
+    options: dict[str, Any]
+    if kind is Rounds or vectors:  # it would hand thin matrix products to a library that takes twice as long over them
+        options = {"xla_disable_hlo_passes": "dot-library-rewriter"}
+    else:
+        # It would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte:
+        # from 131,072 players on, a step took 3 times as long. (Work on vectors gains from threads.)
+        options = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+    if kind is Rounds:  # the loops of rounds gain nothing from these, but would take twice as long to compile
+        quicker: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 2}
+        options |= {name: value for name, value in quicker.items() if _known(name, value)}
+    return options
+
+
+@lru_cache
+def _known(option: str, value: Any) -> bool:
+    """Whether this version of XLA has an option."""
+    try:
+        jax.jit(lambda: 0, compiler_options={option: value}).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 def _key(key: Array | None, index: Array) -> Array | None:
@@ -301,7 +320,7 @@ def _run_ragged(
     flat = on_device(ragged.events)
     pairs = ragged.pair_start
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
-    rate = _compiled(_block, params, state, key, isinstance(flat, Rounds))
+    rate = _compiled(_block, params, state, key, type(flat))
     total = int((ragged.player_start if pairs is None else pairs)[-1])
     steps = list(steps)
     if not steps:
@@ -313,9 +332,10 @@ def _run_ragged(
     prediction = _zeros(total, rate.eval_shape(*arguments(steps[0], (state, None)))[1], 3)
     kinds = {(block.size, block.number.shape): block for block in steps}.values()
     if len(kinds) > 1 and not _traced((params, state, key)):
-        lowered = [rate.lower(*arguments(block, (state, prediction))) for block in kinds]
         with ThreadPoolExecutor() as pool:  # XLA compiles on one core
-            list(pool.map(lambda x: x.compile(), lowered))
+            tasks = [pool.submit(rate.lower(*arguments(block, (state, prediction))).compile) for block in kinds]
+            for task in tasks:
+                task.result()
     for block in steps:
         state, prediction = rate(*arguments(block, (state, prediction)))
     return Run(state, prediction)

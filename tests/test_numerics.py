@@ -23,7 +23,7 @@ def bracket(x, low, high):
 def log(theta, guess=None, lower=-20.0, upper=20.0):
     """The logarithm of theta, as the root of theta - e^x."""
     guess = jnp.zeros_like(theta) if guess is None else guess
-    return decreasing_root(lambda x: theta - jnp.exp(x), lambda x: -jnp.exp(x), guess, *bracket(guess, lower, upper))
+    return decreasing_root(lambda x: (theta - jnp.exp(x), -jnp.exp(x)), guess, *bracket(guess, lower, upper))
 
 
 def test_the_root_of_an_exponential(x64):
@@ -53,7 +53,7 @@ def test_two_parameters_share_a_root(x64):
 
     def root(a, b):
         ends = bracket(a, -30.0, 30.0)
-        return decreasing_root(lambda x: a - jnp.exp(b * x), lambda x: -b * jnp.exp(b * x), jnp.ones_like(a), *ends)
+        return decreasing_root(lambda x: (a - jnp.exp(b * x), -b * jnp.exp(b * x)), jnp.ones_like(a), *ends)
 
     a, b = np.array([0.2, 1.0, 7.0]), np.array([0.5, 2.0, 3.0])
     value, by_a_and_b = jax.jit(jax.vmap(jax.value_and_grad(root, argnums=(0, 1))))(jnp.array(a), jnp.array(b))
@@ -75,7 +75,7 @@ def test_elements_may_start_on_the_root(x64, guess):
 
     def root(c):
         return decreasing_root(
-            lambda x: c - x**3 - x, lambda x: -3 * x**2 - 1, jnp.array(guess, c.dtype), *bracket(c, -5.0, 5.0)
+            lambda x: (c - x**3 - x, -3 * x**2 - 1), jnp.array(guess, c.dtype), *bracket(c, -5.0, 5.0)
         )
 
     wanted = np.array([0.0, 1.0, -2.0, 2.0])
@@ -97,11 +97,11 @@ def test_wide_brackets_are_bisected_where_newton_would_diverge(x64):
 
     def arc(r):
         ends = bracket(r, -reach, reach)
-        return decreasing_root(lambda x: jnp.arctan(r - x), lambda x: -1 / (1 + (x - r) ** 2), guess, *ends)
+        return decreasing_root(lambda x: (jnp.arctan(r - x), -1 / (1 + (x - r) ** 2)), guess, *ends)
 
     def hyperbolic(r):
         ends = bracket(r, -reach, reach)
-        return decreasing_root(lambda x: jnp.tanh(r - x), lambda x: jnp.tanh(r - x) ** 2 - 1, guess, *ends)
+        return decreasing_root(lambda x: (jnp.tanh(r - x), jnp.tanh(r - x) ** 2 - 1), guess, *ends)
 
     for root in (arc, hyperbolic):
         value, pull = jax.jit(lambda r, f=root: jax.vjp(f, r)[0:2])(jnp.array(wanted))
@@ -113,7 +113,7 @@ def test_wide_brackets_are_bisected_where_newton_would_diverge(x64):
 def test_a_flat_element_has_a_finite_gradient_and_does_not_disturb_others(x64, mode):
     def root(theta, w):
         ends = bracket(theta, -9.0, 9.0)
-        found = decreasing_root(lambda x: w * (theta - x), lambda x: -w, jnp.zeros_like(theta), *ends)
+        found = decreasing_root(lambda x: (w * (theta - x), -w), jnp.zeros_like(theta), *ends)
         return found, found
 
     (by_theta, by_w), value = jax.jit(mode(root, argnums=(0, 1), has_aux=True))(jnp.full(2, 3.0), jnp.array([0.0, 2.0]))
@@ -139,7 +139,7 @@ def test_steep_roots_from_anywhere_in_the_bracket(x64):
     def slope(x):
         return -steep / 10 * jnp.cosh((x - r) * steep / 10) - steep * (1 - jnp.tanh((x - r) * steep) ** 2)
 
-    got = jax.jit(lambda guess: decreasing_root(f, slope, guess, *bracket(guess, -9.0, 9.0)))(guess)
+    got = jax.jit(lambda guess: decreasing_root(lambda x: (f(x), slope(x)), guess, *bracket(guess, -9.0, 9.0)))(guess)
     close(x64, got, r, 10)
 
 
@@ -150,7 +150,7 @@ def test_newton_does_not_swing_between_two_points_around_the_root(x64):
         def slope(x):
             return -5 * (1 - jnp.tanh(5 * x) ** 2) - 8.1 * x**2
 
-        return decreasing_root(lambda x: -jnp.tanh(5 * x) - 2.7 * x**3, slope, x, x - 7, x + 9)
+        return decreasing_root(lambda x: (-jnp.tanh(5 * x) - 2.7 * x**3, slope(x)), x, x - 7, x + 9)
 
     np.testing.assert_allclose(jax.jit(root)(jnp.linspace(0.2, 1.0, 50)), 0.0, atol=1e-6)
 
@@ -161,6 +161,6 @@ def test_the_function_may_rise_at_the_guess(x64, low):
 
     def root(x):
         ends = x if low == "guess" else jnp.full_like(x, -5.0), jnp.full_like(x, 5.0)
-        return decreasing_root(lambda x: (2 - x) * (1 + x**2), lambda x: -(1 + x**2) + (2 - x) * 2 * x, x, *ends)
+        return decreasing_root(lambda x: ((2 - x) * (1 + x**2), -(1 + x**2) + (2 - x) * 2 * x), x, *ends)
 
     close(x64, jax.jit(root)(jnp.array([0.35, 0.5, 0.6, 0.9, 0.99, -1.0])), np.full(6, 2.0))

@@ -52,16 +52,18 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def ranks(points: int, params: Params, rows: State, event: Rounds) -> tuple[field.Sums, Field, Array, Array]:
+def ranks(
+    points: int, params: Params, rows: State, event: Rounds
+) -> tuple[field.Sums, field.Inverse, Field, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
     there = field.real(event)
     scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(jnp.where(there, event.weight, 1.0)))
     gain = there.astype(scale.dtype)
     margin = jnp.max(jnp.where(there, scale, 0.0)) * jnp.log(4.0 * jnp.sum(gain) + 4.0)
     everyone = Field(rows.rating, 1.0 / scale, gain, *field.reach(rows.rating, margin, there))
-    sums = field.sums(field.logistic, everyone, field.points(points))
-    below, above, _ = sums(rows.rating)
-    return sums, everyone, below, above
+    sums, inverse = field.sums(field.logistic, everyone, field.points(points))
+    below, above = (sums(rows.rating, side)[0] for side in (True, False))
+    return sums, inverse, everyone, below, above
 
 
 def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
@@ -70,14 +72,14 @@ def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -
         weight = 1.0 if event.context.weight is None else event.context.weight
         lead = rows.rating[0] - rows.rating[1]
         return jax.nn.sigmoid(field.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
-    _, _, below, _ = ranks(points, params, rows, event)
+    _, _, _, below, _ = ranks(points, params, rows, event)
     return field.share_of_others(below, field.real(event))
 
 
 def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
     """Find the performances, and move towards them."""
     del key
-    sums, everyone, below, above = ranks(points, params, rows, event)
+    sums, inverse, everyone, below, above = ranks(points, params, rows, event)
     there, count = field.real(event), jnp.maximum(jnp.sum(everyone.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * field.tied(event).astype(below.dtype) + 0.5
     rank = jnp.where(there, rank, 1.0)
@@ -88,7 +90,9 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     few = 0.5 + count * share / (1.0 + jnp.sqrt(jnp.maximum(1.0 - share, 0.0)))
     many = jnp.sqrt(rank * (above + 0.5)) - 0.5
     target = jnp.where(few < many, few, many)
-    p = field.balance(sums, few < many, target, rows.rating, there, everyone.low, everyone.high)
+    ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
+    guess = inverse(jnp.where(few < many, ratio, -ratio))
+    p = field.balance(sums, few < many, target, guess, there, everyone.low, everyone.high)
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     v = params.weight * jnp.where(there, event.weight, 1.0)

@@ -29,11 +29,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import decreasing_root
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, elapsed, full, override
 from jaxrate.systems import field, performance
+from jaxrate.systems.field import HIGHEST, LOWEST, UNIT
 from jaxrate.systems.performance import LOGISTIC
 
 HISTORY = 32
@@ -181,7 +183,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
         weight = jnp.where(there, event.weight, 1.0)
     deviation = jnp.sqrt(rows.variance + sum(noise(constants, rows, weight)))
     kind = field.NORMAL if model.history is None else field.LOGISTIC
-    below, _ = field.expected(kind, rows.rating, deviation, there, 3 * field.points(model.points) // 8)
+    below, _ = field.expected(kind, rows.rating, deviation, there, field.points(model.points) // 2)
     share = field.share_of_others(below, there)
     return share[0] if isinstance(event, Matches) else share
 
@@ -202,7 +204,7 @@ def update(model: Model, constants: Constants, rows: State, event: Rounds, key: 
         rating, past = rows.rating + variance / square * (p - rows.rating), None
     else:
         past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1))
-        rating = mode(past, rows.rating)
+        rating = mode(past, _guess(drifted.past, rows.rating, p, square))
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past)
@@ -228,18 +230,28 @@ def add(past: Past, p: Array, square: Array, number: Array) -> Past:
 def mode(past: Past, guess: Array) -> Array:
     """The rating [P] at which the factors of a belief balance."""
 
-    def pull(x: Array) -> Array:
-        angle = (past.performance - x[:, None]) * past.inverse
-        return past.weight * (past.mean - x) + jnp.sum(past.force * jnp.tanh(angle), axis=1)
-
-    def slope(x: Array) -> Array:
+    def pull(x: Array) -> tuple[Array, Array]:
         t = jnp.tanh((past.performance - x[:, None]) * past.inverse)
-        return -past.weight - jnp.sum(past.force * past.inverse * (1.0 - t * t), axis=1)
+        value = past.weight * (past.mean - x) + jnp.sum(past.force * t, axis=1)
+        return value, -past.weight - jnp.sum(past.force * past.inverse * (1.0 - t * t), axis=1)
 
-    used = past.force > 0
-    low = jnp.minimum(past.mean, jnp.min(jnp.where(used, past.performance, jnp.inf), axis=1))
-    high = jnp.maximum(past.mean, jnp.max(jnp.where(used, past.performance, -jnp.inf), axis=1))
-    return decreasing_root(pull, slope, jnp.clip(guess, low, high), low, high)
+    low, high = jnp.minimum(past.mean, LOWEST), jnp.maximum(past.mean, HIGHEST)
+    return decreasing_root(pull, guess, low, high, UNIT)
+
+
+def _guess(past: Past, rating: Array, p: Array, square: Array) -> Array:
+    """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
+    z = (past.performance - rating[:, None]) * past.inverse
+    stiffness = past.weight + jnp.sum(past.force * past.inverse * (1.0 - jnp.tanh(z) ** 2), axis=1)
+    beta, distance = jnp.sqrt(square), p - rating
+    force, inverse = LOGISTIC / beta, 0.5 * LOGISTIC / beta
+    gap = jnp.abs(distance)
+    pull = force * inverse
+    step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far
+    for _ in range(3):  # Newton's, which come down to the root
+        t = jnp.tanh((gap - step) * inverse)
+        step -= (stiffness * step - force * t) / _safe(stiffness + pull * (1.0 - t * t))
+    return lax.stop_gradient(rating + jnp.sign(distance) * step)
 
 
 def summary(params: Params | GaussianParams, rows: State) -> Rating:

@@ -6,11 +6,12 @@ is tabulated once at equidistant ratings, with two derivatives, and read off by 
 exponential tails too: of that sum and of its complement each has its own table, so both keep their relative accuracy.
 
 The interpolation is off by at most h^6/46080 of the sixth derivative, with the step h in units of the smallest scale:
-below 1e-6 rating points with 512 points, and 0.01 with 128, if the step is below 0.3 and 1.1 scales (logistic).
+below 1e-6 rating points with 384 points, and 0.01 with 64, if the step is below 0.3 and 1.1 scales (logistic).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -24,11 +25,13 @@ from jaxrate.numerics import decreasing_root
 
 NumPy = np.ndarray[Any, Any]
 LOWEST, HIGHEST = -6000.0, 9000.0  # performances outside count as these
+UNIT = 1024.0  # the size of ratings
 SMALL = 64  # participants up to which the sums are taken directly
-_BLOCK = 64  # participants whose cdfs at all points fit in a cache
+_BLOCK = 256  # participants whose cdfs at all points fit in a cache
 
 Shape = Callable[[Array], tuple[Array, Array, Array, Array]]  # cdf, its complement, density and its derivative
-Sums = Callable[[Array], tuple[Array, Array, Array]]  # of ratings x: the sum below, the sum above, the slope of it
+Sums = Callable[[Array, Array | bool], tuple[Array, Array]]  # of ratings x [...]: the sum below (True) or above, slope
+Inverse = Callable[[Array], Array]  # of logarithms of below / above: nearly the rating where they are so
 
 
 class Kind(NamedTuple):
@@ -80,12 +83,12 @@ NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)  # als
 
 def enough(deviation: float) -> int:
     """Points of a table for scales of this deviation or wider, in float32."""
-    return int(np.clip(128 * 2 ** np.ceil(np.log2(200.0 / max(deviation, 1.0))), 128, 4096))
+    return int(np.clip(64 * 2 ** np.ceil(np.log2(195.0 / max(deviation, 1.0))), 64, 2048))
 
 
 def points(single: int) -> int:
     """The same in the default precision."""
-    return single if jnp.result_type(float) == np.float32 else 4 * single
+    return single if jnp.result_type(float) == np.float32 else 6 * single
 
 
 def real(event: Rounds) -> Array:
@@ -102,16 +105,27 @@ def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
     return lax.stop_gradient(ends)  # no answer depends on them
 
 
-def sums(shape: Shape, field: Field, points: int) -> Sums:
-    """x [...] -> (sum_j g_j F((x - m_j) s_j), the same of 1 - F, the derivative of the former), each [...]."""
-    if len(field.centre) <= SMALL:
-        return lambda x: _direct(shape, field, x)
+def sums(shape: Shape, field: Field, points: int) -> tuple[Sums, Inverse]:
+    """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; and an approximate inverse."""
     at = points_of(field, points)
-    below, above, first, second = scan_blocks(lambda f: _tabulate(shape, f, at), field)
-    first, second = first * (at[1] - at[0]), second * (at[1] - at[0]) ** 2
-    sides = (below, first, second), (above, -first, -second)
-    curve = jnp.stack([hermite(*(x[:-1] for x in side), *(x[1:] for x in side)) for side in sides], axis=1)
-    return lambda x: _read(curve, field, at, x)
+    if len(field.centre) <= SMALL:
+        read = partial(_direct, shape, field)
+        return read, partial(_inverse, at, read(at, True)[0], read(at, False)[0])
+    below, above, first, second = _tabulate(shape, field, at)
+    step = at[1] - at[0]
+    sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
+    cells = [jnp.stack(hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
+    return partial(_read, cells, field, at), partial(_inverse, at, below, above)
+
+
+def _inverse(at: Array, below: Array, above: Array, target: Array) -> Array:
+    """Linear interpolation."""
+    tiny = float(np.finfo(at.dtype).tiny)
+    ratio = jnp.log(jnp.maximum(below, tiny)) - jnp.log(jnp.maximum(above, tiny))
+    number = jnp.clip(jnp.sum(target[:, None] > ratio[None, :], axis=1) - 1, 0, len(at) - 2)
+    left, right = ratio[number], ratio[number + 1]
+    part = jnp.clip((target - left) / jnp.where(right > left, right - left, 1.0), 0.0, 1.0)
+    return lax.stop_gradient(at[number] + part * (at[1] - at[0]))
 
 
 def points_of(field: Field, points: int) -> Array:
@@ -119,45 +133,42 @@ def points_of(field: Field, points: int) -> Array:
     return jnp.linspace(field.low, field.high, points)
 
 
-def _direct(shape: Shape, field: Field, x: Array) -> tuple[Array, Array, Array]:
+def _direct(shape: Shape, field: Field, x: Array, below: Array | bool) -> tuple[Array, Array]:
     centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (field.centre, field.inverse))
-    below, above, density, _ = shape((x[..., None] - centre) * inverse)
-    slope = density @ (field.gain * field.inverse)
-    return below @ field.gain, above @ field.gain, slope
+    z = (x[..., None] - centre) * inverse
+    value, _, density, _ = shape(jnp.where(jnp.asarray(below)[..., None], z, -z))
+    return value @ field.gain, density @ (field.gain * field.inverse)
 
 
-def _tabulate(shape: Shape, field: Field, at: Array) -> Array:
-    """[4, points] sums of the cdf, its complement and two derivatives."""
-    values = shape((at[None, :] - field.centre[:, None]) * field.inverse[:, None])
-    gains = [field.gain, field.gain, field.gain * field.inverse, field.gain * field.inverse**2]
-    return jnp.stack([jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)])
+def _tabulate(shape: Shape, field: Field, at: Array) -> list[Array]:
+    """[points] each: the sums of the cdf, its complement and two derivatives."""
 
+    def one(centre: Array, inverse: Array, gain: Array) -> list[Array]:
+        values = shape((at[None, :] - centre[:, None]) * inverse[:, None])
+        gains = gain, gain, gain * inverse, gain * inverse**2
+        return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
 
-def scan_blocks(one: Callable[[Field], Array], field: Field) -> Array:
-    """The sum of `one` over blocks of participants: on a CPU they stay in its cache."""
     if jax.default_backend() != "cpu":
-        return one(field)
-    columns = jax.tree.map(lambda x: jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK), field[:3])
+        return one(*field[:3])
+    blocks = [jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK) for x in field[:3]]
 
-    def add(total: Array, block: tuple[Array, ...]) -> tuple[Array, None]:
-        return total + one(field._replace(centre=block[0], inverse=block[1], gain=block[2])), None
+    def add(total: list[Array], block: list[Array]) -> tuple[list[Array], None]:
+        return [x + y for x, y in zip(total, one(*block), strict=True)], None
 
-    start = jax.eval_shape(lambda f: one(f), field)
-    return lax.scan(add, jnp.zeros(start.shape, start.dtype), columns)[0]
+    return lax.scan(add, [jnp.zeros_like(at)] * 4, blocks)[0]
 
 
-def hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> Array:
-    """[..., 6] polynomials on [0, 1] with values f, slopes d and second derivatives s at 0, and g, e and t at 1."""
+def hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
+    """Six coefficients of polynomials with values f, slopes d and second derivatives s at 0, and g, e and t at 1."""
     rise = g - f
-    terms = [
+    return (
         f,
         d,
         0.5 * s,
         10.0 * rise - 6.0 * d - 4.0 * e - 1.5 * s + 0.5 * t,
         -15.0 * rise + 8.0 * d + 7.0 * e + 1.5 * s - t,
         6.0 * rise - 3.0 * (d + e) + 0.5 * (t - s),
-    ]
-    return jnp.stack(terms, axis=-1)
+    )
 
 
 def cell(field: Field, at: Array, x: Array) -> tuple[Array, Array, Array]:
@@ -169,22 +180,21 @@ def cell(field: Field, at: Array, x: Array) -> tuple[Array, Array, Array]:
     return number, place - number.astype(place.dtype), per_point
 
 
-def _read(curve: Array, field: Field, at: Array, x: Array) -> tuple[Array, Array, Array]:
+def _read(cells: list[Array], field: Field, at: Array, x: Array, below: Array | bool) -> tuple[Array, Array]:
     number, u, per_point = cell(field, at, x)
-    c = curve[number]
-    below, above = (horner(c[..., k, :], u) for k in (0, 1))
-    slope = slope_of(c[..., 0, :], u) * per_point
-    return below, above, slope
+    c = cells[below][number] if isinstance(below, bool) else jnp.stack(cells)[below.astype(jnp.int32), number]
+    c = jnp.moveaxis(c, -1, 0)
+    return horner(c, u), jnp.abs(slope_of(c, u)) * per_point
 
 
-def horner(c: Array, u: Array) -> Array:
-    """The polynomials c [..., 6] at u [...]."""
-    return c[..., 0] + u * (c[..., 1] + u * (c[..., 2] + u * (c[..., 3] + u * (c[..., 4] + u * c[..., 5]))))
+def horner(c: Sequence[Array] | Array, u: Array) -> Array:
+    """The polynomials of six coefficients [...] at u [...]."""
+    return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-def slope_of(c: Array, u: Array) -> Array:
+def slope_of(c: Sequence[Array] | Array, u: Array) -> Array:
     """Their derivatives."""
-    return c[..., 1] + u * (2 * c[..., 2] + u * (3 * c[..., 3] + u * (4 * c[..., 4] + u * (5 * c[..., 5]))))
+    return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
 
 
 def expected(kind: Kind, centre: Array, deviation: Array, there: Array, points: int) -> tuple[Array, Array]:
@@ -201,8 +211,10 @@ def expected(kind: Kind, centre: Array, deviation: Array, there: Array, points: 
     low, high = reach(centre, 16.0 * jnp.max(jnp.where(there, scale, 0.0)), there)
     everyone = Field(centre, 1.0 / scale, there.astype(scale.dtype), low, high)
     nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
-    below, above, _ = sums(kind.shape, everyone, points)(centre[:, None] + scale[:, None] * nodes[None, :])
-    return below @ weights, above @ weights
+    read, _ = sums(kind.shape, everyone, points)
+    x = centre[:, None] + scale[:, None] * nodes[None, :]
+    below, above = (read(x, side)[0] @ weights for side in (True, False))
+    return below, above
 
 
 def share_of_others(below: Array, there: Array) -> Array:
@@ -231,7 +243,7 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
     """The ratings [P] at which sums are as given.
 
     Args:
-      sums: below and above a rating.
+      sums: below or above a rating.
       from_below: [P] which of them is given: the smaller one keeps its relative accuracy.
       target: [P] what it is.
       guess: [P] to start from; it stays where nobody is there.
@@ -241,9 +253,8 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
 
     def log_ratio(x: Array) -> tuple[Array, Array]:
         """Of the target to the sum at x, and its slope. In both tails it is nearly straight."""
-        below, above, slope = sums(x)
-        found = jnp.maximum(jnp.where(from_below, below, above), float(np.finfo(x.dtype).tiny))
-        found = jnp.where(there, found, 1.0)
+        found, slope = sums(x, from_below)
+        found = jnp.where(there, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
         value = jnp.log(jnp.where(there, target, 1.0) / found)
         return jnp.where(from_below, value, -value), -slope / found
 
@@ -255,12 +266,10 @@ def solve(
 ) -> Array:
     """The zeros of a function, decreasing, that comes with its slope; the guess where nobody is there."""
 
-    def value(x: Array) -> Array:
-        return jnp.where(there, function(x)[0], guess - x)
+    def where_asked(x: Array) -> tuple[Array, Array]:
+        value, slope = function(x)
+        return jnp.where(there, value, guess - x), jnp.where(there, slope, -1.0)
 
-    def slope(x: Array) -> Array:
-        return jnp.where(there, function(x)[1], -1.0)
-
-    ends = (jnp.broadcast_to(x, guess.shape) for x in (low, high))
-    guess = jnp.clip(guess, low, high)
-    return decreasing_root(value, slope, guess, *ends)
+    low, high = (jnp.broadcast_to(x, guess.shape) for x in (low, high))
+    guess = jnp.where(there, jnp.clip(guess, low, high), low)
+    return decreasing_root(where_asked, guess, low, high, UNIT)

@@ -131,20 +131,14 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
     u = 1.0 + rows.variance * (w / SCALE**2)
     a = 2.0 * jnp.log(rows.volatility)
 
-    def parts(x: Array) -> tuple[Array, ...]:
+    def function(x: Array) -> tuple[Array, Array]:
         y = jnp.exp(x)
         z = u + w * y
-        return y * (square - w * z) / (2.0 * z**2), w * y / z
-
-    def function(x: Array) -> Array:
-        return parts(x)[0] - (x - a) * stiffness
-
-    def slope(x: Array) -> Array:
-        h, share = parts(x)
-        return h - share * (2.0 * h + 0.5 * share) - stiffness
+        h, share = y * (square - w * z) / (2.0 * z**2), w * y / z
+        return h - (x - a) * stiffness, h - share * (2.0 * h + 0.5 * share) - stiffness
 
     reach = square / (8.0 * u * jnp.where(w > 0, w, 1.0))
-    x = decreasing_root(function, slope, a, a - 0.5 * params.tau**2, a + reach * params.tau**2)
+    x = decreasing_root(function, a, a - 0.5 * params.tau**2, a + reach * params.tau**2)
     return bounded(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
 
 

@@ -15,9 +15,10 @@ every x, so the sums are cumulative over the standings: tabulated for blocks of 
 With `split_ties` a tie counts as half a win and half a loss. All who tied solve the same equation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
+from jax import lax
 
 from jaxrate import numerics
 from jaxrate.events import Array, Rounds
@@ -26,11 +27,6 @@ from jaxrate.systems.field import SMALL, Field
 
 _BLOCK = 4  # participants whose place in the standings is looked at one by one
 LOGISTIC = field.LOGISTIC.deviation
-
-
-def _after(totals: Array) -> Array:
-    """The sums of the entries after each along the first axis."""
-    return numerics.sums_before(totals[::-1])[::-1]
 
 
 def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
@@ -47,27 +43,32 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     inverse = LOGISTIC / deviation
     gain = jnp.where(there, inverse, 0.0)
     tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
-    won, lost = _after(tied), numerics.sums_before(tied)
+    won, lost = numerics.sums_before(tied, after=True), numerics.sums_before(tied)
     half = 0.5 if split_ties else 1.0
     from_below = won <= lost  # the smaller side keeps its relative accuracy
     target = jnp.where(from_below, won, lost) + half * tied
     margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
     widest = jnp.max(jnp.where(there, deviation, 0.0)) / LOGISTIC
     low, high = field.reach(centre, widest * margin, there)
-    of_all = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
+    of_all, inverse_of_all = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
 
-    def sums(x: Array) -> tuple[Array, Array, Array]:
+    def sums(x: Array, below: Array) -> tuple[Array, Array]:
         """Of all, and of those who tied once more."""
-        below, above, density, _ = field.logistic((x[group] - centre) * inverse)
-        again = field.sum_by(group, jnp.stack([gain * below, gain * above, gain * inverse * density], axis=-1))
-        return tuple(total + more for total, more in zip(of_all(x), again.T, strict=True))
+        z = (x[group] - centre) * inverse
+        value, _, density, _ = field.logistic(jnp.where(below[group], z, -z))
+        again = field.sum_by(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
+        total, slope = of_all(x, below)
+        return total + again[:, 0], slope + again[:, 1]
 
-    mean = field.sum_by(group, gain * centre) / jnp.where(tied > 0, tied, 1.0)
-    return field.balance(of_all if split_ties else sums, from_below, target, mean, tied > 0, low, high)[group]
+    guess = inverse_of_all(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
+    return field.balance(of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
 
 
 def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """The same of normal performances; each block of `_BLOCK` participants has a table of 3/8 so many points."""
+    """The same of normal performances; each block of `_BLOCK` participants has a table of 7/4 so many points.
+
+    They are read off by interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
+    """
     there, num_players = field.real(event), len(event.rank)
     inverse = jnp.where(there, 1.0 / deviation, 0.0)
     group = jnp.minimum(event.rank, num_players - 1)
@@ -80,8 +81,7 @@ def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     standings = Field(centre[order], inverse[order], inverse[order], low, high)
     mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    at = field.points_of(standings, 3 * points // 8)  # fewer, these sums being smoother than logistic ones
-    losses, wins, guess = _cumulative(standings, at)
+    losses, wins, guess = _cumulative(standings, 7 * points // 4)
     lost = [losses(k) for k in ((begin, end) if split_ties else (begin,))]
     won = [wins(k) for k in ((begin, end) if split_ties else (end,))]
 
@@ -98,59 +98,81 @@ Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
 Guess = Callable[[Array, Array, Array, Array], Array]
 
 
-def _cumulative(standings: Field, at: Array) -> tuple[Curves, Curves, Guess | None]:
+def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:
     """The sums of -h(z) / delta over those before a place k [P] in the standings, and of h(-z) / delta over the others.
 
-    Each is a function of k, and that of x [P], with values and slopes [P]. Of large rounds they are tabulated `at` some
+    Each is a function of k, and that of x [P], with values and slopes [P]. Of large rounds they are tabulated at some
     ratings, with a first guess of the zeros of q.
     """
     num_players = len(standings.centre)
     block = num_players + 1 if num_players <= SMALL else _BLOCK
-    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block) for x in standings[:2]]
+    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block).T for x in standings[:2]]
+    per_point = (points - 5) / (standings.high - standings.low)  # three neighbours on each side of every rating
+    at = standings.low + jnp.arange(-2.0, points - 2.0) / per_point
 
-    def tabulate(centre: Array, inverse: Array) -> tuple[list[Array], list[Array]]:
-        """[blocks, points] the sums over each block of both hazards, and of their derivatives by cells."""
-        z = (at[None, None, :] - centre[..., None]) * inverse[..., None]
-        h, excess, g, gap = numerics.hazards(z)
-        gains = [((at[1] - at[0]) ** k * inverse ** (k + 1))[..., None] for k in range(3)]
-        loss = h, h * excess, h * (excess * (h + excess) - 1.0)
-        win = g, -g * gap, g * (gap * (g + gap) - 1.0)
-        one, other = ([jnp.sum(c * x, axis=1) for c, x in zip(gains, side, strict=True)] for side in (loss, win))
-        return one, other
-
-    def curves(table: list[Array] | None, sign: float, before: bool) -> Curves:
-        cells = None if table is None else field.hermite(*(x[:, :-1] for x in table), *(x[:, 1:] for x in table))
-
+    def curves(table: Array | None, sign: float, before: bool) -> Curves:
         def at_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
             whole = k // block
-            centre, inverse = (x.T[:, whole] for x in columns)  # [block, P]
+            centre, inverse = (x[:, whole] for x in columns)  # [block, P]
             inside = (jnp.arange(block, dtype=jnp.int32)[:, None] < (k - whole * block)[None, :]) == before
             gain = jnp.where(inside, inverse, 0.0)
 
             def both(x: Array) -> tuple[Array, Array]:
                 h, excess, *_ = numerics.hazards(sign * (x[None, :] - centre) * inverse)
                 value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * h * excess, axis=0)
-                if cells is not None:
-                    number, u, per_point = field.cell(standings, at, x)
-                    c = cells[whole, number]
-                    value, slope = value + field.horner(c, u), slope + field.slope_of(c, u) * per_point
+                if table is not None:
+                    place = (x - standings.low) * per_point
+                    number = jnp.clip(place.astype(jnp.int32), 0, points - 6)
+                    u = place - number.astype(x.dtype)
+                    more, steepness = _everett([table[whole, number + i] for i in range(6)], u)
+                    value, slope = value + more, slope + steepness * per_point
                 return -sign * value, -sign * slope
 
             return both
 
         return at_place
 
-    if len(columns[0]) == 1:
+    if block > num_players:
         return curves(None, 1.0, before=True), curves(None, -1.0, before=False), None
-    losses, wins = tabulate(*columns)
-    losses, wins = [numerics.sums_before(x) for x in losses], [_after(x) for x in wins]
+
+    def tabulate(tables: tuple[Array, Array], sign: Array) -> tuple[tuple[Array, Array], None]:
+        """[blocks, points] the sums over each block, one by one: XLA is slower at a sum over one of three axes."""
+        rows = ((x[:, None], y[:, None]) for x, y in zip(*columns, strict=True))
+        return (tables[1], sum(y * numerics.hazards(sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
+
+    # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
+    none = jnp.zeros((len(columns[0][0]), points), at.dtype)
+    losses, wins = lax.scan(tabulate, (none, none), jnp.array([1.0, -1.0], at.dtype))[0]
+    losses, wins = numerics.sums_before(losses), numerics.sums_before(wins, after=True)
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
-        """Where q, with those tied, changes its sign between the points, but for what is left of the blocks."""
-        q = wins[0][end // block] - losses[0][begin // block] - stiffness[:, None] * (at[None, :] - mean[:, None])
+        """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""
+
+        def among(table: Array, k: Array) -> Array:
+            whole = k // block
+            part = (k - whole * block).astype(at.dtype)[:, None] / block
+            return (1.0 - part) * table[whole] + part * table[jnp.minimum(whole + 1, len(table) - 1)]
+
+        q = among(wins_from, end) - among(losses, begin) - stiffness[:, None] * (at[None, :] - mean[:, None])
         cell = jnp.clip(jnp.sum(q > 0, axis=1) - 1, 0, len(at) - 2)
         left, right = (jnp.take_along_axis(q, (cell + i)[:, None], axis=1)[:, 0] for i in (0, 1))
         part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
-        return at[cell] + part * (at[1] - at[0])
+        return at[cell] + part / per_point
 
+    wins_from = jnp.concatenate([wins[:1], wins[:-1]])  # from a block on; of the first nearly
     return curves(losses, 1.0, before=True), curves(wins, -1.0, before=False), guess
+
+
+def _everett(values: Sequence[Array], u: Array) -> tuple[Array, Array]:
+    """Everett's interpolation between the third and the fourth of six equidistant values, at u in [0, 1]; its slope."""
+    second, third, fourth, fifth = (values[i - 1] - 2.0 * values[i] + values[i + 1] for i in range(1, 5))
+    sides = (
+        (1.0 - u, values[2], third, second - 2.0 * third + fourth),
+        (u, values[3], fourth, third - 2.0 * fourth + fifth),
+    )
+    value, slope = [], []
+    for v, y, two, four in sides:
+        s = v * v
+        value.append(v * (y + (s - 1.0) / 6.0 * (two + (s - 4.0) / 20.0 * four)))
+        slope.append(y + (3.0 * s - 1.0) / 6.0 * two + (5.0 * s * s - 15.0 * s + 4.0) / 120.0 * four)
+    return value[0] + value[1], slope[1] - slope[0]
