@@ -151,7 +151,7 @@ def part_accuracy(options):
                     field.SMALL = performance.SMALL = 10**9 if direct else small
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
-                        infer, points = getattr(performance, name), field.points(128)
+                        infer, points = getattr(performance, name), field.points(field.enough(200.0))
                         found = jax.jit(lambda m, d, f=infer, e=event, p=points: f(m, d, e, False, p))(
                             jnp.asarray(centre, float), jnp.asarray(deviation, float)
                         )

@@ -28,7 +28,7 @@ class Leaderboard(NamedTuple):
     rank: np.ndarray[Any, Any]  # [top] from 1
     player: np.ndarray[Any, Any]  # [top] names, or ids if no names were given
     rating: np.ndarray[Any, Any]  # [top]
-    deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none
+    deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none or ratings are cautious
 
     def __str__(self) -> str:
         head, columns = ["rank", "player", "rating"], [self.rank, self.player, [f"{r:.1f}" for r in self.rating]]
@@ -46,17 +46,29 @@ def leaderboard(
     params: Params = None,
     top: int = 20,
     time: float | None = None,
+    cautious: float = 0.0,
 ) -> Leaderboard:
     """The `top` players by mean rating; ties by id; who has not played stands at his initial rating.
 
-    `players` [num_players] are names; `time` is as in `ratings`.
+    Args:
+      system, state, params, time: as in `ratings`.
+      players: [num_players] names.
+      top: how many.
+      cautious: rank and show the mean less so many deviations, of Elo-MMR less so many times what the deviation is
+        above its limit. With 3, as is usual, who has played little stands low.
 
     Raises:
-      ValueError: if there are fewer names than rows, or `top` is below 1.
+      ValueError: if there are fewer names than rows, `top` is below 1, or the system has no deviations to be cautious
+        about.
     """
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
+    params = system.params if params is None else params
     rating = ratings(system, state, time=time, params=params)
+    if cautious:
+        if rating.deviation is None:
+            raise ValueError(f"{system.name} has no deviations to be cautious about")
+        rating = Rating(rating.mean - cautious * (rating.deviation - system.settled(params)), None)
     mean = np.asarray(rating.mean)
     if players is not None and len(players) < len(mean):
         raise ValueError(f"{len(mean)} players are rated, but only {len(players)} names were given")

@@ -414,7 +414,7 @@ def predict(
 
 
 def _grown(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
-    """The state, with newcomers if they are asked for or named."""
+    """The state, with newcomers if they are asked for; ValueError if others are named."""
     if num_players is not None or known > len(jax.tree.leaves(state)[0]):
         return _start(system, params, state, num_players, known)
     return state

@@ -265,7 +265,7 @@ _CANDIDATES = 128  # sizes considered
 SIZES = 8  # padded sizes at most: each costs a compilation
 SMALL = 64  # players and pairs below which padding costs nothing
 CALL = 1000  # players and pairs that cost about as much as one more call
-COMPILE = {Periods: 1_000_000, Rounds: 150_000}  # and that one more compilation must save
+COMPILE = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
 
 
 def blocks(ragged: Ragged) -> Iterator[Block]:

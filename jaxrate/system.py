@@ -103,6 +103,7 @@ class RatingSystem(NamedTuple):
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
     settings: Mapping[str, Any] = MappingProxyType({})  # what else the factory was given, to be saved with a run
     clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
+    settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation that of everybody who plays on comes down to
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:

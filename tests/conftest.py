@@ -1,5 +1,7 @@
-"""Strict JAX everywhere, a fixture that runs a test in both precisions, and a small system of rounds."""
+"""Strict JAX everywhere, fixtures that run a test in both precisions or compile quickly, a small system of rounds."""
 
+import sys
+from functools import lru_cache, partial
 from pathlib import Path
 
 import jax
@@ -13,6 +15,22 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 def x64(request):
     with jax.enable_x64(request.param):
         yield request.param
+
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+quick = partial(jax.jit, compiler_options=QUICK)
+
+
+@lru_cache
+def quick_jit(replay, inside, *_):
+    """In place of `_jit` of the runner."""
+    return jax.jit(replay, static_argnums=(0, 1)) if inside else quick(replay, static_argnums=(0, 1), donate_argnums=3)
+
+
+@pytest.fixture
+def in_a_hurry(monkeypatch):
+    """The runner's compilations take a sixth of the time."""
+    monkeypatch.setattr(sys.modules["jaxrate.run"], "_jit", quick_jit)
 
 
 @pytest.fixture(autouse=True)

@@ -2,18 +2,23 @@
 
 import math
 from functools import lru_cache, partial
+from itertools import product
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import expit, ndtr
 
 import jaxrate as jr
 from jaxrate import numerics
-from jaxrate.events import Rounds
+from jaxrate.events import LAST_ID, Rounds
+from jaxrate.systems import field, performance
+from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 
 LOGISTIC = math.pi / math.sqrt(3.0)
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def as_rounds(contests, shift=0, **options):
@@ -38,6 +43,7 @@ GOLDEN = twin.golden()
 SETTINGS = [*GOLDEN["toyA"]["runs"]]
 COPIES = [(name, k + 1) for name in GOLDEN for k in range(len(GOLDEN[name]["contests"]))]
 PLAYERS = 7  # of a history
+KEYS = "contest", "player", "mu", "sig"
 
 
 @lru_cache
@@ -52,20 +58,25 @@ def beginnings(ceilings):
 
 
 def wanted(setting):
-    """Mean and deviation of every player of `beginnings`, as his last contest left him."""
+    """Mean and deviation of every player of `beginnings`, as his last contest left him.
+
+    Where everybody ties, time passes, of which the program takes notice at the next contest: no deviation is wanted.
+    """
     result = []
     for name, length in COPIES:
         run = GOLDEN[name]["runs"][setting]
         table = np.tile([float(run["mu0"]), float(run["sig0"])], (PLAYERS, 1))
-        e = run["events"]
-        for contest, player, *row in zip(e["contest"], e["player"], e["mu"], e["sig"], strict=True):
-            if contest < length:
+        for number, contest in enumerate(GOLDEN[name]["contests"][:length]):
+            rows = [x for x in zip(*(run["events"][key] for key in KEYS), strict=True) if x[0] == number]
+            for _, player, *row in rows:
                 table[ord(player) - ord("a")] = row
+            if not rows:
+                table[[ord(x) - ord("a") for x in contest["players"]], 1] = np.nan
         result.append(table)
     return np.concatenate(result).T
 
 
-@pytest.mark.parametrize("setting", [x for x in SETTINGS if x not in ("mmrsimple_drift50", "mmrsimple_iowa")])
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_the_authors_program_agrees_after_every_contest(setting, x64):
     factory, settings = twin.translate(GOLDEN["toyA"]["runs"][setting])
     if factory == "elo_mmr":  # 4 contests need no more, and so less of them has to be compiled
@@ -76,10 +87,51 @@ def test_the_authors_program_agrees_after_every_contest(setting, x64):
     assert len(np.unique(mean.round(3))) > 20
     for x, y in ((got.mean, mean), (got.deviation, deviation)):
         if x is not None:
+            x = np.where(np.isnan(y), np.nan, x)
             np.testing.assert_allclose(x, y, **({"rtol": 1e-10} if x64 else {"atol": 0.02}))
 
 
 # Performances
+
+
+def a_round(players, tied, seed):
+    """Ratings over 3,000 points, deviations from 210 to 420, and ranks; if `tied`, five share each on the average."""
+    rng = np.random.default_rng(seed)
+    mu, delta = rng.uniform(0.0, 3000.0, players), rng.uniform(210.0, 420.0, players)
+    mu[:2], delta[:2] = [0.0, 3000.0], [420.0, 210.0]
+    score = mu + delta * rng.normal(size=players)
+    score = np.searchsorted(np.sort(score)[::5], score) if tied else score
+    rank = (score[:, None] < score[None, :]).sum(axis=1)
+    return mu.astype(np.float32), delta.astype(np.float32), rank
+
+
+def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
+    """How far each is from the zero of the twin's Q, if that is within the tolerance; else nan."""
+    error = np.empty(len(rank))
+    mu, delta, performance = (np.asarray(x, float) for x in (mu, delta, performance))
+    for own in np.unique(rank):
+        (x,) = np.unique(performance[rank == own])  # of those who tied, to the bit
+        sides = twin.groups(mu, delta, rank, own)
+        low, high = (twin.balance(x + h, *sides, split_ties, gaussian) for h in (-tolerance, tolerance))
+        error[rank == own] = tolerance * (low + high) / (low - high) if low > 0.0 > high else np.nan
+    return error
+
+
+@pytest.mark.parametrize(("gaussian", "split_ties"), [*product([False, True], [False, True])])
+def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
+    infer = performance.gaussian if gaussian else performance.logistic
+    points, tolerance = field.points(field.enough(210.0)), 1e-6 if x64 else 0.01
+    solve = (quick if x64 else jax.jit)(lambda *x: infer_round(infer, *x, split_ties, points))
+    for (players, slots), tied in product([(30, 40), (200, 2048), (2000, 2048)], [False, True]):
+        mu, delta, rank = a_round(players, tied, seed=players)
+        assert len(np.unique(rank)) == players // 5 + 1 if tied else len(np.unique(rank)) == players
+        there, gap = np.arange(slots) < players, (0, slots - players)
+        columns = np.pad(mu, gap, mode="edge"), np.pad(delta, gap, mode="edge")
+        full_rank = np.pad(rank, gap, constant_values=LAST_ID).astype(np.int32)
+        got = np.asarray(solve(*(jnp.asarray(x, float) for x in (*columns, there)), full_rank))
+        assert got.dtype == (np.float64 if x64 else np.float32)
+        error = errors(got[:players], mu, delta, rank, split_ties, gaussian, tolerance)
+        assert np.isfinite(error).all()
 
 
 def infer_round(infer, mu, delta, weight, rank, split_ties, points):
@@ -144,7 +196,65 @@ def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory):
 # Expected places
 
 
+def brute_force(gaussian, mu, delta):
+    """[P] the expected numbers of those below and above, each himself by halves, by a fine trapezoidal rule."""
+    z = np.linspace(-12.0, 12.0, 2401) if gaussian else np.linspace(-45.0, 45.0, 4501)
+    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) if gaussian else expit(z) * expit(-z)
+    scale, cdf = (delta, ndtr) if gaussian else (delta / LOGISTIC, expit)
+    sides = []
+    for sign in (1.0, -1.0):
+        by = [
+            density @ cdf(sign * (m + s * z[:, None] - mu) / scale).sum(axis=1) for m, s in zip(mu, scale, strict=True)
+        ]
+        sides.append(np.array(by) * (z[1] - z[0]))
+    return sides
+
+
+@pytest.mark.parametrize("kind", ["LOGISTIC", "NORMAL", "NORMAL_FINE"])
+def test_expected_places_equal_brute_force(kind, x64):
+    for players, slots in ((40, 50), (100, 120)):
+        mu, delta, _ = a_round(players, False, seed=5)
+        if kind == "NORMAL_FINE":
+            delta = delta * np.random.default_rng(6).uniform(0.5, 1.5, players).astype(np.float32)
+        there = np.arange(slots) < players
+        columns = [jnp.asarray(np.pad(x, (0, slots - players), mode="edge"), float) for x in (mu, delta)]
+        expected = partial(field.expected, getattr(field, kind), points=field.points(field.enough(210.0)) // 2)
+        below, above = jax.jit(lambda *x, f=expected: f(*x))(*columns, there)
+        share = np.asarray(field.share_of_others(below, jnp.asarray(there)), float)[:players]
+        got = [np.asarray(x, float)[:players] for x in (below, above)]
+        want = brute_force(kind != "LOGISTIC", *(np.asarray(x, float) for x in (mu, delta)))
+        for x, y in zip(got, want, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-4 if x64 else 1e-3)
+        np.testing.assert_allclose(share.sum(), 0.5 * players, rtol=1e-4)
+
+
 # Numerics
+
+
+def reference_hazards(z):
+    """(h, excess, g, gap) in double precision: by erfcx, and far out by the continued fraction of Laplace."""
+    result = []
+    for x in (z, -z):
+        h, far = twin.hazard(-x), np.where(x > 2.0, x, 2.0)
+        fraction = far
+        for k in range(400, 1, -1):
+            fraction = far + k / fraction
+        result += [h, np.where(x > 2.0, 1.0 / fraction, h - x)]
+    return result
+
+
+def test_hazards_are_exact_in_both_tails(x64):
+    z = np.unique(np.concatenate([np.linspace(-100.0, 100.0, 4001), x := np.geomspace(1e-8, 100.0, 500), -x]))
+    z = z if x64 else z.astype(np.float32).astype(float)
+    wanted = reference_hazards(z)
+    got, slope = jax.jit(lambda z: jax.jvp(numerics.hazards, (z,), (jnp.ones_like(z),)))(jnp.asarray(z, float))
+    h, excess, g, gap = wanted
+    by_formula = h * excess, h * excess - 1.0, -g * gap, 1.0 - g * gap
+    eps, tiny = np.finfo(np.float64 if x64 else np.float32).eps, 1e-300 if x64 else 1e-37
+    for x, y in zip(got, wanted, strict=True):
+        np.testing.assert_array_less(np.abs(np.asarray(x, float) - y), np.abs(y) * eps * (24.0 + 3.0 * z * z) + tiny)
+    for x, y in zip(slope, by_formula, strict=True):
+        np.testing.assert_allclose(np.asarray(x, float), y, atol=200.0 * eps)
 
 
 def test_hazards_have_finite_derivatives_far_out(x64):

@@ -366,6 +366,27 @@ def test_a_leaderboard_refuses_too_few_names_and_no_places():
             jr.leaderboard(jr.elo(), board_state(), top=top)
 
 
+@pytest.mark.parametrize("factory", [jr.elo_mmr, jr.elo_mmx])
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [({"limit_deviation": 60.0}, 60.0), ({"beta": 60.0 * 6**0.5, "gamma": 60.0 * 0.2**0.5}, 60.0)],
+)
+def test_a_cautious_leaderboard_of_elo_mmr_counts_deviations_above_the_limit(factory, settings, limit):
+    system = factory(**settings)
+    rating, deviation = np.array([1900.0, 1800.0, 1700.0]), np.array([200.0, 60.0, 62.0])
+    state = fresh(system, 3)._replace(rating=jnp.asarray(rating), variance=jnp.asarray(deviation) ** 2)
+    board = jr.leaderboard(system, state, cautious=3.0)
+    assert board.player.tolist() == [1, 2, 0] and board.deviation is None
+    np.testing.assert_allclose(board.rating, (rating - 3.0 * (deviation - limit))[[1, 2, 0]], rtol=1e-5)
+
+
+def test_cautious_leaderboards_need_deviations():
+    board = jr.leaderboard(jr.glicko(), board_state(jr.glicko()), cautious=2.0, top=1)
+    assert board.rating.tolist() == [1000.0]
+    with refused("elo has no deviations to be cautious about"):
+        jr.leaderboard(jr.elo(), board_state(), cautious=3.0)
+
+
 @pytest.mark.parametrize("system", [jr.elo(), jr.glicko(), jr.glicko2()], ids=lambda s: s.name)
 @pytest.mark.parametrize("top", [1, 4, 100])
 def test_a_printed_leaderboard_has_a_header_and_a_line_per_player(system, top):

@@ -60,6 +60,13 @@ Examples:
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
+@click.option(
+    "--cautious",
+    type=click.FloatRange(min=0.0),
+    default=0.0,
+    metavar="NUMBER",
+    help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3.",
+)
 @reporting
 def rate(
     report: Report,
@@ -75,6 +82,7 @@ def rate(
     out: Path | None,
     csv: bool,
     top: int,
+    cautious: float,
 ) -> None:
     """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
 
@@ -119,7 +127,7 @@ def rate(
     n = len(rated.predictions)
     count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
     count += f" of {len(rated.players):,} players"
-    board = jr.leaderboard(system, rated.state, rated.players, top=top, time=until)
+    board = jr.leaderboard(system, rated.state, rated.players, top=top, time=until, cautious=cautious)
     parts = [f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}", str(board), *said]
     coming: dict[str, Any] | None = None
     if player is not None:

@@ -120,13 +120,19 @@ def init(model: Model, params: Params | GaussianParams, num_players: int) -> Sta
 
 
 def prepare(model: Model, params: Params | GaussianParams) -> Constants:
+    weight, limit = _usual(params)
+    return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float))
+
+
+def _usual(params: Params | GaussianParams) -> tuple[float | Array, float | Array]:
+    """w and L, of beta and gamma if those are given."""
     weight, limit = params.weight, params.limit_deviation
     if params.beta is not None and params.gamma is not None:
         ratio = (params.beta / params.gamma) ** 2  # (1 + w) / w^2
         weight = (1.0 + jnp.sqrt(1.0 + 4.0 * ratio)) / (2.0 * ratio)
         limit = params.gamma / jnp.sqrt(weight)
     assert weight is not None and limit is not None
-    return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float))
+    return weight, limit
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
@@ -141,7 +147,7 @@ def _rho(constants: Constants) -> float | Array:
 
 
 def diffuse(rows: State, growth: Array, rho: float | Array, happens: bool | Array = True) -> State:
-    """The pseudodiffusion of rows [P, ...] (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
+    """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
 
     If it does not happen, only the variance is of use.
     """
@@ -154,10 +160,10 @@ def diffuse(rows: State, growth: Array, rho: float | Array, happens: bool | Arra
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
     kappa, t = (jnp.where(happens, x, 1.0) for x in (kappa, t))
-    total = past.weight + jnp.sum(past.force * past.inverse, axis=1) * (2.0 / LOGISTIC**2)
+    total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * (2.0 / LOGISTIC**2)
     a, b = t * past.weight, (1.0 - t) * total
     mean = past.mean + b / _safe(a + b) * (rows.rating - past.mean)
-    past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[:, None])
+    past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
     return rows._replace(variance=variance, past=past)
 
 
@@ -183,7 +189,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
         weight = jnp.where(there, event.weight, 1.0)
     deviation = jnp.sqrt(rows.variance + sum(noise(constants, rows, weight)))
     kind = field.NORMAL if model.history is None else field.LOGISTIC
-    below, _ = field.expected(kind, rows.rating, deviation, there, field.points(model.points) // 2)
+    below, _ = field.expected(kind, rows.rating, deviation, there, 2 * field.points(model.points) // 3)
     share = field.share_of_others(below, there)
     return share[0] if isinstance(event, Matches) else share
 
@@ -269,6 +275,10 @@ def _clocked(params: Params | GaussianParams) -> bool:
     return params.drift is not None
 
 
+def _settled(params: Params | GaussianParams) -> float | Array:
+    return _usual(params)[1]
+
+
 def elo_mmr(
     history: int = HISTORY, split_ties: bool = False, newcomer: Sequence[float] = (), **changes: float | None
 ) -> RatingSystem:
@@ -318,4 +328,4 @@ def _system(
     model = model._replace(points=field.enough(math.sqrt(square)))
     settings = {"split_ties": model.split_ties, "newcomer": factors} | ({} if history is None else {"history": history})
     begin, rules = _bind(model)
-    return RatingSystem(name, params, space, (Rounds,), begin, rules, summary, settings, _clocked)
+    return RatingSystem(name, params, space, (Rounds,), begin, rules, summary, settings, _clocked, _settled)

@@ -6,7 +6,7 @@ is tabulated once at equidistant ratings, with two derivatives, and read off by 
 exponential tails too: of that sum and of its complement each has its own table, so both keep their relative accuracy.
 
 The interpolation is off by at most h^6/46080 of the sixth derivative, with the step h in units of the smallest scale:
-below 1e-6 rating points with 384 points, and 0.01 with 64, if the step is below 0.3 and 1.1 scales (logistic).
+below 1e-6 rating points with 432 points, and 0.01 with 72, if the step is below 0.3 and 1.1 scales (logistic).
 """
 
 import math
@@ -76,14 +76,15 @@ def _kind(shape: Shape, deviation: float, density: Callable[[NumPy], NumPy], ste
     return Kind(shape, deviation, nodes, density(nodes) / density(nodes).sum())
 
 
-LOGISTIC = _kind(logistic, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 1.75, 7)
-NORMAL = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.6, 8)
-NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)  # also for opponents a third as wide
+# For opponents half as wide as oneself: of a logistic one 2e-5 are missed.
+LOGISTIC = _kind(logistic, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13)
+NORMAL = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.45, 11)
+NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)  # also for a third as wide
 
 
 def enough(deviation: float) -> int:
     """Points of a table for scales of this deviation or wider, in float32."""
-    return int(np.clip(64 * 2 ** np.ceil(np.log2(195.0 / max(deviation, 1.0))), 64, 2048))
+    return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / max(deviation, 1.0))), 72, 2304))
 
 
 def points(single: int) -> int:

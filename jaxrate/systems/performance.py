@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate import numerics
-from jaxrate.events import Array, Rounds
+from jaxrate.events import LAST_ID, Array, Rounds
 from jaxrate.systems import field
 from jaxrate.systems.field import SMALL, Field
 
@@ -65,7 +65,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
 
 
 def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """The same of normal performances; each block of `_BLOCK` participants has a table of 7/4 so many points.
+    """The same of normal performances; each block of `_BLOCK` participants has a table of 3/2 so many points.
 
     They are read off by interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
     """
@@ -77,11 +77,13 @@ def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     widest = jnp.max(jnp.where(there, deviation, 0.0))
     margin = jnp.sqrt(2.0 * jnp.log(4.0 * jnp.sum(inverse) * widest))
     low, high = field.reach(centre, widest * margin, there)
-    order = jnp.argsort(event.rank)
+    # Sorting one array is four times as fast as sorting with an index beside it.
+    short = num_players**2 <= LAST_ID
+    order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
     standings = Field(centre[order], inverse[order], inverse[order], low, high)
     mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    losses, wins, guess = _cumulative(standings, 7 * points // 4)
+    losses, wins, guess = _cumulative(standings, 3 * points // 2)
     lost = [losses(k) for k in ((begin, end) if split_ties else (begin,))]
     won = [wins(k) for k in ((begin, end) if split_ties else (end,))]
 
