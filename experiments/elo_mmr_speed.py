@@ -3,10 +3,10 @@
     python experiments/elo_mmr_speed.py             # minutes; writes JSON and a PNG to experiments/results
     python experiments/elo_mmr_speed.py --quick     # a minute, on small histories; writes nothing unless --out is given
 
-Every participant meets every other one: nothing is subsampled. Cold is the first run, compilation of all sizes and the
-schedule included; warm the best of some later ones. Predictions are made and stored in all of them. The reference
-program's seconds (the authors', in Rust, two threads, other hardware) are from runs on the same file, of Elo-MMR and
-Elo-MMX with 100 opponents of each.
+Everybody meets everybody: nothing is subsampled. Cold is the first run, with compilation of all sizes; warm the best of
+some later ones. Predictions are made and stored in all of them. The reference program's seconds (the authors', in Rust,
+two threads, other hardware) are from runs on the same file, that of Codeforces estimated from a part of it, those of
+Elo-MMR and Elo-MMX with 100 opponents of each.
 """
 
 import argparse
@@ -94,8 +94,8 @@ def part_round(options):
                 times.append(seconds(lambda s=system, c=copy, r=last, a=arranged: jr.run(s, r, state=c, schedule=a)))
             rows.append({"system": name, "players": players, "seconds": min(times[1:])})
             rows[-1]["ns_per_player"] = 1e9 * min(times[1:]) / players
-    if not options.quick:
-        draw([row for row in rows if row["system"] == "elo_mmr"], Path(__file__).parent / "results/elo_mmr_linear.png")
+    if options.out and not options.quick:
+        draw([row for row in rows if row["system"] == "elo_mmr"], options.out.parent / "elo_mmr_linear.png")
     return {"one round": rows}
 
 
@@ -151,7 +151,7 @@ def part_accuracy(options):
                     field.SMALL = performance.SMALL = 10**9 if direct else small
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
-                        infer, points = getattr(performance, name), field.points(field.enough(200.0))
+                        infer, points = getattr(performance, name), field.in_precision(field.enough(200.0))
                         found = jax.jit(lambda m, d, f=infer, e=event, p=points: f(m, d, e, False, p))(
                             jnp.asarray(centre, float), jnp.asarray(deviation, float)
                         )
@@ -209,7 +209,9 @@ def main():
     jax.config.update("jax_enable_compilation_cache", False)
     if options.memory:
         return print(json.dumps(memory(options)))
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/elo_mmr_speed.json")
+    if not options.quick:
+        options.out = options.out or Path(__file__).parent / "results/elo_mmr_speed.json"
+    out = options.out
     report = circumstances()
     report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
     results = json.loads(out.read_text())["results"] if out and out.exists() and options.only != list(PARTS) else {}

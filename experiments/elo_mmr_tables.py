@@ -5,9 +5,8 @@
 
 All systems have their defaults on every set; the paper searches the hyperparameters of each system, set and metric on a
 grid. Beside the paper's numbers stand those of the reference program (the authors', in Rust) from runs on these files
-with these settings, except where the notes say otherwise. TrueSkill, and TopCoder's history, are left out.
-
-The reference's 100 opponents explain the differences on codeforces2020: taking 100 in Elo-MMR gave 78.444 and 14.866.
+with these settings, except where the notes say otherwise. Its 100 opponents explain the differences on codeforces2020:
+Elo-MMR with 100 here gave 78.444 and 14.866. The paper's TrueSkill column and its TopCoder data set are left out.
 
 Scored are contests from the tenth part on, and in them whoever had been in five that counted (section 6.3).
 """
@@ -128,7 +127,7 @@ def share_beaten(rounds):
     size, rank = np.diff(rounds.player_start), rounds.events.rank
     group = np.repeat(rounds.player_start[:-1], size) + rank
     tied = np.bincount(group)[group]
-    return 1.0 - (rank + 0.5 * (tied - 1)) / (np.repeat(size, size) - 1)
+    return 1.0 - (rank + 0.5 * (tied - 1)) / np.maximum(np.repeat(size, size) - 1, 1)
 
 
 def fit(name, rounds, contest):
@@ -139,7 +138,8 @@ def fit(name, rounds, contest):
     """
     system, tenth = jr.elo_mmr(), (contest.max() + 1) // 10
     head = part(rounds, 0, int(np.unique(contest[contest < tenth]).size))
-    beaten, counts = share_beaten(head), jr.metrics.seen(head, 1)
+    size, beaten = np.diff(head.player_start), share_beaten(head)
+    counts = jr.metrics.seen(head, 1) & (np.repeat(size, size) > 1)
     begin = np.log([getattr(system.params, name) for name in FITTED])
 
     def loss(logs):

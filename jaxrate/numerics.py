@@ -22,7 +22,7 @@ def decreasing_root(
     Args:
       function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
-      unit: the size of numbers that f rounds where the root is smaller.
+      unit: the root is found to rounding of itself, or of this if it is smaller.
     """
     rounding = 4.0 * float(np.finfo(guess.dtype).eps)
     tolerance = 0.005 * rounding**0.5  # Newton converges quadratically: the step after one this small is below rounding

@@ -280,8 +280,8 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
         return
     work = players + pairs
     level = assign_steps(np.asarray(ragged.events.player), ragged.player_start, LAST_ID)
-    compile = COMPILE[type(ragged.events)]
-    bound = _bounds(work, compile)
+    price = COMPILE[type(ragged.events)]
+    bound = _bounds(work, price)
     bucket = np.searchsorted(bound, work)
     size = [
         (int(players[bucket <= b].max(initial=1)), int(pairs[bucket <= b].max(initial=0))) for b in range(len(bound))
@@ -300,14 +300,14 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
     ]
     gain = np.bincount(largest, np.maximum(saved, 0))  # by size, of having its windows compiled as well
     for window, top, gained in zip(windows, largest, saved, strict=True):
-        if gained > 0 and (gain[top] > compile or len(windows) == 1):
+        if gained > 0 and (gain[top] > price or len(windows) == 1):
             yield Block(_pad([part for _, part in window], WINDOW, 1, len(level)), size[top])
         else:
             for b, part in window:
                 yield Block(_pad([part], 1, batch[b], len(level)), size[b])
 
 
-def _bounds(work: NumPy, compile: int) -> NumPy:
+def _bounds(work: NumPy, price: int) -> NumPy:
     """The sizes, increasing, at most `SIZES`, to which these are padded at the least cost."""
     top = max(int(work.max()), SMALL)
     at = np.unique(np.ceil(np.geomspace(SMALL, top, _CANDIDATES))).astype(np.int64)
@@ -319,7 +319,7 @@ def _bounds(work: NumPy, compile: int) -> NumPy:
     for _ in range(SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
         better = np.min(total, axis=0)
-        if better[-1] > best[-1] - compile:
+        if better[-1] > best[-1] - price:
             break
         last.append(np.argmin(total, axis=0))
         best = better

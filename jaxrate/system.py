@@ -57,6 +57,7 @@ RANGES: dict[str, Callable[[float], bool]] = {
     "0 to 1": lambda x: 0 <= x <= 1,
     ">= 0 or None": lambda x: 0 <= x < math.inf,
     ">= 0 or inf": lambda x: x >= 0,
+    "-6000 to 9000": lambda x: -6000.0 <= x <= 9000.0,
 }
 
 
@@ -103,7 +104,7 @@ class RatingSystem(NamedTuple):
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
     settings: Mapping[str, Any] = MappingProxyType({})  # what else the factory was given, to be saved with a run
     clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
-    settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation that of everybody who plays on comes down to
+    settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation at which those who play on settle
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:

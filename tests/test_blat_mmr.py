@@ -16,6 +16,8 @@ from jaxrate.systems.blat_mmr import laplace
 from jaxrate.systems.blat_mmr.kernels import Part, spread
 from tests.reference import blat_twin as twin
 
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
 REFERENCE = dict(np.load(Path(__file__).parent / "reference" / "blat_mmr.npz"))
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "blat_mmr"
 GRID, POINTS, Kernel = twin.GRID, jr.luck.POINTS, jr.kernels.Kernel

@@ -11,6 +11,7 @@ import jaxrate as jr
 from jaxrate.events import Periods
 from jaxrate.run import _compiled, _levels, _stream
 from jaxrate.schedule import plan
+from tests.conftest import quick
 
 SYSTEMS = {
     "elo": jr.elo(side_advantage=20),
@@ -24,6 +25,7 @@ SYSTEMS = {
     "blat_mmr_own": jr.blat_mmr(support=np.linspace(-2, 2, 9) ** 3, kernel="gaussian_by_time", temperature=1.5),
 }
 FORMS = ["stream", "levels", "periods"]
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 23
 MATRICES = {"blat_mmr"}  # their sums are those of matrix products, whose order depends on the number of rows
 
@@ -81,7 +83,8 @@ def system(request):
     return request.param
 
 
-def test_stream_equals_levels_to_the_bit(system, x64):
+def test_stream_equals_levels_to_the_bit(system, x64, monkeypatch):
+    monkeypatch.undo()  # as compiled for users: in a hurry XLA would round the two differently
     matches = league(3000, 60)
     stream = jr.run(system, matches, schedule="stream")
     for width in (None, 1, 7, 64):
@@ -177,7 +180,7 @@ def test_gradients_equal_finite_differences(system, form):
         def f(params):
             return loss(system, matches, form, params)
 
-        reverse, forward = jax.grad(f)(params), jax.jacfwd(f)(params)
+        reverse, forward = quick(lambda p: (jax.grad(f)(p), jax.jacfwd(f)(p)))(params)
         for name in params._fields:
             value = getattr(params, name)
             if value is None:
@@ -194,7 +197,7 @@ def test_gradients_equal_finite_differences(system, form):
 def test_gradients_in_float32_are_finite(system, form):
     if system.name in MATRICES and form == "stream":
         pytest.skip("the same rules as in levels, and long to compile")
-    slope = jax.jacfwd(lambda p: loss(system, league(120), form, p))(jax.tree.map(jnp.asarray, system.params))
+    slope = quick(jax.jacfwd(lambda p: loss(system, league(120), form, p)))(jax.tree.map(jnp.asarray, system.params))
     assert all(bool(jnp.isfinite(x)) for x in jax.tree.leaves(slope))
 
 

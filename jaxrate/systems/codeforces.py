@@ -31,7 +31,7 @@ class Params(NamedTuple):
 SPACE = Params(
     beta=Parameter("positive", "> 0", "points", "deviation of the difference of two performances"),
     weight=Parameter("positive", "> 0", "1", "what a contest counts against the rating before it"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+    initial_rating=Parameter("fixed", "-6000 to 9000", "points", "rating of a newcomer"),
 )
 
 
@@ -57,11 +57,11 @@ def ranks(
 ) -> tuple[field.Sums, field.Inverse, Field, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
     there = field.real(event)
-    scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(jnp.where(there, event.weight, 1.0)))
+    scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(field.weight(event)))
     gain = there.astype(scale.dtype)
     margin = jnp.max(jnp.where(there, scale, 0.0)) * jnp.log(4.0 * jnp.sum(gain) + 4.0)
     everyone = Field(rows.rating, 1.0 / scale, gain, *field.reach(rows.rating, margin, there))
-    sums, inverse = field.sums(field.logistic, everyone, field.points(points))
+    sums, inverse = field.sums(field.logistic, everyone, field.in_precision(points))
     below, above = (sums(rows.rating, side)[0] for side in (True, False))
     return sums, inverse, everyone, below, above
 
@@ -87,7 +87,7 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     missing = 1.0 - rank / count, (below - 0.5) / count
     share = missing[0] + missing[1] - missing[0] * missing[1]
     share = jnp.where(there, share, 0.0)
-    few = 0.5 + count * share / (1.0 + jnp.sqrt(jnp.maximum(1.0 - share, 0.0)))
+    few = 0.5 + count * share / (1.0 + jnp.sqrt(jnp.maximum(1.0 - share, 1e-30)))  # above 0 for its slope
     many = jnp.sqrt(rank * (above + 0.5)) - 0.5
     target = jnp.where(few < many, few, many)
     ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
@@ -95,7 +95,7 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     p = field.balance(sums, few < many, target, guess, there, everyone.low, everyone.high)
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
-    v = params.weight * jnp.where(there, event.weight, 1.0)
+    v = params.weight * field.weight(event)
     return State(jnp.where(field.contested(event), (rows.rating + v * p) / (1.0 + v), rows.rating))
 
 

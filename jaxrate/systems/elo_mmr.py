@@ -36,7 +36,7 @@ from jaxrate.numerics import decreasing_root
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, elapsed, full, override
 from jaxrate.systems import field, performance
 from jaxrate.systems.field import HIGHEST, LOWEST, UNIT
-from jaxrate.systems.performance import LOGISTIC
+from jaxrate.systems.performance import C
 
 HISTORY = 32
 
@@ -64,11 +64,11 @@ class GaussianParams(NamedTuple):
 
 SPACE = Params(
     weight=Parameter("positive", "> 0 or None", "1", "w: what a contest counts, gamma^2 / limit_deviation^2"),
-    limit_deviation=Parameter("positive", ">= 0 or None", "points", "L: the deviation that of everybody tends to"),
+    limit_deviation=Parameter("positive", ">= 0 or None", "points", "L: where deviations settle"),
     beta=Parameter("positive", "> 0 or None", "points", "noise of a performance; with gamma, in place of these two"),
     gamma=Parameter("positive", "> 0 or None", "points", "drift of a skill in every contest; goes with beta"),
     drift=Parameter("positive", ">= 0 or None", "points^2 per day", "D: drift by the clock; None: none"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+    initial_rating=Parameter("fixed", "-6000 to 9000", "points", "rating of a newcomer"),
     initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
     rho=Parameter("positive", ">= 0 or inf", "1", "how fast drift makes earlier performances Gaussian"),
 )
@@ -104,7 +104,7 @@ class State(NamedTuple):
     rating: Array  # [num_players] points
     variance: Array  # [num_players] sigma^2, as of `time`
     games: Array  # [num_players] contests that counted
-    time: Array  # [num_players] of the last of them; inf before the first
+    time: Array  # [num_players] of the last contest, counted or not; inf before the first that counted
     past: Past | None
 
 
@@ -160,7 +160,7 @@ def diffuse(rows: State, growth: Array, rho: float | Array, happens: bool | Arra
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
     kappa, t = (jnp.where(happens, x, 1.0) for x in (kappa, t))
-    total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * (2.0 / LOGISTIC**2)
+    total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * (2.0 / C**2)
     a, b = t * past.weight, (1.0 - t) * total
     mean = past.mean + b / _safe(a + b) * (rows.rating - past.mean)
     past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
@@ -186,10 +186,10 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
         there = jnp.ones(2, bool)
     else:
         there = field.real(event)
-        weight = jnp.where(there, event.weight, 1.0)
+        weight = field.weight(event)
     deviation = jnp.sqrt(rows.variance + sum(noise(constants, rows, weight)))
     kind = field.NORMAL if model.history is None else field.LOGISTIC
-    below, _ = field.expected(kind, rows.rating, deviation, there, 2 * field.points(model.points) // 3)
+    below, _ = field.expected(kind, rows.rating, deviation, there, 2 * field.in_precision(model.points) // 3)
     share = field.share_of_others(below, there)
     return share[0] if isinstance(event, Matches) else share
 
@@ -197,12 +197,12 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
 def update(model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None) -> State:
     """Let skills drift, infer the performances, and add them to the beliefs."""
     del key
-    growth, square = noise(constants, rows, jnp.where(field.real(event), event.weight, 1.0))
+    growth, square = noise(constants, rows, field.weight(event))
     contested = field.contested(event)
     drifted = diffuse(rows, growth, _rho(constants), contested)
     infer = performance.gaussian if model.history is None else performance.logistic
     deviation = jnp.sqrt(drifted.variance + square)
-    p = infer(rows.rating, deviation, event, model.split_ties, field.points(model.points))
+    p = infer(rows.rating, deviation, event, model.split_ties, field.in_precision(model.points))
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     variance = drifted.variance * square / (drifted.variance + square)
@@ -220,7 +220,7 @@ def add(past: Past, p: Array, square: Array, number: Array) -> Past:
     """Performance number `number` [P] (-1: none) of variance beta^2 = `square` joins; what it displaces is merged."""
     history = past.force.shape[1]
     slot = jnp.where(number < 0, -1, number % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
-    old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * (2.0 / LOGISTIC**2)
+    old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * (2.0 / C**2)
     weight = past.weight + old
     mean = past.mean + old / _safe(weight) * (jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean)
     beta = jnp.sqrt(square)[:, None]
@@ -228,8 +228,8 @@ def add(past: Past, p: Array, square: Array, number: Array) -> Past:
         mean,
         weight,
         jnp.where(slot, p[:, None], past.performance),
-        jnp.where(slot, LOGISTIC / beta, past.force),
-        jnp.where(slot, 0.5 * LOGISTIC / beta, past.inverse),
+        jnp.where(slot, C / beta, past.force),
+        jnp.where(slot, 0.5 * C / beta, past.inverse),
     )
 
 
@@ -250,7 +250,7 @@ def _guess(past: Past, rating: Array, p: Array, square: Array) -> Array:
     z = (past.performance - rating[:, None]) * past.inverse
     stiffness = past.weight + jnp.sum(past.force * past.inverse * (1.0 - jnp.tanh(z) ** 2), axis=1)
     beta, distance = jnp.sqrt(square), p - rating
-    force, inverse = LOGISTIC / beta, 0.5 * LOGISTIC / beta
+    force, inverse = C / beta, 0.5 * C / beta
     gap = jnp.abs(distance)
     pull = force * inverse
     step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far
@@ -322,10 +322,11 @@ def _system(
     params = override(name, params, space, changes | dict.fromkeys(usual if given else paper))
     if params.beta is None and (params.weight is None or params.limit_deviation is None):
         raise ValueError(f"{name}: weight and limit_deviation, or beta and gamma, must be given")
-    model = Model(history, bool(split_ties), factors, 0)
     square = params.beta**2 if given else (1.0 + 1.0 / params.weight) * params.limit_deviation**2
     square += 0.0 if params.drift is None or given else params.drift / params.weight
-    model = model._replace(points=field.enough(math.sqrt(square)))
+    if not square > 0:
+        raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
+    model = Model(history, bool(split_ties), factors, field.enough(math.sqrt(square)))
     settings = {"split_ties": model.split_ties, "newcomer": factors} | ({} if history is None else {"history": history})
     begin, rules = _bind(model)
     return RatingSystem(name, params, space, (Rounds,), begin, rules, summary, settings, _clocked, _settled)

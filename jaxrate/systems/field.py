@@ -2,8 +2,8 @@
 
 A system of ranked rounds asks, for a rating x, how many participants would stand below it: sum_j g_j F((x - m_j) s_j),
 with a cdf F, centres m, inverse scales s and gains g. Everybody asks the same question, so in large rounds the answer
-is tabulated once at equidistant ratings, with two derivatives, and read off by quintic interpolation (Hermite). Of
-exponential tails too: of that sum and of its complement each has its own table, so both keep their relative accuracy.
+is tabulated once at equidistant ratings, with two derivatives, and read off by quintic interpolation (Hermite). The sum
+and its complement have a table each, so both keep their relative accuracy, in exponential tails too.
 
 The interpolation is off by at most h^6/46080 of the sixth derivative, with the step h in units of the smallest scale:
 below 1e-6 rating points with 432 points, and 0.01 with 72, if the step is below 0.3 and 1.1 scales (logistic).
@@ -24,7 +24,7 @@ from jaxrate.events import Array, Rounds
 from jaxrate.numerics import decreasing_root
 
 NumPy = np.ndarray[Any, Any]
-LOWEST, HIGHEST = -6000.0, 9000.0  # performances outside count as these
+LOWEST, HIGHEST = -6000.0, 9000.0  # between which performances are looked for
 UNIT = 1024.0  # the size of ratings
 SMALL = 64  # participants up to which the sums are taken directly
 _BLOCK = 256  # participants whose cdfs at all points fit in a cache
@@ -76,20 +76,23 @@ def _kind(shape: Shape, deviation: float, density: Callable[[NumPy], NumPy], ste
     return Kind(shape, deviation, nodes, density(nodes) / density(nodes).sum())
 
 
-# For opponents half as wide as oneself: of a logistic one 2e-5 are missed.
+# Exact to 2e-5 (logistic) against opponents down to half as wide as oneself.
 LOGISTIC = _kind(logistic, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13)
 NORMAL = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.45, 11)
 NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)  # also for a third as wide
 
 
 def enough(deviation: float) -> int:
-    """Points of a table for scales of this deviation or wider, in float32."""
+    """Points of a table for scales of this deviation or wider, in float32: one scale apart in the widest rounds.
+
+    Systems take it from their own parameters. Much narrower ones given to `run` need a system of their own.
+    """
     return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / max(deviation, 1.0))), 72, 2304))
 
 
-def points(single: int) -> int:
-    """The same in the default precision."""
-    return single if jnp.result_type(float) == np.float32 else 6 * single
+def in_precision(points: int) -> int:
+    """The points of a table in the default precision, from those in float32."""
+    return points if jnp.result_type(float) == np.float32 else 6 * points
 
 
 def real(event: Rounds) -> Array:
@@ -97,26 +100,30 @@ def real(event: Rounds) -> Array:
     return event.weight > 0
 
 
+def weight(event: Rounds) -> Array:
+    """[P] what the round counts for each; 1 for padding."""
+    return jnp.where(real(event), event.weight, 1.0)
+
+
 def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
     """The interval of ratings from the lowest centre to the highest, and a margin beyond."""
     margin = jnp.where(jnp.any(there), margin, 1.0)  # in a padded round nobody is
     low = jnp.min(jnp.where(there, centre, HIGHEST)) - margin
     high = jnp.max(jnp.where(there, centre, LOWEST)) + margin
-    ends = jnp.clip(low, LOWEST, HIGHEST - 1.0), jnp.clip(high, LOWEST + 1.0, HIGHEST)
-    return lax.stop_gradient(ends)  # no answer depends on them
+    return lax.stop_gradient((low, high))  # no answer depends on them
 
 
-def sums(shape: Shape, field: Field, points: int) -> tuple[Sums, Inverse]:
+def sums(shape: Shape, everyone: Field, points: int) -> tuple[Sums, Inverse]:
     """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; and an approximate inverse."""
-    at = points_of(field, points)
-    if len(field.centre) <= SMALL:
-        read = partial(_direct, shape, field)
+    at = jnp.linspace(everyone.low, everyone.high, points)
+    if len(everyone.centre) <= SMALL:
+        read = partial(_direct, shape, everyone)
         return read, partial(_inverse, at, read(at, True)[0], read(at, False)[0])
-    below, above, first, second = _tabulate(shape, field, at)
+    below, above, first, second = _tabulate(shape, everyone, at)
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
-    cells = [jnp.stack(hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
-    return partial(_read, cells, field, at), partial(_inverse, at, below, above)
+    cells = [jnp.stack(_hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
+    return partial(_read, cells, everyone, at), partial(_inverse, at, below, above)
 
 
 def _inverse(at: Array, below: Array, above: Array, target: Array) -> Array:
@@ -129,19 +136,14 @@ def _inverse(at: Array, below: Array, above: Array, target: Array) -> Array:
     return lax.stop_gradient(at[number] + part * (at[1] - at[0]))
 
 
-def points_of(field: Field, points: int) -> Array:
-    """[points] equidistant ratings over the field's interval."""
-    return jnp.linspace(field.low, field.high, points)
-
-
-def _direct(shape: Shape, field: Field, x: Array, below: Array | bool) -> tuple[Array, Array]:
-    centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (field.centre, field.inverse))
+def _direct(shape: Shape, everyone: Field, x: Array, below: Array | bool) -> tuple[Array, Array]:
+    centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (everyone.centre, everyone.inverse))
     z = (x[..., None] - centre) * inverse
     value, _, density, _ = shape(jnp.where(jnp.asarray(below)[..., None], z, -z))
-    return value @ field.gain, density @ (field.gain * field.inverse)
+    return value @ everyone.gain, density @ (everyone.gain * everyone.inverse)
 
 
-def _tabulate(shape: Shape, field: Field, at: Array) -> list[Array]:
+def _tabulate(shape: Shape, everyone: Field, at: Array) -> list[Array]:
     """[points] each: the sums of the cdf, its complement and two derivatives."""
 
     def one(centre: Array, inverse: Array, gain: Array) -> list[Array]:
@@ -150,8 +152,8 @@ def _tabulate(shape: Shape, field: Field, at: Array) -> list[Array]:
         return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
 
     if jax.default_backend() != "cpu":
-        return one(*field[:3])
-    blocks = [jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK) for x in field[:3]]
+        return one(*everyone[:3])
+    blocks = [jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK) for x in everyone[:3]]
 
     def add(total: list[Array], block: list[Array]) -> tuple[list[Array], None]:
         return [x + y for x, y in zip(total, one(*block), strict=True)], None
@@ -159,7 +161,7 @@ def _tabulate(shape: Shape, field: Field, at: Array) -> list[Array]:
     return lax.scan(add, [jnp.zeros_like(at)] * 4, blocks)[0]
 
 
-def hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
+def _hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
     """Six coefficients of polynomials with values f, slopes d and second derivatives s at 0, and g, e and t at 1."""
     rise = g - f
     return (
@@ -172,28 +174,28 @@ def hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple
     )
 
 
-def cell(field: Field, at: Array, x: Array) -> tuple[Array, Array, Array]:
+def _cell(everyone: Field, at: Array, x: Array) -> tuple[Array, Array, Array]:
     """Which cell each rating lies in, where in it, in [0, 1], and 1 / step."""
     cells = len(at) - 1
-    per_point = cells / (field.high - field.low)
-    place = jnp.clip((x - field.low) * per_point, 0.0, float(cells))
+    per_point = cells / (everyone.high - everyone.low)
+    place = jnp.clip((x - everyone.low) * per_point, 0.0, float(cells))
     number = jnp.minimum(place.astype(jnp.int32), cells - 1)
     return number, place - number.astype(place.dtype), per_point
 
 
-def _read(cells: list[Array], field: Field, at: Array, x: Array, below: Array | bool) -> tuple[Array, Array]:
-    number, u, per_point = cell(field, at, x)
+def _read(cells: list[Array], everyone: Field, at: Array, x: Array, below: Array | bool) -> tuple[Array, Array]:
+    number, u, per_point = _cell(everyone, at, x)
     c = cells[below][number] if isinstance(below, bool) else jnp.stack(cells)[below.astype(jnp.int32), number]
     c = jnp.moveaxis(c, -1, 0)
-    return horner(c, u), jnp.abs(slope_of(c, u)) * per_point
+    return _horner(c, u), jnp.abs(_slope_of(c, u)) * per_point
 
 
-def horner(c: Sequence[Array] | Array, u: Array) -> Array:
+def _horner(c: Sequence[Array] | Array, u: Array) -> Array:
     """The polynomials of six coefficients [...] at u [...]."""
     return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-def slope_of(c: Sequence[Array] | Array, u: Array) -> Array:
+def _slope_of(c: Sequence[Array] | Array, u: Array) -> Array:
     """Their derivatives."""
     return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
 
@@ -265,12 +267,13 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
 def solve(
     function: Callable[[Array], tuple[Array, Array]], guess: Array, there: Array, low: Array, high: Array
 ) -> Array:
-    """The zeros of a function, decreasing, that comes with its slope; the guess where nobody is there."""
+    """The zeros of a function, decreasing, that comes with its slope; a zero beyond LOWEST or HIGHEST is that."""
 
     def where_asked(x: Array) -> tuple[Array, Array]:
         value, slope = function(x)
         return jnp.where(there, value, guess - x), jnp.where(there, slope, -1.0)
 
-    low, high = (jnp.broadcast_to(x, guess.shape) for x in (low, high))
+    low = jnp.broadcast_to(jnp.clip(low, LOWEST, HIGHEST - 1.0), guess.shape)
+    high = jnp.broadcast_to(jnp.clip(high, LOWEST + 1.0, HIGHEST), guess.shape)
     guess = jnp.where(there, jnp.clip(guess, low, high), low)
     return decreasing_root(where_asked, guess, low, high, UNIT)

@@ -26,7 +26,7 @@ from jaxrate.systems import field
 from jaxrate.systems.field import SMALL, Field
 
 _BLOCK = 4  # participants whose place in the standings is looked at one by one
-LOGISTIC = field.LOGISTIC.deviation
+C = field.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 
 
 def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
@@ -40,7 +40,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
       points: of the table, which is for more than `field.SMALL` participants.
     """
     there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
-    inverse = LOGISTIC / deviation
+    inverse = C / deviation
     gain = jnp.where(there, inverse, 0.0)
     tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = numerics.sums_before(tied, after=True), numerics.sums_before(tied)
@@ -48,7 +48,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     from_below = won <= lost  # the smaller side keeps its relative accuracy
     target = jnp.where(from_below, won, lost) + half * tied
     margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
-    widest = jnp.max(jnp.where(there, deviation, 0.0)) / LOGISTIC
+    widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
     low, high = field.reach(centre, widest * margin, there)
     of_all, inverse_of_all = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
 

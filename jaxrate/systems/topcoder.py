@@ -14,7 +14,6 @@ of which players from 2000 keep 0.9 and those from 2500 keep 0.8:
     s^2 <- (t - r)^2 / v + s^2 / (1 + v)
 """
 
-from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -23,6 +22,8 @@ from jax.scipy.special import ndtr, ndtri
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
 from jaxrate.systems import field
+
+POINTS = 128  # volatilities differ much: those of a table for a hundred points, in float32
 
 
 class Params(NamedTuple):
@@ -60,24 +61,24 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def expected(points: int, rows: State, event: Rounds) -> tuple[Array, Array]:
+def expected(rows: State, event: Rounds) -> tuple[Array, Array]:
     """How many are expected below and above each [P], himself by halves."""
     there = field.real(event)
-    deviation = jnp.sqrt(rows.variance / jnp.where(there, event.weight, 1.0))
-    return field.expected(field.NORMAL_FINE, rows.rating, deviation, there, field.points(points))
+    deviation = jnp.sqrt(rows.variance / field.weight(event))
+    return field.expected(field.NORMAL_FINE, rows.rating, deviation, there, field.in_precision(POINTS))
 
 
-def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
+def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    del params
+    del constants
     if isinstance(event, Matches):
         weight = 1.0 if event.context.weight is None else event.context.weight
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
-    below, _ = expected(points, rows, event)
+    below, _ = expected(rows, event)
     return field.share_of_others(below, field.real(event))
 
 
-def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
+def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
     there, rating = field.real(event), rows.rating
@@ -86,15 +87,15 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     mean = jnp.sum(gain * rating) / count
     spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
     c = jnp.sqrt(jnp.where(jnp.any(there), jnp.sum(gain * rows.variance) / count + spread, 1.0))
-    below, above = expected(points, rows, event)
+    below, above = expected(rows, event)
     better, tied = (x.astype(rating.dtype) for x in (event.rank, field.tied(event)))
     better = jnp.where(there, better, 0.0) + 0.5 * tied
     p = rating + c * (_deviate(above, below, count, there) - _deviate(better, count - better, count, there))
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
-    weight = jnp.where(there, event.weight, 1.0)
+    weight = field.weight(event)
     number = rows.games.astype(rating.dtype) + 1.0
-    q = params.weight_limit + (params.weight_new - params.weight_limit) / number
+    q = constants.weight_limit + (constants.weight_new - constants.weight_limit) / number
     kept = jnp.where(rating >= 2500.0, 0.8, jnp.where(rating >= 2000.0, 0.9, 1.0))
     v = kept * weight * q / (1.0 - q)
     target = (rating + v * p) / (1.0 + v)
@@ -119,9 +120,7 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-@lru_cache
-def _rules(points: int) -> Rules:
-    return Rules(prepare, advance, partial(predict, points), partial(update, points))
+RULES = Rules(prepare, advance, predict, update)
 
 
 def topcoder(**changes: float | None) -> RatingSystem:
@@ -133,5 +132,4 @@ def topcoder(**changes: float | None) -> RatingSystem:
     for name in ("weight_new", "weight_limit"):
         if not 0 < getattr(params, name) < 1:
             raise ValueError(f"topcoder: {name} must lie between 0 and 1, got {getattr(params, name)}")
-    rules = _rules(128)
-    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, rules, summary, clocked=lambda params: False)
+    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, RULES, summary, clocked=lambda params: False)
