@@ -39,13 +39,8 @@ def decreasing_root(
             trusted = (newton >= low) & (newton <= high) & halves
             new = jnp.where(trusted, newton, 0.5 * (low + high))
             size = jnp.abs(new - x)
-            return (
-                new,
-                low,
-                high,
-                jnp.where(size > jnp.where(trusted, tolerance, rounding) * scale, size, 0.0),
-                count + 1,
-            )
+            moved = jnp.where(size > jnp.where(trusted, tolerance, rounding) * scale, size, 0.0)  # 0: converged
+            return new, low, high, moved, count + 1
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
         start = (x0, low, high, 2.0 * (high - low), 0)

@@ -171,12 +171,6 @@ def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
     assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 200
     with jax.enable_x64(True):
         got = rated(getattr(jr, factory)(**settings), as_rounds(contests), players)
-    print(
-        "HISTORY",
-        factory,
-        np.abs(got.mean - trace.rating).max(),
-        got.deviation is not None and np.abs(got.deviation - trace.deviation).max(),
-    )
     np.testing.assert_allclose(got.mean, trace.rating, rtol=1e-9)
     if got.deviation is not None:
         np.testing.assert_allclose(got.deviation, trace.deviation, rtol=1e-9)

@@ -10,7 +10,7 @@ below 1e-6 rating points with 432 points, and 0.01 with 72, if the step is below
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -190,12 +190,12 @@ def _read(cells: list[Array], everyone: Field, at: Array, x: Array, below: Array
     return _horner(c, u), jnp.abs(_slope_of(c, u)) * per_point
 
 
-def _horner(c: Sequence[Array] | Array, u: Array) -> Array:
-    """The polynomials of six coefficients [...] at u [...]."""
+def _horner(c: Array, u: Array) -> Array:
+    """The polynomials c [6, ...] at u [...]."""
     return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-def _slope_of(c: Sequence[Array] | Array, u: Array) -> Array:
+def _slope_of(c: Array, u: Array) -> Array:
     """Their derivatives."""
     return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
 
