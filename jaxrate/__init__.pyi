@@ -38,4 +38,8 @@ from jaxrate.systems.elo_mmr import elo_mmr as elo_mmr
 from jaxrate.systems.elo_mmr import elo_mmx as elo_mmx
 from jaxrate.systems.glicko import glicko as glicko
 from jaxrate.systems.glicko2 import glicko2 as glicko2
+from jaxrate.systems.outlook import Outlook as Outlook
+from jaxrate.systems.outlook import outlook as outlook
 from jaxrate.systems.topcoder import topcoder as topcoder
+from jaxrate.systems.trueskill import trueskill as trueskill
+from jaxrate.systems.weng_lin import weng_lin as weng_lin

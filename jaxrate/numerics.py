@@ -53,51 +53,104 @@ def decreasing_root(
     return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
 
 
-# Chebyshev coefficients of log(erfcx(w) / t) in 2 t - 1, t = 2 / (2 + w), computed with 50 digits.
-_ERFCX = (
-    -0.6513268598908547171, 0.6419697923564902603, 0.019476473204185836312, -0.0095615147868086316419,
-    -0.0009465953444820368663, 0.00036683949785276145187, 4.2523324806907771645e-05, -2.0278578112534243154e-05,
-    -1.6242900046470255135e-06, 1.3036558355805232018e-06, 1.5626441722066143178e-08, -8.5238095914926542525e-08,
-    6.5290544390988514964e-09, 5.0593434955514689418e-09, -9.9136415649303308674e-10, -2.2736512229318358557e-10,
-    9.646791102015526802e-11, 2.3940380830391147447e-12, -6.8860275264975533984e-12, 8.9448792730907257167e-13,
-    3.1309213993429580783e-13, -1.1270822361367252366e-13, 3.8109052551892320552e-16, 7.1060976136092369878e-15,
-    -1.5230282014571043043e-15, -9.4574945712912340005e-17, 1.2102371892242789923e-16,
+# Chebyshev coefficients of lift(z) / t in 2 t - 1, t = 4 / (4 + z), computed with 60 digits.
+_LIFT = (
+    0.87334611865989488307, 0.39575025600381046383, 0.0055554762974852889197, -0.020260170020045665725,
+    -0.0025051720706492298735, 0.00124488856037332508, 0.00028660403020988859383, -0.000083427621415416219538,
+    -0.000028419858755054850978, 5.935336931972911519e-6, 2.6893963289391651025e-6, -4.4645333275558794654e-7,
+    -2.4850240801762479847e-7, 3.5620985689384553221e-8, 2.255475761400610514e-8, -3.0153435955733032539e-9,
+    -2.0109870420690494811e-9, 2.6833867097733620411e-10, 1.757192366905700734e-10, -2.4644251966603402552e-11,
+    -1.500048161741250769e-11, 2.2835692420195687795e-12, 1.2477535568764844033e-12, -2.0898425230115045036e-13,
+    -1.0107416243678355033e-13, 1.8565815298716612557e-14, 8.001784956988290828e-15, -1.5813477456002826265e-15,
+    -6.2547816739221804527e-16, 1.2826150983030299248e-16,
 )  # fmt: skip
 
 
 @jax.custom_jvp
-def _hazards(z: Array) -> tuple[Array, Array, Array, Array]:
-    """phi(z) / Phi(-z) of the standard normal distribution, and how far it lies above z; then both of -z.
+def _tail(z: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """The standard normal distribution beyond z, to rounding for every z.
 
-    It is the mean of the distribution's tail beyond z, to rounding for every z. Its derivative is its product with the
-    excess.
+    Returns:
+      h, its mean, which is the hazard phi(z) / Phi(-z); excess, how far that lies above z; their product, which is the
+      derivative of h, and 1 less the variance; the variance; lift, 1 / excess - z.
     """
     a = jnp.abs(z)
     single = a.dtype == jnp.float32
-    t = 2.0 / (2.0 + a * 0.5**0.5)
-    u, logarithm = 2.0 * t - 1.0, jnp.zeros_like(a)
-    for c in np.polynomial.chebyshev.cheb2poly(_ERFCX[: 12 if single else None])[::-1]:
-        logarithm = logarithm * u + float(c)
-    ratio = (0.5 * np.pi) ** 0.5 * t * jnp.exp(logarithm)  # of Mills: Phi(-a) / phi(a)
+    t = 4.0 / (4.0 + a)
+    u, lift = 2.0 * t - 1.0, jnp.zeros_like(a)
+    for c in np.polynomial.chebyshev.cheb2poly(_LIFT[: 14 if single else None])[::-1]:
+        lift = lift * u + float(c)
+    lift = lift * t  # of a: everything there follows from it without cancellation
+    excess = 1.0 / (a + lift)
+    h = a + excess
     density = jnp.exp(-0.5 * a * a) * (0.5 / np.pi) ** 0.5
-    here, there = 1.0 / ratio, density / (1.0 - density * ratio)  # of a and of -a
-    far = a > (10.0 if single else 80.0)  # where the excess would cancel
-    x = 1.0 / jnp.where(far, a, 1.0)
-    series = x * (1.0 - x**2 * (2.0 - x**2 * (10.0 - 74.0 * x**2)))
-    excess = jnp.where(far, series, here - a)
+    other = density / (1.0 - density / h)  # h of -a
     right = z > 0
-    h, g = jnp.where(right, here, there), jnp.where(right, there, here)
-    return h, jnp.where(right, excess, there + a), g, jnp.where(right, there + a, excess)
+    h, e = jnp.where(right, h, other), jnp.where(right, excess, other + a)
+    product = h * e
+    variance = jnp.where(right, e * (lift - e), 1.0 - product)
+    return h, e, product, variance, jnp.where(right, lift, 1.0 / e + a)
 
 
-@_hazards.defjvp
-def _hazards_slope(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    h, excess, g, gap = _hazards(*primal)
-    (dz,), up, down = tangent, h * excess, -g * gap
-    return (h, excess, g, gap), (up * dz, (up - 1.0) * dz, down * dz, (down + 1.0) * dz)
+@_tail.defjvp
+def _tail_slope(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    h, excess, product, variance, lift = _tail(*primal)
+    (dz,), change = tangent, h * (excess * excess - variance)
+    slopes = product, -variance, change, -change, lift / excess - 2.0
+    return (h, excess, product, variance, lift), tuple(slope * dz for slope in slopes)
 
 
-hazards = jax.jit(_hazards)  # traced once for a shape
+tail = jax.jit(_tail)  # traced once for a shape
+
+
+_NODES, _WEIGHTS = (x[4:] for x in np.polynomial.legendre.leggauss(8))  # of the half from 0 to 1
+
+
+def truncated(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, Array, Array]:
+    """What is learnt of a variable N(lead, 1) when it proves to lie above a margin, or inside [-margin, margin].
+
+    Near a small interval the moments come from Gauss-Legendre quadrature, which loses no digits; otherwise from the
+    tail beyond an end of the interval, less what is beyond the other end.
+
+    Returns:
+      v, the change of its mean, and w, 1 less its new variance, as TrueSkill's of a win and of a draw; the variance;
+      and of a Gaussian message that would teach the same, of variance `variance` / w, the mean times w.
+
+    Args:
+      lead, margin: shapes alike; margin >= 0.
+      inside: the same shape, booleans.
+    """
+    right = lead >= 0
+    a = jnp.where(right, lead, -lead)
+    h, excess, w, variance, lift = tail(jnp.where(inside, a - margin, margin - lead))
+    near = inside & (margin < 1.0) & (a * margin < 2.0)
+    far = inside & ~near
+
+    scale, slope = jnp.where(near, margin, 0.5), jnp.where(near, a, 1.0)
+    mass, first, second = (jnp.zeros_like(a) for _ in range(3))
+    for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
+        y = scale * node
+        up, down = weight * jnp.exp(y * (slope - 0.5 * y)), weight * jnp.exp(-y * (slope + 0.5 * y))
+        mass, first, second = mass + (up + down), first + y * (up - down), second + y * y * (up + down)
+    mean_near = first / mass
+    variance_near = second / mass - mean_near**2
+
+    scale, slope, hazard = jnp.where(far, margin, 1.0), jnp.where(far, a, 1.0), jnp.where(far, h, 0.2)
+    q = jnp.exp(-2.0 * scale * slope)  # the density at the other end, relative to this end
+    beyond = q * hazard / tail(scale + slope)[0]
+    shift = hazard * (beyond - q) / (1.0 - beyond)
+    mean_far = scale - (excess + shift)
+    variance_far = variance - shift * (excess + hazard + shift) - 2.0 * scale * q * hazard / (1.0 - beyond)
+
+    mean, between = jnp.where(near, mean_near, mean_far), jnp.where(near, variance_near, variance_far)
+    sign = jnp.where(right, 1.0, -1.0)
+    lost = 1.0 - between
+    return (
+        jnp.where(inside, sign * (mean - a), h),
+        jnp.where(inside, lost, w),
+        jnp.where(inside, between, variance),
+        jnp.where(inside, sign * (mean - a * between), w * (margin + lift)),
+    )
 
 
 def sums_before(x: Array, after: bool = False) -> Array:

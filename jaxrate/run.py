@@ -153,6 +153,8 @@ def _start(system: RatingSystem, params: Params, state: State, num_players: int 
     if alike and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
         raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")
     state = jax.tree.map(copy, state)
+    if alike:
+        state = jax.tree.map(lambda x, y: x.astype(y.dtype), state, fresh)  # whole numbers may have been given
     if rows == have:
         return state
     if not alike:

@@ -55,6 +55,7 @@ RANGES: dict[str, Callable[[float], bool]] = {
     ">= 0": lambda x: 0 <= x < math.inf,
     "> 0 or None": lambda x: 0 < x < math.inf,
     "0 to 1": lambda x: 0 <= x <= 1,
+    "0 to 1, without 1": lambda x: 0 <= x < 1,
     ">= 0 or None": lambda x: 0 <= x < math.inf,
     ">= 0 or inf": lambda x: x >= 0,
     "-6000 to 9000": lambda x: -6000.0 <= x <= 9000.0,

@@ -226,39 +226,6 @@ def test_expected_places_equal_brute_force(kind, x64):
 # Numerics
 
 
-def reference_hazards(z):
-    """(h, excess, g, gap) in double precision: by erfcx, and far out by the continued fraction of Laplace."""
-    result = []
-    for x in (z, -z):
-        h, far = twin.hazard(-x), np.where(x > 2.0, x, 2.0)
-        fraction = far
-        for k in range(400, 1, -1):
-            fraction = far + k / fraction
-        result += [h, np.where(x > 2.0, 1.0 / fraction, h - x)]
-    return result
-
-
-def test_hazards_are_exact_in_both_tails(x64):
-    z = np.unique(np.concatenate([np.linspace(-100.0, 100.0, 4001), x := np.geomspace(1e-8, 100.0, 500), -x]))
-    z = z if x64 else z.astype(np.float32).astype(float)
-    wanted = reference_hazards(z)
-    got, slope = jax.jit(lambda z: jax.jvp(numerics.hazards, (z,), (jnp.ones_like(z),)))(jnp.asarray(z, float))
-    h, excess, g, gap = wanted
-    by_formula = h * excess, h * excess - 1.0, -g * gap, 1.0 - g * gap
-    eps, tiny = np.finfo(np.float64 if x64 else np.float32).eps, 1e-300 if x64 else 1e-37
-    for x, y in zip(got, wanted, strict=True):
-        np.testing.assert_array_less(np.abs(np.asarray(x, float) - y), np.abs(y) * eps * (24.0 + 3.0 * z * z) + tiny)
-    for x, y in zip(slope, by_formula, strict=True):
-        np.testing.assert_allclose(np.asarray(x, float), y, atol=200.0 * eps)
-
-
-def test_hazards_have_finite_derivatives_far_out(x64):
-    z = jnp.array([s * x for s in (-1.0, 1.0) for x in (0.0, 50.0, 1e4, 1e8, 1e15)])
-    first = jax.jit(jax.jacrev(lambda z: jnp.stack(numerics.hazards(z))))(z)
-    second = jax.jit(jax.jacfwd(jax.jacrev(lambda z: jnp.sum(jnp.stack(numerics.hazards(z)), axis=1))))(z)
-    assert np.isfinite(first).all() and np.isfinite(second).all()
-
-
 @pytest.mark.parametrize("shape", [(1,), (2,), (7,), (64, 3), (65,), (100, 2, 4), (1000,)])
 def test_sums_before(shape, x64):
     x = np.random.default_rng(7).normal(size=shape).astype(np.float32)

@@ -70,7 +70,7 @@ def functions(gaussian):
     """The loss, draw and victory functions of (x, mu, delta)."""
 
     def above(z):  # the hazard phi / (1 - Phi), or F
-        return numerics.hazards(z)[0] if gaussian else LOGISTIC * field.logistic(LOGISTIC * z)[0]
+        return numerics.tail(z)[0] if gaussian else LOGISTIC * field.logistic(LOGISTIC * z)[0]
 
     def loss(x, mu, delta):
         return -above((x - mu) / delta) / delta

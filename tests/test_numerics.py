@@ -1,11 +1,13 @@
-"""Roots and their derivatives against closed forms. Everything under jit: one compilation each."""
+"""Roots against closed forms, truncated normals against fine sums. Everything under jit: one compilation each."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.numerics import decreasing_root
+from jaxrate.numerics import decreasing_root, tail, truncated
+from tests.reference.elo_mmr_twin import hazard
+from tests.reference.trueskill_twin import moments
 
 THETA = np.array([0.01, 0.5, 1.0, 3.0, 200.0])
 
@@ -164,3 +166,77 @@ def test_the_function_may_rise_at_the_guess(x64, low):
         return decreasing_root(lambda x: ((2 - x) * (1 + x**2), -(1 + x**2) + (2 - x) * 2 * x), x, *ends)
 
     close(x64, jax.jit(root)(jnp.array([0.35, 0.5, 0.6, 0.9, 0.99, -1.0])), np.full(6, 2.0))
+
+
+# Normal distributions of which a part is left
+
+
+def reference_tail(z):
+    """(h, excess, product, variance, lift): by erfcx, and far out by the continued fraction of Laplace."""
+    far = np.where(z > 2.0, z, 2.0)
+    two = far
+    for k in range(400, 2, -1):
+        two = far + k / two  # far + 3 / (far + 4 / ...), so that excess = 1 / (far + 2 / two)
+    right, h = z > 2.0, hazard(-z)
+    excess = np.where(right, 1.0 / (far + 2.0 / two), h - z)
+    lift = np.where(right, 2.0 / two, 1.0 / excess - z)
+    h = np.where(right, z + excess, h)
+    return h, excess, h * excess, np.where(right, excess * (lift - excess), 1.0 - h * excess), lift
+
+
+def test_the_tail_is_exact_on_both_sides(x64):
+    z = np.unique(np.concatenate([np.linspace(-100.0, 100.0, 4001), x := np.geomspace(1e-8, 100.0, 500), -x]))
+    z = z if x64 else z.astype(np.float32).astype(float)
+    got, slope = jax.jit(lambda z: jax.jvp(tail, (z,), (jnp.ones_like(z),)))(jnp.asarray(z, float))
+    h, excess, product, variance, _ = wanted = reference_tail(z)
+    change = h * (excess**2 - variance)
+    by_formula = product, -variance, change, -change, variance / excess**2 - 1.0
+    eps, tiny = np.finfo(np.float64 if x64 else np.float32).eps, 1e-300 if x64 else 1e-36
+    lost = np.where(z < 0.0, 3.0 * z * z, 0.0)  # the density of a large number has few digits
+    of_reference = np.where((z > 0.0) & (z <= 2.0), 32.0 * np.finfo(float).eps, 0.0)
+    for x, y in zip(got, wanted, strict=True):
+        allowed = np.abs(y) * eps * (24.0 + lost) + of_reference + tiny
+        np.testing.assert_array_less(np.abs(np.asarray(x, float) - y), allowed)
+    for x, y in zip(slope, by_formula, strict=True):
+        np.testing.assert_allclose(np.asarray(x, float), y, atol=200.0 * eps)
+
+
+def test_the_tail_has_finite_derivatives_far_out(x64):
+    z = jnp.array([s * x for s in (-1.0, 1.0) for x in (0.0, 50.0, 1e4, 1e8, 1e15)])
+    first = jax.jit(jax.jacrev(lambda z: jnp.stack(tail(z))))(z)
+    second = jax.jit(jax.jacfwd(jax.jacrev(lambda z: jnp.sum(jnp.stack(tail(z)), axis=1))))(z)
+    assert np.isfinite(first).all() and np.isfinite(second).all()
+
+
+LEADS = np.array([s * x for x in (0.0, 0.01, 0.3, 1.0, 2.5, 5.0, 9.0, 12.0, 30.0, 200.0) for s in (-1.0, 1.0)])
+MARGINS = np.array([0.001, 0.02, 0.1, 0.5, 0.98, 1.02, 2.0, 4.0, 8.0])
+
+
+def test_truncated_moments_are_those_of_fine_sums(x64):
+    """To rounding of the deviation before; the variance, of draws in a small margin too, to rounding of itself."""
+    lead, margin, inside = (x.ravel() for x in np.meshgrid(LEADS, MARGINS, [False, True]))
+    lead, margin = (x if x64 else x.astype(np.float32).astype(float) for x in (lead, margin))
+    known = [moments(*x) for x in zip(lead, margin, inside, strict=True)]
+    mean, variance = np.array(known).T
+    arguments = jnp.asarray(lead, float), jnp.asarray(margin, float), jnp.asarray(inside)
+    got = [np.asarray(x, float) for x in jax.jit(truncated)(*arguments)]
+    scale = 1.0 + np.abs(lead)
+    tolerance = 2e-9 if x64 else 2e-6
+    for x, y in zip(got, (mean - lead, 1.0 - variance, variance, mean - lead * variance), strict=True):
+        np.testing.assert_array_less(np.abs(x - y), tolerance * scale)
+    np.testing.assert_allclose(got[2], variance, rtol=1e-8 if x64 else 4e-3)
+
+
+def test_truncated_moments_have_the_slopes_of_the_normal_distribution(x64):
+    """The change of the mean has slope -w in the lead, whichever formula is in use; all slopes are finite."""
+    lead, margin, inside = (x.ravel() for x in np.meshgrid([*LEADS, 1e4, -1e4], [0.0, *MARGINS, 1e4], [False, True]))
+    arguments = jnp.asarray(lead, float), jnp.asarray(margin, float), jnp.asarray(inside)
+    by_lead, by_margin = (
+        jax.jit(lambda *x, i=i: jax.jvp(lambda y: truncated(*x[:i], y, *x[i + 1 :]), (x[i],), (jnp.ones_like(x[i]),)))(
+            *arguments
+        )
+        for i in (0, 1)
+    )
+    (_, w, *_), (slope, *_) = by_lead
+    close(x64, slope, -np.asarray(w), 1000.0)
+    assert all(np.isfinite(x).all() for x in (*by_lead[1], *by_margin[1]))

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import expit, ndtr
+from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
 from jaxrate.events import Rounds, part
@@ -30,9 +30,12 @@ SYSTEMS = {
     "elo_mmx_split": jr.elo_mmx(split_ties=True),
     "codeforces": jr.codeforces(beta=250.0, weight=0.7),
     "topcoder": jr.topcoder(),
+    "trueskill_clock": jr.trueskill(initial_rating=1500, initial_deviation=350, beta=175, tau=35, drift=200),
+    "weng_lin_clock": jr.weng_lin(initial_rating=1500, initial_deviation=350, beta=175, tau=3.5, kappa=0.8, drift=25),
 }
 NAMES = pytest.mark.parametrize("name", SYSTEMS)
-CLOCKED = {"elo_mmr_clock", "elo_mmx_clock"}
+CLOCKED = {"elo_mmr_clock", "elo_mmx_clock", "trueskill_clock", "weng_lin_clock"}
+OF_TEAMS = {"trueskill_clock", "weng_lin_clock"}  # they learn from ties, and rate matches too
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
@@ -150,7 +153,8 @@ def test_one_run_equals_contest_by_contest(name):
             state, guess = run(system, part(HISTORY, low, low + 2), state=state, schedule=steps)
             guesses.append(guess)
     near(state, whole.state, 1e-9)
-    near(np.concatenate(guesses), whole.prediction, 1e-9)
+    # Of few players TrueSkill takes their pairs, of many a quadrature.
+    near(np.concatenate(guesses), whole.prediction, 1e-5 if name == "trueskill_clock" else 1e-9)
 
 
 def test_the_schedule_is_that_of_by_level():
@@ -220,7 +224,9 @@ def test_the_order_of_the_rows_of_a_contest_does_not_matter(name):
     order = np.concatenate([a + rng.permutation(b - a) for a, b in pairwise(START)])
     e, one = HISTORY.events, replayed(name, True)
     with jax.enable_x64(True):
-        other = run(SYSTEMS[name], with_columns(**{x: getattr(e, x)[order] for x in ("player", "rank", "weight")}))
+        other = run(
+            SYSTEMS[name], with_columns(**{x: getattr(e, x)[order] for x in ("player", "rank", "team", "weight")})
+        )
     near(other.state, one.state, 1e-11)
     near(other.prediction, one.prediction[order], 1e-11)
 
@@ -256,7 +262,8 @@ def test_times_must_not_decrease_where_the_clock_matters(name):
 def test_contests_that_rank_nobody_change_nothing(name):
     """Beyond the clock. Each of five groups of players has its own history of the same two contests and an idle one."""
     system = SYSTEMS[name]
-    groups = [("tie", True), ("alone", True), (None, True), ("tie", False), (None, False)]
+    tie = "alone" if name in OF_TEAMS else "tie"
+    groups = [(tie, True), ("alone", True), (None, True), (tie, False), (None, False)]
     contests = [(4 * g, 0.0, [0, 1, 1, 3]) for g in range(5)]
     contests += [(4 * g, 5.0, [0, 0, 0, 0] if idle == "tie" else [0]) for g, (idle, _) in enumerate(groups) if idle]
     contests += [(4 * g, 8.0, [2, 0, 3, 1]) for g, (_, again) in enumerate(groups) if again]
@@ -276,7 +283,7 @@ def test_contests_that_rank_nobody_change_nothing(name):
         near(deviation, deviation[[2, 2, 2, 4, 4]], 1e-13)
         assert (deviation[2] < deviation[4]).all() or name == "topcoder"
     size = np.diff(rounds.player_start)
-    assert prediction[np.repeat(size == 1, size)].tolist() == [0.5]
+    assert prediction[np.repeat(size == 1, size)].tolist() == [0.5] * (3 if name in OF_TEAMS else 1)
     np.testing.assert_allclose(np.add.reduceat(prediction, rounds.player_start[:-1]), 0.5 * size, rtol=1e-10)
 
 
@@ -304,11 +311,12 @@ def test_gradients_equal_finite_differences(name):
         f, params = partial(loss, system), as_arrays(system.params)
         reverse, forward = quick(lambda p: (jax.grad(f)(p), jax.jacfwd(f)(p)))(params)
         names = [x for x in params._fields if getattr(params, x) is not None]
-        steps = {x: 1e-5 * abs(float(getattr(params, x))) for x in names if math.isfinite(getattr(params, x))}
+        values = {x: float(getattr(params, x)) for x in names if x != "side_advantage"}  # of matches
+        steps = {x: 1e-5 * abs(value) for x, value in values.items() if math.isfinite(value)}
         changed = [params._replace(**{x: getattr(params, x) + sign * h}) for x, h in steps.items() for sign in (-1, 1)]
         low, high = np.asarray(quick(jax.vmap(f))(jax.tree.map(lambda *x: jnp.stack(x), *changed))).reshape(-1, 2).T
         np.testing.assert_allclose(high[0], f(changed[1]), rtol=1e-11)
-    assert steps.keys() >= {*names} - {"rho"} and ("rho" in steps) == (name in ("elo_mmr", "elo_mmr_clock"))
+    assert steps.keys() >= {*values} - {"rho"} and ("rho" in steps) == (name in ("elo_mmr", "elo_mmr_clock"))
     for x, slope in zip(steps, (high - low) / (2.0 * np.array([*steps.values()])), strict=True):
         assert abs(slope) > 1e-7, x
         np.testing.assert_allclose(getattr(forward, x), slope, rtol=1e-5, err_msg=x)
@@ -391,8 +399,13 @@ def test_no_state_sized_copy_inside_the_loop(name, x64):
 @NAMES
 def test_events_of_another_kind_are_refused(name):
     system, matches = SYSTEMS[name], jr.matches([[0, 1]], [1.0])
-    for other, kind in ((matches, "Matches"), (jr.periods(matches, 1.0), "Periods")):
-        with pytest.raises(ValueError, match=f"{system.name} rates Rounds, not {kind}"):
+    others = {"Matches": matches, "Periods": jr.periods(matches, 1.0)}
+    kinds = "Rounds"
+    if name in OF_TEAMS:
+        kinds = "Matches or Rounds"
+        del others["Matches"]
+    for kind, other in others.items():
+        with pytest.raises(ValueError, match=f"{system.name} rates {kinds}, not {kind}"):
             jr.run(system, other)
     with pytest.raises(ValueError, match=f"{system.name} predicts Matches or Rounds, not Periods"):
         jr.predict(system, system.init(system.params, 2), jr.periods(matches, 1.0))
@@ -476,12 +489,22 @@ def by_hand(name, state):
     if name == "elo_mmx_clock":  # weight w and limit L by beta^2 = (1 + 1/w) L^2 and gamma^2 = w L^2
         weight = max(np.roots([(200.0 / 40.0) ** 2, -1.0, -1.0]))
         square = square + 200.0**2 + 40.0**2 + 15.0 / weight
+    elif name in OF_TEAMS:
+        return by_hand_of_teams(name, lead, square[PAIRS].sum(axis=1))
     elif name == "elo_mmx_split":
         square = square + (1.0 + 1.0 / 0.2 + 0.2) * 80.0**2
     else:
         square = square + noise_of_elo_mmr(name, np.asarray(state.games))
         return [logistic_win(*x) for x in zip(lead, *np.sqrt(square[PAIRS].T), strict=True)]
     return ndtr(lead / np.sqrt(square[PAIRS].sum(axis=1)))
+
+
+def by_hand_of_teams(name, lead, square):
+    if name == "weng_lin_clock":
+        return expit(lead / np.sqrt(square + 2.0 * 175.0**2))
+    spread = np.sqrt(square + 2.0 * (35.0**2 + 175.0**2))
+    margin = ndtri(0.55) * math.sqrt(2.0) * 175.0
+    return 0.5 * (ndtr((lead - margin) / spread) + ndtr((lead + margin) / spread))
 
 
 def noise_of_elo_mmr(name, games):

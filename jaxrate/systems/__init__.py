@@ -10,6 +10,8 @@ from jaxrate.systems.elo_mmr import elo_mmr, elo_mmx
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
 from jaxrate.systems.topcoder import topcoder
+from jaxrate.systems.trueskill import trueskill
+from jaxrate.systems.weng_lin import weng_lin
 
 SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "elo": elo,
@@ -20,4 +22,6 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "elo_mmx": elo_mmx,
     "codeforces": codeforces,
     "topcoder": topcoder,
+    "trueskill": trueskill,
+    "weng_lin": weng_lin,
 }

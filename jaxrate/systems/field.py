@@ -200,7 +200,9 @@ def _slope_of(c: Array, u: Array) -> Array:
     return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
 
 
-def expected(kind: Kind, centre: Array, deviation: Array, there: Array, points: int) -> tuple[Array, Array]:
+def expected(
+    kind: Kind, centre: Array, deviation: Array, there: Array, points: int, margin: Array | None = None
+) -> tuple[Array, Array]:
     """[P] how many participants each one's performance is expected to beat, and to be beaten by; himself by halves.
 
     Args:
@@ -209,6 +211,7 @@ def expected(kind: Kind, centre: Array, deviation: Array, there: Array, points: 
       deviation: [P] their deviations.
       there: [P] who takes part.
       points: of the table.
+      margin: [P] within which a difference is a draw; a draw counts by halves. None: there are no draws.
     """
     scale = deviation / kind.deviation
     low, high = reach(centre, 16.0 * jnp.max(jnp.where(there, scale, 0.0)), there)
@@ -216,7 +219,8 @@ def expected(kind: Kind, centre: Array, deviation: Array, there: Array, points: 
     nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
     read, _ = sums(kind.shape, everyone, points)
     x = centre[:, None] + scale[:, None] * nodes[None, :]
-    below, above = (read(x, side)[0] @ weights for side in (True, False))
+    shifts = (0.0,) if margin is None else (-margin[:, None], margin[:, None])
+    below, above = (sum(read(x + y, side)[0] @ weights for y in shifts) / len(shifts) for side in (True, False))
     return below, above
 
 

@@ -120,8 +120,8 @@ def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | 
             gain = jnp.where(inside, inverse, 0.0)
 
             def both(x: Array) -> tuple[Array, Array]:
-                h, excess, *_ = numerics.hazards(sign * (x[None, :] - centre) * inverse)
-                value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * h * excess, axis=0)
+                h, _, rise, *_ = numerics.tail(sign * (x[None, :] - centre) * inverse)
+                value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
                 if table is not None:
                     place = (x - standings.low) * per_point
                     number = jnp.clip(place.astype(jnp.int32), 0, points - 6)
@@ -140,7 +140,7 @@ def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | 
     def tabulate(tables: tuple[Array, Array], sign: Array) -> tuple[tuple[Array, Array], None]:
         """[blocks, points] the sums over each block, one by one: XLA is slower at a sum over one of three axes."""
         rows = ((x[:, None], y[:, None]) for x, y in zip(*columns, strict=True))
-        return (tables[1], sum(y * numerics.hazards(sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
+        return (tables[1], sum(y * numerics.tail(sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
     none = jnp.zeros((len(columns[0][0]), points), at.dtype)

@@ -1,0 +1,253 @@
+"""Weng and Lin (2011, "A Bayesian approximation method for online ranking"): five models of rounds of teams.
+
+Before an event every variance s^2 grows by tau^2. A team i has the sums of its players' means and variances, m_i and
+v_i. The event says A and B of it (the paper's Omega is v_i A, its Delta v_i^1.5 B), and a player of weight w learns
+
+    mean <- mean + w s^2 A,   s^2 <- s^2 max(1 - w s^2 sqrt(v_i) B, kappa)
+
+Full models compare i with every other team q, with c^2 = v_i + v_q + 2 beta^2 and t = (m_i - m_q) / c; A is the sum of
+a / c and B that of b / c^3 (the paper's gamma is sqrt(v_i) / c):
+
+    Bradley-Terry: a = (1, 1/2 or 0 for a win, a draw or a loss) - p,  b = p (1 - p),  p = 1 / (1 + e^-t)
+    Thurstone-Mosteller: t plus standard normal noise proves to lie above e = epsilon / c, within e of 0, or below -e;
+        a is the change of its mean, b the loss of variance (the paper's V and W)
+
+In Plackett-Luce c^2 = sum_q (v_q + beta^2), and i has the share p_q of sum e^(m_r / c) over the teams r not ahead of q.
+Of the n_q teams that tie with q each counts 1 / n_q; the sums are over the teams q not behind i:
+
+    A = (1 / n_i - sum p_q / n_q) / c,   B = sum p_q (1 - p_q) / n_q / c^3
+
+Partial models average over at most WINDOW teams ahead and as many behind in the standing, where those who tie stand by
+their numbers. That and, in the partial Thurstone-Mosteller model, a c twice as large are openskill's (6.2); the paper
+adds up one team on either side. A match is a round of two players: a score above 1/2 is a win of player 0.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy.special import ndtr
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.numerics import sums_before, truncated
+from jaxrate.system import Parameter, Rating, RatingSystem, Rules, advantage, elapsed, full, override, rate_players
+from jaxrate.systems import field
+from jaxrate.systems.teams import Teams, by_number, line_up, total
+from jaxrate.text import near
+
+MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
+WINDOW = 4
+
+
+class Params(NamedTuple):
+    beta: float | Array = 25.0 / 6.0
+    tau: float | Array = 25.0 / 300.0
+    epsilon: float | Array | None = None
+    kappa: float | Array = 1e-4
+    drift: float | Array | None = None
+    initial_rating: float | Array = 25.0
+    initial_deviation: float | Array = 25.0 / 3.0
+    side_advantage: float | Array = 0.0
+
+
+SPACE = Params(
+    beta=Parameter("positive", "> 0", "points", "noise of a performance"),
+    tau=Parameter("positive", ">= 0", "points", "drift of a skill in every match or round"),
+    epsilon=Parameter("positive", ">= 0 or None", "points", "margin of a draw; of Thurstone-Mosteller only"),
+    kappa=Parameter("fixed", "0 to 1", "1", "least share of a variance that is left by a match or round"),
+    drift=Parameter("positive", ">= 0 or None", "points^2 per day", "drift of a skill by the clock; None: none"),
+    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
+    initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
+    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+)
+
+
+class Constants(NamedTuple):
+    params: Params
+    noise: float | Array  # 2 beta^2
+    growth: float | Array  # tau^2
+    scale: float  # of c
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] s^2
+    time: Array | None  # [num_players] of the last event; inf before the first. None: skills do not drift by the clock
+
+
+class Side(NamedTuple):
+    """A team, or all of them in the order of the standing."""
+
+    mean: Array
+    variance: Array
+    rank: Array
+    number: Array  # from 0
+    there: Array  # False for padding
+
+
+def init(params: Params, num_players: int) -> State:
+    rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
+    return State(rating, variance, None if params.drift is None else full(num_players, jnp.inf))
+
+
+def prepare(model: str, params: Params) -> Constants:
+    return Constants(params, 2.0 * params.beta**2, params.tau**2, 2.0 if model == "thurstone_mosteller_part" else 1.0)
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    if rows.time is None or constants.params.drift is None:
+        return rows
+    return rows._replace(variance=rows.variance + constants.params.drift * elapsed(time, rows.time))
+
+
+def expected(constants: Constants, lead: Array, variance: Array) -> Array:
+    """Expected score against a team that is so many points below; the sum of the variances."""
+    c, margin = constants.scale * jnp.sqrt(variance + constants.noise), constants.params.epsilon
+    if margin is None:
+        return jax.nn.sigmoid(lead / c)
+    return 0.5 * (ndtr((lead - margin) / c) + ndtr((lead + margin) / c))
+
+
+def compare(constants: Constants, lead: Array, variance: Array, sign: Array) -> tuple[Array, Array]:
+    """a / c and b / c^3 of a win (`sign` 1), a draw (0) or a loss (-1) against a team that is so many points below."""
+    c = constants.scale * jnp.sqrt(variance + constants.noise)
+    t = lead / c
+    if constants.params.epsilon is None:
+        p, q = jax.nn.sigmoid(t), jax.nn.sigmoid(-t)
+        a, b = 0.5 * (1.0 + sign) * q - 0.5 * (1.0 - sign) * p, p * q
+    else:
+        side = jnp.where(sign < 0, -1.0, 1.0)
+        a, b, *_ = truncated(side * t, constants.params.epsilon / c, sign == 0)
+        a = side * a
+    return a / c, b / c**3
+
+
+def in_round(rows: State, event: Rounds, teams: Teams) -> Side:
+    there = field.real(event)
+    mean, variance = (total(teams, jnp.where(there, x, 0.0)) for x in (rows.rating, rows.variance))
+    rank = teams.rank.astype(mean.dtype)  # (XLA's code for the processor cannot always compare integers among floats)
+    return Side(mean, variance, rank, jnp.arange(len(mean), dtype=jnp.int32), teams.size > 0)
+
+
+def everyone(function: Callable[[Side], Any], sides: Side) -> Any:
+    """A function of one team, which looks at all, for each; in large rounds for 64 at once, which limits the memory."""
+    if len(sides.mean) <= field.SMALL:
+        return jax.vmap(function)(sides)
+    return lax.map(jax.checkpoint(function), sides, batch_size=64)
+
+
+def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
+    """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat."""
+    if isinstance(event, Matches):
+        lead = rows.rating[0] - rows.rating[1] + advantage(event, constants.params.side_advantage)
+        return expected(constants, lead, jnp.sum(rows.variance))
+    teams = by_number(event)
+    sides = in_round(rows, event, teams)
+
+    def beaten(me: Side) -> Array:
+        p = expected(constants, me.mean - sides.mean, me.variance + sides.variance)
+        return jnp.sum(jnp.where(sides.there & (sides.number != me.number), p, 0.0))
+
+    others = jnp.sum(sides.there.astype(rows.rating.dtype)) - 1.0
+    return jnp.where(others > 0, everyone(beaten, sides) / jnp.maximum(others, 1.0), 0.5)[teams.of]
+
+
+def pairwise(model: str, constants: Constants, sides: Side) -> tuple[Array, Array]:
+    """A and B [P] of the teams."""
+
+    def against(me: Side, others: Side) -> tuple[Array, Array]:
+        sign = jnp.sign(others.rank - me.rank)
+        a, b = compare(constants, me.mean - others.mean, me.variance + others.variance, sign)
+        met = others.there & (others.number != me.number)
+        count = jnp.maximum(jnp.sum(met.astype(me.mean.dtype)), 1.0) if model.endswith("part") else 1.0
+        return jnp.sum(jnp.where(met, a, 0.0)) / count, jnp.sum(jnp.where(met, b, 0.0)) / count
+
+    if model.endswith("full"):
+        return everyone(partial(against, others=sides), sides)
+    last = len(sides.mean) - 1
+    around = sides.number[:, None] + np.arange(-WINDOW, WINDOW + 1, dtype=np.int32)[None, :]
+    others = jax.tree.map(lambda x: x[jnp.clip(around, 0, last)], sides)
+    others = others._replace(there=others.there & (others.number == around))
+    return jax.vmap(against)(sides, others)
+
+
+def plackett_luce(constants: Constants, sides: Side) -> tuple[Array, Array]:
+    """A and B [P] of the teams, from sums by rank."""
+    mean, there = sides.mean, sides.there.astype(sides.mean.dtype)
+    c = jnp.sqrt(jnp.where(jnp.any(sides.there), jnp.sum(there * (sides.variance + 0.5 * constants.noise)), 1.0))
+    best = lax.stop_gradient(jnp.max(jnp.where(sides.there, mean, -np.inf)))
+    farthest = -0.43 * float(np.log(np.finfo(mean.dtype).tiny))  # beyond it squares would vanish
+    e = there * jnp.exp(-jnp.minimum(jnp.where(sides.there, best - mean, 0.0) / c, farthest))
+    rank = jnp.minimum(sides.rank.astype(jnp.int32), len(mean) - 1)
+    by_rank, count = field.sum_by(rank, jnp.stack([e, there], axis=-1)).T
+    below = by_rank + sums_before(by_rank, after=True)
+    inverse = jnp.where(count > 0, 1.0 / jnp.where(count > 0, below, 1.0), 0.0)
+    both = jnp.stack([inverse, inverse**2], axis=-1)
+    first, second = (both + sums_before(both))[rank].T
+    p, square = e * first, e * e * second
+    return (1.0 / jnp.maximum(count[rank], 1.0) - p) / c, (p - square) / c**3
+
+
+def rate(constants: Constants, rows: State, terms: tuple[Array, ...], team: Array | None, time: Array) -> State:
+    """The rows from w A and w B; `team` is the variance v_i, None if everybody is his own team."""
+    left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team is None else team) * terms[1]
+    time = None if rows.time is None else jnp.full_like(rows.time, time)
+    return State(
+        rows.rating + rows.variance * terms[0], rows.variance * jnp.maximum(left, constants.params.kappa), time
+    )
+
+
+def update(model: str, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+    """Let skills drift, and learn. A team alone learns nothing."""
+    del key
+    grown = rows._replace(variance=rows.variance + constants.growth)
+    if isinstance(event, Matches):
+        lead = rows.rating[0] - rows.rating[1] + advantage(event, constants.params.side_advantage)
+        sign = jnp.sign(event.score - 0.5).astype(lead.dtype)
+        one, two = (compare(constants, x * lead, jnp.sum(grown.variance), x * sign) for x in (1.0, -1.0))
+        return rate_players(partial(rate, constants, team=None, time=event.time), grown, event, one, two)
+    teams = line_up(event)
+    sides = in_round(grown, event, teams)
+    terms = plackett_luce(constants, sides) if model == "plackett_luce" else pairwise(model, constants, sides)
+    a, b = (event.weight * x[teams.of] for x in terms)
+    contested = field.real(event) & (jnp.sum(sides.there.astype(jnp.int32)) > 1)
+    new = rate(constants, grown, (a, b), jnp.where(contested, sides.variance[teams.of], 1.0), event.time)
+    old = rows if rows.time is None else rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf))
+    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+@lru_cache
+def _rules(model: str) -> Rules:
+    return Rules(partial(prepare, model), advance, predict, partial(update, model))
+
+
+def weng_lin(model: str = "bradley_terry_full", **changes: float | None) -> RatingSystem:
+    """Weng and Lin's systems, of matches and of rounds.
+
+    Args:
+      model: one of `MODELS`.
+      **changes: replace defaults of `Params`. Only Thurstone-Mosteller's models have an `epsilon`, by default 0.1. With
+        a `drift`, rounds must come in order of time.
+
+    Raises:
+      ValueError: for an unknown name or a value out of range.
+    """
+    if model not in MODELS:
+        raise ValueError(f"weng_lin has no model {model!r}{near(str(model), MODELS)} (it has {', '.join(MODELS)})")
+    margin = 0.1 if model.startswith("thurstone_mosteller") else None
+    params = override("weng_lin", Params(epsilon=margin), SPACE, changes)
+    if (params.epsilon is None) != (margin is None):
+        raise ValueError(f"weng_lin: {model} {'has no' if margin is None else 'needs an'} epsilon")
+    rules, kinds, settings = _rules(model), (Matches, Rounds), {"model": model}
+    return RatingSystem(
+        "weng_lin", params, SPACE, kinds, init, rules, summary, settings, lambda params: params.drift is not None
+    )

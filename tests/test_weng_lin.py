@@ -1,0 +1,343 @@
+"""Weng and Lin's systems against openskill, the slow twin and what must hold."""
+
+import json
+import math
+from functools import lru_cache, partial
+from itertools import pairwise
+from pathlib import Path
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.events import Rounds
+from jaxrate.run import run
+from jaxrate.schedule import Block
+from tests.conftest import quick
+from tests.reference import weng_lin_twin as twin
+
+GOLDEN = twin.golden()
+CASES = GOLDEN["cases"].values()
+MODELS = [*GOLDEN["sequence"]]
+EACH = pytest.mark.parametrize("model", MODELS)
+SOME = pytest.mark.parametrize(
+    "model", ["plackett_luce", "thurstone_mosteller_full"]
+)  # of the rest the code is the same
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def given(system, mean, deviation, time=None):
+    """A state."""
+    state = system.init(system.params, len(mean))
+    mean, variance = (jnp.asarray(np.asarray(x, float), float) for x in (mean, np.square(deviation)))
+    return state._replace(rating=mean, variance=variance, time=time if time is None else jnp.asarray(time, float))
+
+
+def ratings(system, state):
+    return np.stack([np.asarray(x) for x in jr.ratings(system, state)], axis=-1)
+
+
+def in_one_block(rounds, slots):
+    return [Block(np.concatenate([x.number for x in jr.by_level(rounds)]), (slots, 0))]
+
+
+@lru_cache
+def games():
+    games = json.loads((Path(__file__).parent / "reference" / "elo_glicko.json").read_text())["games"]
+    *_, a, b, score = np.array(games["rows"]).T
+    return np.stack([a, b], axis=1).astype(int), score
+
+
+def table(teams):
+    """(team, mean, deviation) of every player."""
+    return np.array([(i, *player) for i, team in enumerate(teams) for player in team]).T
+
+
+# openskill
+
+
+@EACH
+def test_openskill_agrees_after_a_sequence_of_matches(model):
+    system, wanted = jr.weng_lin(model), GOLDEN["sequence"][model]
+    with jax.enable_x64(True):
+        got = ratings(system, run(system, jr.matches(*games())).state)
+    np.testing.assert_allclose(got, np.stack([*wanted.values()], axis=-1), rtol=1e-12)
+
+
+@EACH
+def test_openskill_agrees_about_rounds_ties_and_teams(model):
+    with jax.enable_x64(True):
+        check_cases(model, 1e-11)
+
+
+@SOME
+def test_openskill_agrees_in_single_precision(model):
+    check_cases(model, 1e-5)
+
+
+def check_cases(model, tolerance):
+    team, mean, deviation = np.concatenate([table(case["teams"]) for case in CASES], axis=1)
+    size = [sum(map(len, case["teams"])) for case in CASES]
+    rank = np.concatenate([np.repeat(case["ranks"], [*map(len, case["teams"])]) for case in CASES])
+    rounds = jr.rounds(np.repeat(np.arange(len(size)), size), np.arange(len(rank)), rank, team=team.astype(int))
+    system = jr.weng_lin(model)
+    state = run(system, rounds, state=given(system, mean, deviation), schedule=in_one_block(rounds, 9)).state
+    wanted = np.concatenate([np.concatenate(case["after"][model]) for case in CASES])
+    np.testing.assert_allclose(ratings(system, state), wanted, rtol=tolerance)
+
+
+# The twin
+
+PLAYERS, DRIFT = 60, 0.7
+NOISE = {"beta": 9.0, "tau": 0.5, "kappa": 0.2}
+
+
+@lru_cache
+def history():
+    """Rounds of 1 to 40 participants in teams of 1 to 4, with ties, weights and pauses."""
+    rng, columns = np.random.default_rng(3), []
+    for i, size in enumerate([2, 9, 40, 1, 5, 30, 3, 16, 4, 24, 7, 33]):
+        team = np.sort(rng.integers(0, size, size)) if i % 3 else np.arange(size)
+        rank = rng.integers(0, max(2, size // 2), size)[team]
+        order = rng.permutation(size)
+        rows = rng.permutation(PLAYERS)[:size], rank, team, rng.choice([0.5, 1.0, 2.0], size)
+        columns.append([np.full(size, i), *(x[order] for x in rows), np.full(size, 1.5 * i)])
+    contest, player, rank, team, weight, time = (np.concatenate(x) for x in zip(*columns, strict=True))
+    with pytest.warns(UserWarning, match="one participant"):
+        return jr.rounds(contest, player, rank, team=team, weight=weight, time=time)
+
+
+def replay(model, rounds):
+    """Mean and deviation of every player, and the predictions, by the twin."""
+    table, last, predictions = [(25.0, 6.0)] * PLAYERS, [math.inf] * PLAYERS, []
+    for (a, b), time in zip(pairwise(rounds.player_start), rounds.events.time, strict=True):
+        player, rank, team, weight = (x[a:b].tolist() for x in rounds.events[:4])
+        for i in player:
+            mean, deviation = table[i]
+            table[i] = mean, math.sqrt(deviation**2 + DRIFT * max(time - last[i], 0.0))
+        members = [[k for k in range(b - a) if team[k] == t] for t in sorted(set(team))]
+        teams = [[table[player[k]] for k in group] for group in members]
+        share = twin.expected(model, teams, **NOISE)
+        predictions += [share[sorted(set(team)).index(t)] for t in team]
+        weights = [[weight[k] for k in group] for group in members]
+        after = twin.rate(model, teams, [rank[group[0]] for group in members], weights, **NOISE)
+        for group, new in zip(members, after, strict=True):
+            for k, row in zip(group, new, strict=True):
+                table[player[k]] = row
+                if len(members) > 1 or math.isfinite(last[player[k]]):
+                    last[player[k]] = time
+    return np.array(table), np.array(predictions)
+
+
+@EACH
+def test_a_history_equals_the_twin(model, slots=100):
+    rounds, system = history(), jr.weng_lin(model, drift=DRIFT, initial_deviation=6.0, **NOISE)
+    table, predictions = replay(model, rounds)
+    with jax.enable_x64(True):
+        got = run(system, rounds, num_players=PLAYERS, schedule=in_one_block(rounds, slots))
+        np.testing.assert_allclose(ratings(system, got.state), table, rtol=1e-10)
+    np.testing.assert_allclose(got.prediction, predictions, rtol=1e-10)
+
+
+# What must hold
+
+
+def test_small_rounds_equal_the_twin():
+    test_a_history_equals_the_twin("bradley_terry_full", slots=40)
+
+
+@pytest.mark.parametrize("model", ["plackett_luce", "thurstone_mosteller_part"])
+def test_matches_equal_rounds_of_two(model):
+    player, score = games()
+    rng = np.random.default_rng(4)
+    weight, time = rng.choice([0.5, 1.0, 2.0], len(score)), np.sort(rng.uniform(0.0, 50.0, len(score)))
+    system, number = jr.weng_lin(model, drift=DRIFT), np.repeat(np.arange(len(score)), 2)
+    rank = np.stack([1.0 - score, score], axis=1).ravel()
+    rounds = jr.rounds(number, player.ravel(), rank, weight=np.repeat(weight, 2), time=np.repeat(time, 2))
+    with jax.enable_x64(True):
+        one = run(system, jr.matches(player, score, time, weight=weight))
+        other = run(system, rounds, schedule=in_one_block(rounds, 3))
+    for x, y in zip(jax.tree.leaves(one.state), jax.tree.leaves(other.state), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-11)
+    np.testing.assert_allclose(other.prediction[::2], one.prediction, rtol=1e-11)
+    np.testing.assert_allclose(other.prediction[1::2], 1.0 - np.asarray(one.prediction), rtol=1e-11)
+
+
+def test_the_side_shifts_the_ratings_and_scores_are_wins_draws_and_losses():
+    def one_match(mean, score, side, **changes):
+        system = jr.weng_lin(**changes)
+        match = jr.matches([[0, 1]], [score], side=[side])
+        return jax.tree.map(np.asarray, run(system, match, state=given(system, mean, [8.0, 6.0])))
+
+    with jax.enable_x64(True):
+        one, other = one_match([25.0, 30.0], 1.0, -1.0, side_advantage=3.0), one_match([25.0, 33.0], 1.0, 0.0)
+        won, drawn, lost = (one_match([25.0, 30.0], score, 0.0) for score in (0.7, 0.5, 0.2))
+        sure, never = (one_match([25.0, 30.0], score, 0.0) for score in (1.0, 0.0))
+    np.testing.assert_allclose(one.prediction, other.prediction, rtol=1e-13)
+    np.testing.assert_allclose(one.state.variance, other.state.variance, rtol=1e-13)
+    np.testing.assert_allclose(other.state.rating, np.add(one.state.rating, [0.0, 3.0]), rtol=1e-13)
+    np.testing.assert_array_equal([won.state[:2], lost.state[:2]], [sure.state[:2], never.state[:2]])
+    assert won.state.rating[0] > drawn.state.rating[0] > 25.0 > lost.state.rating[0]
+
+
+def update(system, state, event):
+    return system.rules.update(system.rules.prepare(system.params), state, event, None)
+
+
+def free_for_all(rank, team=None, weight=None):
+    rank = np.asarray(rank, np.int32)
+    team = np.arange(len(rank), dtype=np.int32) if team is None else np.asarray(team, np.int32)
+    weight = jnp.asarray(np.ones(len(rank)) if weight is None else weight, float)
+    return Rounds(team, jnp.asarray(rank), jnp.asarray(team), weight, jnp.asarray(7.0, float))
+
+
+@EACH
+def test_the_order_of_rows_does_not_matter_and_equals_who_tie_stay(model):
+    system, order = jr.weng_lin(model), np.array([3, 0, 5, 1, 4, 2])
+    rank, team = np.array([2, 0, 2, 0, 4, 4]), np.array([1, 2, 1, 2, 0, 4])
+    mean, deviation = [20.0, 31.0, 25.0, 28.0, 24.0, 25.0], [3.0, 8.0, 5.0, 2.0, 6.0, 8.0]
+    learn = quick(partial(update, system))
+    with jax.enable_x64(True):
+        state = given(system, mean, deviation)
+        one = learn(state, free_for_all(rank, team))
+        other = learn(jax.tree.map(lambda x: x[order], state), free_for_all(rank[order], team[order]))
+        tied = learn(given(system, [25.0] * 6, [5.0] * 6), free_for_all([0] * 6))
+    one, other, tied = (np.asarray(x[:2]) for x in (one, other, tied))
+    np.testing.assert_allclose(other, one[:, order], rtol=1e-13)
+    np.testing.assert_allclose(tied[0], 25.0, rtol=1e-13)
+    assert (tied[1] < 25.0).all()
+
+
+@EACH
+def test_of_equals_ratings_add_up_and_the_first_gains_most(model):
+    system = jr.weng_lin(model)
+    with jax.enable_x64(True):
+        new = quick(partial(update, system))(given(system, [25.0] * 7, [6.0] * 7), free_for_all(range(7)))
+    rating, variance = np.asarray(new[:2])
+    np.testing.assert_allclose(rating.sum(), 7 * 25.0, rtol=1e-13)
+    assert rating[0] > 26.0 and rating[6] < 24.0 and (np.diff(rating) <= 1e-12).all() and (variance < 36.0).all()
+
+
+@pytest.mark.parametrize(("model", "slots"), [("thurstone_mosteller_part", 5), ("plackett_luce", 70), (MODELS[1], 70)])
+def test_alone_one_learns_nothing(model, slots):
+    """Nor does a team, nor who is not there; but the drift until then is not counted twice."""
+    system, rest = jr.weng_lin(model, drift=1.0), np.zeros(slots - 3)
+    state = given(system, [20.0, 30.0, 25.0, *rest], [3.0, 4.0, 5.0, *rest], [2.0, math.inf, 3.0, *rest])
+    learn = quick(partial(update, system))
+    for there in ([1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]):
+        rank, team = np.where([*there, *rest], 0, 2**31 - 1), [0, 0, *range(2, slots)]
+        new = learn(state, free_for_all(rank, team, [*there, *rest]))
+        np.testing.assert_array_equal(new.rating, state.rating)
+        np.testing.assert_array_equal(new.variance, state.variance)
+        assert new.time[:2].tolist() == [7.0, math.inf]
+
+
+@SOME
+def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
+    """Differences of thousands of deviations, and margins that nothing or everything lies in."""
+    thurstone = model.startswith("thurstone")
+    system = jr.weng_lin(model)
+    ranks = jnp.asarray([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 0, 0, 0, 0], [0, 0, 2, 3, 3]], jnp.int32)
+
+    def after(params, rating, rank):
+        state = given(system, [25.0] * 5, [8.0, 1e-3, 2.0, 1.0, 8.0])._replace(rating=rating)
+        constants, there = system.rules.prepare(params), jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
+        event = free_for_all([0] * 5)._replace(rank=rank, weight=there)
+        new = system.rules.update(constants, state, event, None)
+        return jnp.concatenate([new.rating, new.variance, system.rules.predict(constants, state, event)])
+
+    def each(epsilon, rating):
+        params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
+        params = params._replace(epsilon=epsilon if thurstone else None)
+        return jax.vmap(lambda rank: (after(params, rating, rank), *jax.jacrev(after, (0, 1))(params, rating, rank)))(
+            ranks
+        )
+
+    both = quick(jax.vmap(jax.vmap(each, (None, 0)), (0, None)))
+    rating = jnp.asarray([[25.0, 25.0, 25.0, 25.0, 0.0], [3e4, -3e4, 25.0, 0.0, 0.0], [1e3, 0.0, 999.0, -1e3, 0.0]])
+    results = both(jnp.asarray([0.0, 1e-9, 0.1, 1e3] if thurstone else [0.0]), rating)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(results))
+    assert (np.asarray(results[0])[..., 5:9] > 0.0).all()
+
+
+@SOME
+def test_slopes_equal_finite_differences(model):
+    system, rank, team = jr.weng_lin(model, drift=0.5), [0, 1, 1, 3, 4], [0, 1, 2, 3, 3]
+    mean, deviation = np.array([24.0, 25.0, 25.0, 29.0, 20.0]), np.array([8.0, 4.0, 6.0, 3.0, 5.0])
+    event = free_for_all(rank, team, [1.0, 0.5, 2.0, 1.0, 1.0])
+
+    def f(params, mean):
+        constants = system.rules.prepare(params)
+        state = given(system, [0.0] * 5, deviation, [1.0, 2.0, 3.0, 7.0, math.inf])._replace(rating=mean)
+        rows = system.rules.advance(constants, state, event.time)
+        new, guess = system.rules.update(constants, rows, event, None), system.rules.predict(constants, rows, event)
+        values = jnp.concatenate([new.rating, new.variance, guess])
+        return values @ jnp.cos(jnp.arange(float(len(values))))
+
+    with jax.enable_x64(True):
+        event = jax.tree.map(lambda x: x.astype(float) if x.dtype.kind == "f" else x, event)
+        where = jax.tree.map(lambda x: jnp.asarray(x, float), (system.params, mean))
+        flat, build = jax.flatten_util.ravel_pytree(where)
+        slopes = quick(jax.grad(lambda x: f(*build(x))))(flat)
+        steps = flat[None, :] + 1e-5 * jnp.concatenate([jnp.eye(len(flat)), -jnp.eye(len(flat))])
+        high, low = np.asarray(quick(jax.vmap(lambda x: f(*build(x))))(steps)).reshape(2, -1)
+        wanted = (high - low) / 2e-5
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-6, atol=1e-7)
+
+
+# Large rounds
+
+
+@pytest.mark.parametrize("model", ["plackett_luce", "bradley_terry_full"])
+def test_large_rounds_take_linear_memory(model):
+    n, system = 3000, jr.weng_lin(model)
+    event, rng = free_for_all(np.arange(n) // 3 * 3), np.random.default_rng(5)
+    state = given(system, rng.normal(25.0, 8.0, n), [6.0] * n)
+
+    def both(state):
+        constants = system.rules.prepare(system.params)
+        return system.rules.update(constants, state, event, None), system.rules.predict(constants, state, event)
+
+    program = quick(both).lower(state).compile()
+    assert program.memory_analysis().temp_size_in_bytes < 3 * n * n
+    new, shares = program(state)
+    variance = np.asarray(new.variance)
+    assert np.isfinite(new.rating).all() and ((variance > 0.0) & (variance < 36.01)).all()
+    np.testing.assert_allclose(np.asarray(shares, float).sum(), 0.5 * n, rtol=1e-5)
+
+
+def test_gradients_of_large_rounds_take_linear_memory():
+    n, system = 12000, jr.weng_lin("thurstone_mosteller_full")
+    event, state = free_for_all(np.arange(n)), system.init(system.params, n)
+    slope = quick(jax.grad(lambda state: jnp.sum(update(system, state, event).rating ** 2)))
+    assert slope.lower(state).compile().memory_analysis().temp_size_in_bytes < 3 * n * n
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "message"),
+    [
+        ("plackett_luse", {}, "weng_lin has no model 'plackett_luse'; did you mean 'plackett_luce'"),
+        (3, {}, "weng_lin has no model 3"),
+        ("plackett_luce", {"epsilon": 0.2}, "weng_lin: plackett_luce has no epsilon"),
+        ("thurstone_mosteller_part", {"epsilon": None}, "weng_lin: thurstone_mosteller_part needs an epsilon"),
+        ("thurstone_mosteller_full", {"epsilon": -0.1}, "weng_lin: epsilon must be >= 0 or None"),
+        ("bradley_terry_full", {"beta": 0.0}, "weng_lin: beta must be > 0, got 0.0"),
+        ("bradley_terry_part", {"kappa": 1.5}, "weng_lin: kappa must be 0 to 1"),
+        ("bradley_terry_full", {"tua": 0.1}, "weng_lin has no parameter 'tua'; did you mean 'tau'"),
+    ],
+)
+def test_bad_settings_are_refused(model, changes, message):
+    with pytest.raises(ValueError, match=message):
+        jr.weng_lin(model, **changes)
+
+
+def test_only_a_drift_needs_the_order_of_time():
+    assert jr.weng_lin(drift=0.1).clocked(jr.weng_lin(drift=0.1).params)
+    assert not jr.weng_lin().clocked(jr.weng_lin().params)
+    assert jr.weng_lin().settings == {"model": "bradley_terry_full"}
