@@ -17,6 +17,7 @@ from jaxrate.history import History as History
 from jaxrate.history import history as history
 from jaxrate.leaderboard import leaderboard as leaderboard
 from jaxrate.leaderboard import ratings as ratings
+from jaxrate.lists import from_teams as from_teams
 from jaxrate.rated import Rated as Rated
 from jaxrate.rated import career as career
 from jaxrate.rated import rate as rate

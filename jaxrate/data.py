@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate import tables
-from jaxrate.events import Matches, Ragged, Rounds, build_rounds, fail_where, matches, warn_alone
+from jaxrate.events import Matches, Ragged, Rounds, build_rounds, fail_where, in_contest, matches, warn_alone
 from jaxrate.tables import Column, Source, Values
 from jaxrate.text import number
 
@@ -70,6 +70,7 @@ def read(
       last: a column of the last place of his tie, in the same count as `rank`. Checked, and used for nothing else: who
         ties has the same range of places, in which there is room for them all, and other ranges do not overlap it.
       team: a column of any hashable type: who has the same in a contest plays together and shares the rank.
+        Who plays alone has one of his own.
       ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
       score: the column of player 0's score, in [0, 1]; of contests, see `rank`. None: "score".
       time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
@@ -82,14 +83,14 @@ def read(
       category: a column, of both players, or the pair of a's and b's.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
-      upcoming: the events are to come: no score is read, 0.5 stands in for it, in contests a tie of all, and they are
-        put in order of time.
+      upcoming: the events are to come: no score is read, 0.5 stands in for it, in contests a tie of all (of teams as
+        well), and they are put in order of time.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error, of
         contests only when a system rates them in which time passes.
 
     Raises:
-      ValueError: names the file, the first bad row of the source (counting from 0; in CSV also its line) or the column,
-        and what is wrong with it; also if no rows are left.
+      ValueError: names the file, the first bad row of the source (counting from 0; in CSV also its line), its contest
+        or the column, and what is wrong with it; also if no rows are left.
       TypeError: if the source is of none of these kinds.
       ImportError: if pyarrow is not installed.
 
@@ -99,7 +100,16 @@ def read(
     tables.pyarrow()
     table = tables.open_source(source)
     rows: Values | None = None  # where each row stands in the source, once rows were dropped or sorted
-    with tables.located(table.title, lambda row: table.where(row if rows is None else int(rows[row]))):
+    fields: dict[str, Any] = {}
+    categories, clock, contests = None, None, None
+
+    def where(row: int) -> str:
+        return table.where(row if rows is None else int(rows[row]))
+
+    def label(row: int) -> str:
+        return "" if contests is None else f"contest {contests.tolist()[fields['contest'][row]]!r}"
+
+    with tables.located(table.title, where), in_contest(label):
         names = table.names
         given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "player": player, "rank": rank}
         form = _form(names, given | {"last": last, "team": team, "ceiling": ceiling, "score": score}, upcoming)
@@ -125,8 +135,8 @@ def read(
 
         columns, rows = _load(table, wanted, text, drops)
         n = len(columns[wanted[0]])
-        fields: dict[str, Any] = {}
-        categories, clock, contests = None, None, None
+        if form.contest is not None:
+            fields["contest"], contests = _codes(form.contest, columns)
         fields["player"], players = tables.to_ids(form.who, columns, players)
         if weight is not None:
             fields["weight"] = tables.to_numbers(weight, columns[weight])
@@ -143,11 +153,12 @@ def read(
                 fields["category"], categories = tables.to_ids(pair, columns)
         else:
             fields["player"] = fields["player"][:, 0]
-            fields["contest"], contests = _codes(form.contest, columns)
             fields["rank"] = np.zeros(n) if value is None else value if form.ranked else -value
             if last is not None:
                 _check_places(fields["contest"], fields["rank"], tables.to_numbers(last, columns[last]))
             if team is not None:
+                alone = tables.missing(columns[team], nan=True)
+                fail_where(alone, lambda row: f"column {team!r} has no value; who plays alone has a team of his own")
                 fields["team"], _ = _codes(team, columns)
             if ceiling is not None:
                 fields["ceiling"] = tables.to_numbers(ceiling, columns[ceiling], default=np.inf)
@@ -279,8 +290,10 @@ def _form(names: Sequence[str], given: dict[str, str | None], upcoming: bool) ->
     named = [form for form in forms if any(given[part] is not None for part in form)]
     if len(named) > 1:
         raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
-    if upcoming and (_WON in named or any(given[part] for part in ("rank", "last", "team"))):
-        raise ValueError("matches to come have columns a and b, contests contest and player; nobody has won them yet")
+    if upcoming and (_WON in named or any(given[part] for part in ("rank", "last"))):
+        raise ValueError(
+            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
+        )
     if not named:
         forms = forms[1:] if upcoming else forms
         named = [form for form in forms if all(part in names for part in form[:2])]
@@ -359,4 +372,5 @@ def _rounds(fields: dict[str, Any], contests: Values, players: Values, rows: Val
     except ValueError as error:
         message = re.sub(r"\bcontest (\d+)", lambda found: f"contest {contests.tolist()[int(found[1])]!r}", str(error))
         message = re.sub(r": player (\d+)", lambda found: f": player {players.tolist()[int(found[1])]!r}", message)
-        raise ValueError(re.sub(r"in row (\d+)$", lambda found: f"in row {rows[int(found[1])]}", message)) from None
+        message = re.sub(r"team in row (\d+)", lambda found: f"team in row {rows[int(found[1])]}", message)
+        raise ValueError(message) from None

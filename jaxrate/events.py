@@ -4,8 +4,10 @@ Rules (see `system.py`) see one event; these containers hold one event or any ba
 Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 """
 
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +54,8 @@ class Rounds(NamedTuple):
     weight: Array  # [..., P] of the contest, or partial play, above 0; 0 marks padding
     time: Array  # [...] contests count in their order; where time matters it must not decrease
     ceiling: Array | None = None  # [...] performances above it count as it; inf: none
+    teams: Array | None = None  # [..., T] of any values: there are at most T teams. None: as many as participants
+    strict: Array | None = None  # [...] of any value: no teams tie. None: some may. (The runner fills these two in.)
 
 
 class Ragged(NamedTuple):
@@ -67,6 +71,19 @@ def fail_where(bad: Any, say: Callable[[int], str]) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(f"row {row} (counting from 0): {say(row)}")
+
+
+@contextmanager
+def in_contest(label: Callable[[int], str]) -> Iterator[None]:
+    """Errors about a row also say what `label(row)` does, its contest, if there is one and they do not yet."""
+    try:
+        yield
+    except ValueError as error:
+        row = re.match(r"row (\d+) \(counting from 0\)", str(error))
+        contest = label(int(row[1])) if row else ""
+        if contest in str(error):
+            raise
+        raise ValueError(f"{error} ({contest})") from None
 
 
 def _column(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:
@@ -229,7 +246,7 @@ def rounds(
       ceiling: [n] the same within a contest: performances above it count as it; inf: none. None: none anywhere.
 
     Raises:
-      ValueError: names the first bad row, counting from 0, and what is wrong with it.
+      ValueError: names the first bad row, counting from 0, its contest, and what is wrong with it.
 
     Warns:
       UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
@@ -250,6 +267,21 @@ def warn_alone(ragged: Ragged, label: Callable[[int], str], stacklevel: int) -> 
         )
 
 
+def count_teams(ragged: Ragged) -> np.ndarray[Any, Any]:
+    """[E] how many teams each contest has; who plays for himself is one."""
+    rounds: Any = ragged.events
+    first = ragged.player_start[:-1]
+    return np.maximum.reduceat(rounds.team, first) + 1 if len(first) else np.zeros(0, np.int32)
+
+
+def teams_tie(ragged: Ragged) -> bool:
+    """Whether two teams of a contest have the same rank."""
+    rounds: Any = ragged.events
+    first = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
+    ranks = np.count_nonzero(np.bincount(first + rounds.rank))
+    return bool(ranks < count_teams(ragged).sum())
+
+
 def check_order(ragged: Ragged, show: Callable[[Any], str] = str) -> None:
     """ValueError if the times of the contests decrease; names the first row of the contest. `show` says a time."""
     time, start = np.asarray(ragged.events.time), ragged.player_start
@@ -266,12 +298,14 @@ def build_rounds(
     """`rounds` without the warning."""
     n = np.size(contest)
     contest = _labels("contest", contest, n)
-    player = _ids("player", player, (n,))
-    rank = _column("rank", rank, (n,)).astype(np.float64)
-    weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
-    fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
-    time = np.zeros(n) if time is None else _times(time, n)
-    ceiling = None if ceiling is None else _column("ceiling", ceiling, (n,), endless=True)
+    with in_contest(lambda row: f"contest {contest[row]}"):
+        player = _ids("player", player, (n,))
+        rank = _column("rank", rank, (n,)).astype(np.float64)
+        weight = np.ones(n) if weight is None else _column("weight", weight, (n,))
+        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+        time = np.zeros(n) if time is None else _times(time, n)
+        ceiling = None if ceiling is None else _column("ceiling", ceiling, (n,), endless=True)
+        team = None if team is None else _labels("team", team, n)
     new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first = np.flatnonzero(new)
     which = np.cumsum(new) - 1
@@ -287,7 +321,6 @@ def build_rounds(
     if team is None:
         team = np.arange(n) - first[which]
     else:
-        team = _labels("team", team, n)
         order = np.lexsort((np.arange(n), team, which))
         head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(team[order]) != 0)])[:n]
         label = np.cumsum(head) - 1
@@ -298,16 +331,15 @@ def build_rounds(
         team = local
         fail_where(
             rank != rank[captain],
-            lambda row: f"rank {rank[row]} differs from {rank[captain[row]]} of the same team in row {captain[row]}",
+            lambda row: (
+                f"rank {rank[row]} differs from {rank[captain[row]]} of the same team in row {captain[row]} "
+                f"(contest {contest[row]})"
+            ),
         )
-    order = np.lexsort((rank, which))
-    head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(rank[order]) != 0)])[:n]
-    better = np.empty(n, np.int64)
-    better[order] = np.maximum.accumulate(np.where(head, np.arange(n), 0)) - first[which]
     return Ragged(
         Rounds(
             player,
-            better.astype(np.int32),
+            count_better(which, rank),
             team.astype(np.int32),
             weight,
             time[first],
@@ -316,6 +348,16 @@ def build_rounds(
         np.append(first, n).astype(np.int64),
         None,
     )
+
+
+def count_better(which: Any, rank: Any) -> np.ndarray[Any, Any]:
+    """[n] how many have a strictly lower rank in the same contest; `which` numbers the contests, 0, 0, 1, ..."""
+    n, first = len(rank), np.flatnonzero(np.diff(which, prepend=-1))
+    order = np.lexsort((rank, which))
+    head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(rank[order]) != 0)])[:n]
+    better = np.empty(n, np.int32)
+    better[order] = np.maximum.accumulate(np.where(head, np.arange(n), 0)) - first[which]
+    return better
 
 
 def _constant(name: str, values: Any, contest: Any, first: Any) -> None:

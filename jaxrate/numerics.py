@@ -103,7 +103,17 @@ def _tail_slope(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Arra
 tail = jax.jit(_tail)  # traced once for a shape
 
 
-_NODES, _WEIGHTS = (x[4:] for x in np.polynomial.legendre.leggauss(8))  # of the half from 0 to 1
+# Gauss-Legendre nodes and weights of the half from 0 to 1, enough for each precision.
+_NODES = {
+    jnp.dtype(x): tuple(zip(*(y[n:].tolist() for y in np.polynomial.legendre.leggauss(2 * n)), strict=True))
+    for x, n in (("float32", 3), ("float64", 4))
+}
+
+
+def above(lead: Array, margin: Array) -> tuple[Array, Array, Array, Array]:
+    """`truncated` where the variable proves to lie above the margin."""
+    h, _, w, variance, lift = tail(margin - lead)
+    return h, w, variance, w * (margin + lift)
 
 
 def truncated(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, Array, Array]:
@@ -128,7 +138,7 @@ def truncated(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, 
 
     scale, slope = jnp.where(near, margin, 0.5), jnp.where(near, a, 1.0)
     mass, first, second = (jnp.zeros_like(a) for _ in range(3))
-    for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
+    for node, weight in _NODES[a.dtype]:
         y = scale * node
         up, down = weight * jnp.exp(y * (slope - 0.5 * y)), weight * jnp.exp(-y * (slope + 0.5 * y))
         mass, first, second = mass + (up + down), first + y * (up - down), second + y * y * (up + down)

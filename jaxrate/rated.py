@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from jaxrate.data import Dataset
-from jaxrate.events import Matches, Rounds, check_order, period_number, periods
+from jaxrate.events import Matches, Ragged, Rounds, check_order, count_better, count_teams, period_number, periods
 from jaxrate.history import History, history
 from jaxrate.leaderboard import ratings
 from jaxrate.system import RatingSystem, State
@@ -40,7 +40,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
 
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before; or
     one per participation: row, contest, time, player, rank (from 1: so many are ahead, plus one), participants,
-    prediction (the share of the others that he should leave behind), and his rating and deviation before.
+    prediction (the share of the others that he should leave behind), and his rating and deviation before. Where some
+    play in teams, rank and prediction are among teams, and there is the number of teams beside that of participants.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -101,6 +102,8 @@ def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) ->
     rounds: Any = data.rounds.events
     size = np.diff(data.rounds.player_start)
     which = np.repeat(np.arange(len(size)), size)
+    teams = count_teams(data.rounds)
+    in_teams = bool((teams < size).any())
     labels = None if data.contests is None else _column(data.contests)
     if labels is None:
         before = 0 if onto is None else onto.contests or 0
@@ -111,22 +114,32 @@ def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) ->
         "contest": labels.take(arrow.array(which)),
         "time": time[which] if data.clock else arrow.nulls(len(which)),
         "player": names.take(arrow.array(rounds.player)),
-        "rank": rounds.rank + 1,
+        "rank": (_rank_of_teams(data.rounds, which) if in_teams else rounds.rank) + 1,
         "participants": size[which].astype(np.int32),
-        "prediction": np.asarray(result.prediction),
-        "rating": np.asarray(result.before.mean),
     }
+    if in_teams:
+        columns["teams"] = teams[which]
+    columns |= {"prediction": np.asarray(result.prediction), "rating": np.asarray(result.before.mean)}
     if result.before.deviation is not None:
         columns["deviation"] = np.asarray(result.before.deviation)
     return columns
+
+
+def _rank_of_teams(rounds: Ragged, which: Values) -> Values:
+    """[sum P] how many teams are strictly better than one's own; `which` [sum P] are the numbers of the contests."""
+    flat: Any = rounds.events
+    number = which * (flat.team.max() + np.int64(1)) + flat.team
+    _, captain, team = np.unique(number, return_index=True, return_inverse=True)
+    return count_better(which[captain], flat.rank[captain])[team]
 
 
 def career(rated: Rated, player: Any) -> dict[str, Values]:
     """What a player went through, one row per match or contest.
 
     Of matches: time, opponent, his score, the probability (expected score) he had, rating before, change. Of contests:
-    time, contest, participants, his rank, the one that was expected, rating before, change. The change is up to the
-    next row: of a rating period, all of it stands at his last match there.
+    time, contest, participants, his rank, the one that was expected, rating before, change; and the number of teams,
+    where there are any, among which his is ranked. The change is up to the next row: of a rating period, all of it
+    stands at his last match there.
 
     Args:
       rated: a rated history.
@@ -144,8 +157,10 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
     if rated.contests is not None:
         table = table.filter(arrow.compute.equal(table["player"], name))
         got: dict[str, Values] = {key: table[key].to_numpy() for key in table.column_names}
-        columns = {key: got[key] for key in ("time", "contest", "participants", "rank")}
-        columns["expected_rank"] = 1.0 + (1.0 - got["prediction"].astype(float)) * (got["participants"] - 1)
+        several = ["time", "contest", "participants", "teams", "rank"]
+        columns = {key: got[key] for key in several if key in got}
+        sides = got.get("teams", got["participants"])
+        columns["expected_rank"] = 1.0 + (1.0 - got["prediction"].astype(float)) * (sides - 1)
         rating = got["rating"]
     else:
         mine = [arrow.compute.equal(table[side], name) for side in "ab"]
@@ -236,8 +251,16 @@ def _column(values: Values) -> Any:
 
 
 def _alike(*several: Any) -> list[Any]:
-    """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers."""
+    """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
+
+    If some tell the numbers of teams, all do.
+    """
     arrow, tables = pyarrow(), list(several)
+    if any("teams" in table.column_names for table in tables):
+        for i, table in enumerate(tables):
+            if "teams" not in table.column_names:
+                place = table.column_names.index("participants")
+                tables[i] = table.add_column(place + 1, "teams", table["participants"])
     for name, kind, wanted in (
         ("time", arrow.types.is_date, arrow.timestamp("us")),
         ("contest", lambda x: not arrow.types.is_integer(x), arrow.large_string()),

@@ -16,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order
-from jaxrate.schedule import Block, Plan, blocks, gather_events, on_device, plan
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order, teams_tie
+from jaxrate.schedule import Block, Plan, blocks, gather_events, on_device, plan, sizes
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sides
+
+SIMPLE = 300  # operations of rules that XLA compiles into one native loop
 
 
 class Run(NamedTuple):
@@ -120,9 +122,7 @@ def run(
 def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block]:
     """The blocks of periods or rounds."""
     if isinstance(schedule, list):
-        players = np.diff(events.player_start)
-        pairs = np.zeros_like(players) if events.pair_start is None else np.diff(events.pair_start)
-        size = np.stack([players, pairs], axis=-1)
+        size = sizes(events)
         slots = [block.number[block.number < len(size)] for block in schedule]
         every = np.sort(np.concatenate([np.zeros(0, np.int32), *slots]))
         fits = all((size[x] <= block.size).all() for x, block in zip(slots, schedule, strict=True))
@@ -196,7 +196,7 @@ def _traced(tree: Any) -> bool:
 
 @lru_cache
 def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, types: tuple[Any, ...]) -> int:
-    """The number of leaves of the state, if the rules work on one number of each and without an inner loop, else 0.
+    """The number of leaves of the state, if the rules are few operations on one number of each, without a loop, else 0.
 
     `structure` and `types` are those of (params, match).
     """
@@ -206,7 +206,8 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
 
     params, match = jax.tree.unflatten(structure, types)
     leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
-    simple = all(x.shape == (2,) for x in leaves) and "while" not in str(jax.make_jaxpr(rate)(params, match))
+    text = str(jax.make_jaxpr(rate)(params, match))
+    simple = all(x.shape == (2,) for x in leaves) and "while" not in text and text.count(" = ") < SIMPLE
     return len(leaves) if simple else 0
 
 
@@ -320,6 +321,8 @@ def _run_ragged(
 ) -> Run:
     """A host loop over blocks of equal padded size; the state and the predictions stay on the device."""
     flat = on_device(ragged.events)
+    if isinstance(flat, Rounds) and not teams_tie(ragged):
+        flat = flat._replace(strict=jnp.zeros(flat.time.shape, bool))
     pairs = ragged.pair_start
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
     rate = _compiled(_block, params, state, key, type(flat))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Ragged, Rounds, matches
+from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Ragged, Rounds, count_teams, matches
 
 NumPy = np.ndarray[Any, Any]
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class Block(NamedTuple):
     """Some steps of ragged events, all padded to one size."""
 
     number: NumPy  # [steps, batch] which event stands in a slot; E or more: padding
-    size: tuple[int, int]  # players and pairs an event is padded to
+    size: tuple[int, int]  # players, and pairs or teams, an event is padded to
 
 
 @partial(jax.jit, donate_argnums=0)
@@ -274,37 +274,50 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
     Events are padded to one of at most `SIZES` sizes, those that add least. Disjoint events of a level and size are
     batched; `WINDOW` steps in a row become one block where that saves more calls than it costs.
     """
-    players = np.diff(ragged.player_start)
-    pairs = np.zeros_like(players) if ragged.pair_start is None else np.diff(ragged.pair_start)
+    players, others = sizes(ragged).T
     if len(players) == 0:
         return
-    work = players + pairs
+    work = players if ragged.pair_start is None else players + others
     level = assign_steps(np.asarray(ragged.events.player), ragged.player_start, LAST_ID)
     price = COMPILE[type(ragged.events)]
     bound = _bounds(work, price)
     bucket = np.searchsorted(bound, work)
     size = [
-        (int(players[bucket <= b].max(initial=1)), int(pairs[bucket <= b].max(initial=0))) for b in range(len(bound))
+        (int(players[bucket <= b].max(initial=1)), int(others[bucket <= b].max(initial=0))) for b in range(len(bound))
     ]
+    cost = [one if ragged.pair_start is None else one + other for one, other in size]
 
     order = np.lexsort((np.arange(len(level)), bucket, level))
     cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
     groups = np.split(order, cut)
-    batch = [_batch([len(g) for g in groups if bucket[g[0]] == b]) for b in range(len(bound))]
+    batch = [_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b]) for b in range(len(bound))]
     steps = [(int(bucket[g[0]]), part) for g in groups for part in _parts(g, batch[bucket[g[0]]])]
-    windows = [steps[low : low + WINDOW] for low in range(0, len(steps), WINDOW)]
-    largest = [max(b for b, _ in window) for window in windows]
+    alone = len(bound) == 1  # then either all are windows, as even as can be, or none
+    length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
+    windows = [steps[low : low + length] for low in range(0, len(steps), length)]
+    kinds = [(max(b for b, _ in window), max(batch[b] for b, _ in window)) for window in windows]
     saved = [
-        sum(CALL + sum(size[b]) for b, _ in window) - CALL - WINDOW * sum(size[top]) if max(batch) == 1 else 0
-        for window, top in zip(windows, largest, strict=True)
+        sum(CALL + batch[b] * cost[b] for b, _ in window) - CALL - length * width * cost[top]
+        for window, (top, width) in zip(windows, kinds, strict=True)
     ]
-    gain = np.bincount(largest, np.maximum(saved, 0))  # by size, of having its windows compiled as well
-    for window, top, gained in zip(windows, largest, saved, strict=True):
-        if gained > 0 and (gain[top] > price or len(windows) == 1):
-            yield Block(_pad([part for _, part in window], WINDOW, 1, len(level)), size[top])
+    gain: dict[tuple[int, int], int] = {}  # by kind, of having its windows compiled as well
+    for kind, saving in zip(kinds, saved, strict=True):
+        gain[kind] = gain.get(kind, 0) + max(saving, 0)
+    for window, kind, saving in zip(windows, kinds, saved, strict=True):
+        if sum(saved) > 0 if alone else (saving > 0 and gain[kind] > price):
+            top, width = kind
+            yield Block(_pad([part for _, part in window], length, width, len(level)), size[top])
         else:
             for b, part in window:
                 yield Block(_pad([part], 1, batch[b], len(level)), size[b])
+
+
+def sizes(ragged: Ragged) -> NumPy:
+    """[E, 2] players, and pairs or teams, of each event."""
+    players = np.diff(ragged.player_start)
+    if ragged.pair_start is not None:
+        return np.stack([players, np.diff(ragged.pair_start)], axis=-1)
+    return np.stack([players, count_teams(ragged)], axis=-1)
 
 
 def _bounds(work: NumPy, price: int) -> NumPy:
@@ -329,12 +342,13 @@ def _bounds(work: NumPy, price: int) -> NumPy:
     return at[chosen[::-1]]
 
 
-def _batch(lengths: list[int]) -> int:
-    """How many disjoint events of one size share a step: the largest power of two that is mostly full."""
-    batch = 1
-    while 2 * batch <= max(lengths, default=1) and sum(-n % (2 * batch) for n in lengths) <= sum(lengths) / 4:
-        batch *= 2
-    return batch
+def _batch(lengths: list[int], cost: int) -> int:
+    """How many disjoint events of one size share a step: the power of two that costs least."""
+
+    def total(batch: int) -> int:
+        return sum(-(-n // batch) for n in lengths) * (CALL + batch * cost)
+
+    return min((1 << k for k in range(max(lengths, default=1).bit_length())), key=total)
 
 
 def _parts(group: NumPy, batch: int) -> list[NumPy]:
@@ -379,7 +393,10 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
         own = jnp.broadcast_to(jnp.arange(size[0], dtype=jnp.int32), at.shape)
         rank, team = get(ragged.rank, at, inside, LAST_ID), get(ragged.team, at, inside, own)
         ceiling = None if ragged.ceiling is None else ragged.ceiling[event]
-        return Rounds(player, rank, team, get(ragged.weight, at, inside, 0.0), time, ceiling), drop(at, inside)
+        teams = None if size[1] == size[0] else jnp.zeros((*index.shape, size[1]), bool)
+        weight = get(ragged.weight, at, inside, 0.0)
+        strict = None if ragged.strict is None else ragged.strict[event]
+        return Rounds(player, rank, team, weight, time, ceiling, teams, strict), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = Context(*(None if x is None else get(x, at, inside, 0) for x in ragged.context))

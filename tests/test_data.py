@@ -751,6 +751,9 @@ def test_contests_to_come(source):
     dataset = read(source(columns), players=["z"], upcoming=True)
     same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [0] * 4, time=[19724] * 2 + [19731] * 2))
     assert dataset.contests.tolist() == ["p", "q"] and dataset.rows.tolist() == [2, 3, 0, 1]
+    columns |= {"car": list("uuvw")}
+    dataset = read(source(columns), team="car", upcoming=True)
+    assert dataset.rounds.events.team.tolist() == [0, 1, 0, 0] and not dataset.rounds.events.rank.any()
 
 
 BAD_CONTESTS = {
@@ -771,7 +774,11 @@ BAD_CONTESTS = {
     "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF', not a number"),
     "contest": ({"contest": ["p", None, "p", "q", "q"]}, {}, 1, "column 'contest' has no value"),
     "weight": ({"w": [1, 1, 0, 1, 1]}, {"weight": "w"}, 2, "weight 0.0 is not above 0"),
-    "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3$"),
+    "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3 .*Monza"),
+    "no team": ({"car": ["u", None, *"vwx"]}, {"team": "car"}, 1, "column 'car' has no value; who plays alone has"),
+    "no player": ({"player": ["x", None, "y", "z", "z"]}, {}, 1, r"column 'player' has no value \(contest 'Spa'\)$"),
+    "no rank, named": ({"rank": [1, 2, None, 1, 2]}, {}, 2, r"column 'rank' has no value \(contest 'Spa'\)$"),
+    "weight, named": ({"w": [0] * 5}, {"weight": "w"}, 0, r"weight 0.0 is .*; remove the row \(contest 'Spa'\)$"),
 }  # fmt: skip
 
 
@@ -784,7 +791,7 @@ def test_bad_contest(source, kind, columns, arguments, row, message):
 
 def test_bad_team_after_dropped_rows():
     columns = {name: ["0", *values] for name, values in CONTESTS.items()} | {"rank": [0, *CONTESTS["rank"]]}
-    with pytest.raises(ValueError, match=r"row 5 .*: rank 4.0 differs from 9.0 of the same team in row 4$"):
+    with pytest.raises(ValueError, match=r"row 5 .*: rank 4.0 differs from 9.0 of the same team in row 4 .contest"):
         read(columns | {"car": list("?uvwxx"), "bad": [1, 0, 0, 0, 0, 0]}, team="car", drop="bad")
 
 

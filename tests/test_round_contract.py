@@ -75,7 +75,7 @@ def two_seasons():
 
 def in_one_block(rounds, slots):
     """The steps of `by_level` in one block: that is compiled once also where it lies inside another jit."""
-    return [Block(np.concatenate([x.number for x in jr.by_level(rounds)]), (slots, 0))]
+    return [Block(np.concatenate([x.number for x in jr.by_level(rounds)]), (slots, slots))]
 
 
 def shares(rounds):
@@ -149,7 +149,7 @@ def test_one_run_equals_contest_by_contest(name):
         state, guesses = system.init(system.params, PLAYERS), []
         for low in range(0, len(SIZE), 2):
             slots = max(*np.ravel(LARGE)) if SIZE[low] > field.SMALL else max(*np.ravel(SMALL))
-            steps = [Block(np.array([[i]], np.int32), (int(slots), 0)) for i in (0, 1)]
+            steps = [Block(np.array([[i]], np.int32), (int(slots), int(slots))) for i in (0, 1)]
             state, guess = run(system, part(HISTORY, low, low + 2), state=state, schedule=steps)
             guesses.append(guess)
     near(state, whole.state, 1e-9)
@@ -389,7 +389,7 @@ def test_no_state_sized_copy_inside_the_loop(name, x64):
         events, state = on_device(rounds.events), system.init(system.params, players)
         number, start = np.arange(WINDOW, dtype=np.int32)[:, None], jnp.asarray(rounds.player_start, jnp.int32)
         arguments = system.params, (state, jnp.zeros(len(events.rank))), events, (start, None), number, None
-        lowered = _jit(_block, False, Rounds, True).lower(system.rules, (8, 0), *arguments)
+        lowered = _jit(_block, False, Rounds, True).lower(system.rules, (8, 8), *arguments)
         text = lowered.compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
     inner = text[: text.index("ENTRY")]
     assert re.search(rf"\[{players}[,\]]", inner), "the loop does not hold the state: the test looks in the wrong place"
@@ -429,7 +429,7 @@ def test_rounds_are_predicted_as_in_a_run(name):
     two = part(HISTORY, 2, 4)
     known = np.max(two.events.player) + 1
     coming = two._replace(events=two.events._replace(time=np.full(2, LATER)))
-    steps = [Block(np.array([[i]], np.int32), (28, 0)) for i in (0, 1)]
+    steps = [Block(np.array([[i]], np.int32), (28, 28)) for i in (0, 1)]
     with jax.enable_x64(True):
         state = jax.tree.map(jnp.asarray, rows(state, slice(known)))
         before = jax.tree.map(np.array, state)

@@ -332,6 +332,25 @@ def test_a_career_of_contests(share):
     np.testing.assert_allclose(z["change"], [z["rating"][1] - 1500, final - z["rating"][1]], rtol=1e-4)
 
 
+def test_teams_are_ranked_among_teams_and_follow(tmp_path, share):
+    table = {"contest": list("aaaaa"), "player": list("vwxyz"), "rank": [1, 3, 2, 2, 3], "car": [5, 7, 6, 6, 8]}
+    solo = jr.read({"contest": list("bb"), "player": list("vz"), "rank": [2, 1]}, players=list("vwxyz"))
+    teams, system = jr.read(table, team="car"), share()
+    alone, first = jr.rate(system, jr.read(table)), jr.rate(system, teams)
+    assert "teams" not in alone.predictions.column_names
+    assert alone.predictions["rank"].to_pylist() == [1, 4, 2, 2, 4]
+    assert [first.predictions[name].to_pylist() for name in ("rank", "teams")] == [[1, 3, 2, 2, 3], [4] * 5]
+    z = jr.career(first, "z")
+    guess = first.predictions["prediction"].to_numpy()[4]
+    np.testing.assert_allclose(z["expected_rank"], [1 + 3 * (1 - guess)])
+    assert list(z)[2:5] == ["participants", "teams", "rank"]
+    jr.save(tmp_path, first)
+    after, before = jr.rate(system, solo, onto=jr.load(tmp_path)), jr.rate(system, teams, onto=jr.rate(system, solo))
+    assert after.predictions["teams"].to_pylist() == [4] * 5 + [2] * 2 and after.contests == before.contests == 2
+    assert before.predictions["teams"].to_pylist() == [2] * 2 + [4] * 5
+    assert after.predictions.column_names == before.predictions.column_names == first.predictions.column_names
+
+
 def test_contests_follow_with_or_without_times(share):
     table = races()
     timeless = {name: values for name, values in table.items() if name != "time"}

@@ -236,7 +236,11 @@ def check_blocks(ragged):
             for e in slots[slots < num_events]:
                 ids = player[start[e] : start[e + 1]].tolist()
                 assert len(ids) <= block.size[0]
-                assert pair_start is None or pair_start[e + 1] - pair_start[e] <= block.size[1]
+                if pair_start is None:
+                    others = len({*ragged.events.team[start[e] : start[e + 1]].tolist()})
+                else:
+                    others = pair_start[e + 1] - pair_start[e]
+                assert others <= block.size[1]
                 assert all(last.get(p, -1) < e for p in ids)
                 last.update(dict.fromkeys(ids, e))
                 members += ids
@@ -262,7 +266,7 @@ def test_blocks_of_periods_are_exact(seed, players, number):
 
 def test_blocks_of_one_event():
     (block,) = check_blocks(contests([7], 9))
-    assert block.size == (7, 0)
+    assert block.size == (7, 7)
 
 
 def test_no_events_make_no_blocks():
@@ -272,16 +276,26 @@ def test_no_events_make_no_blocks():
 def test_disjoint_events_of_a_size_are_batched():
     player = np.arange(160)
     (block,) = check_blocks(jr.rounds(player // 5, player, player % 5))
-    assert block.number.shape == (1, 32) and block.size == (5, 0)
+    assert block.number.shape == (1, 32) and block.size == (5, 5)
 
 
 def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_largest():
     alike = check_blocks(contests([9] * (10 * WINDOW), 9))
     assert [block.number.shape for block in alike] == [(WINDOW, 1)] * 10
-    few = check_blocks(contests([9] * (2 * WINDOW), 9))  # compiling windows as well would take longer than the calls
-    assert {block.number.shape for block in few} == {(1, 1)}
+    even = check_blocks(contests([9] * (2 * WINDOW + 2), 9))  # rather than two full ones and one of two steps
+    assert [block.number.shape for block in even] == [(22, 1)] * 3
     unlike = check_blocks(contests([9] * 40 + [50_000] + [9] * 23, 50_000))
     assert sum(block.number.size * block.size[0] for block in unlike) < 2 * 50_000
+    few = [9] * (2 * WINDOW) + [50_000] * WINDOW  # compiling windows as well would take longer than the calls
+    assert {len(block.number) for block in check_blocks(contests(few, 50_000))} == {1}
+
+
+def test_wide_steps_share_a_window_too():
+    season = np.concatenate([np.random.default_rng(day).permutation(1600) for day in range(40)])
+    made = check_blocks(jr.rounds(np.arange(40 * 1600) // 8, season, season % 2, team=season % 2))
+    (shape,) = {block.number.shape for block in made}
+    assert 1 < len(made) <= 3 and shape[0] > 20 and shape[1] > 100
+    assert {block.size for block in made} == {(8, 2)}
 
 
 @pytest.mark.filterwarnings("ignore:.*one participant")
@@ -299,7 +313,7 @@ def test_padding_of_rounds_takes_part_in_nothing():
     flat = schedule.on_device(rounds.events)
     starts = jnp.asarray(rounds.player_start, jnp.int32), None
     number = jnp.array([[1, 0, 2]], jnp.int32)
-    events, position = gather_events(flat, starts, number, (5, 0))
+    events, position = gather_events(flat, starts, number, (5, 3))
     assert events.player.shape == (1, 3, 5)
     real = np.arange(5) < np.array([1, 3, 0])[:, None]
     player, weight, team = (np.asarray(x)[0] for x in (events.player, events.weight, events.team))

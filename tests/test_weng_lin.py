@@ -41,7 +41,7 @@ def ratings(system, state):
 
 
 def in_one_block(rounds, slots):
-    return [Block(np.concatenate([x.number for x in jr.by_level(rounds)]), (slots, 0))]
+    return [Block(np.concatenate([x.number for x in jr.by_level(rounds)]), (slots, slots))]
 
 
 @lru_cache

@@ -18,6 +18,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.events import count_teams
 from jaxrate.text import near
 
 PATIENCE = 2.0  # seconds before progress is shown
@@ -124,6 +125,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "contest": {"help": "Column of ranked contests of many, a row per participant.  [default: contest]"},
     "participant": {"help": "Of contests: column of the player.  [default: player]"},
     "rank": {"help": "Of contests: column of the rank, lower is better; or give --score.  [default: rank]"},
+    "team": {"help": "Of contests: column of the team; who has the same plays together and shares the rank."},
     "last-rank": {"help": "Of contests: column of the last place of a tie, to be checked."},
     "ceiling": {"help": "Of contests: column of what the better performances count as."},
     "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
@@ -224,6 +226,26 @@ def check_fits(system: jr.RatingSystem, data: jr.Dataset, period: float | None) 
         raise ValueError(f"{system.name} does not rate {words}{hint}")
 
 
+TEAMS = ("trueskill", "weng_lin")  # systems to which a team is one
+
+
+def as_known(system: jr.RatingSystem, data: jr.Dataset) -> jr.Dataset:
+    """The data, everyone for himself if the system knows no teams."""
+    if system.name in TEAMS or not in_teams(data):
+        return data
+    rounds, flat = data.rounds, data.rounds.events
+    number = np.arange(len(data.rows)) - np.repeat(rounds.player_start[:-1], np.diff(rounds.player_start))
+    assert isinstance(flat, jr.Rounds)
+    return data._replace(events=rounds._replace(events=flat._replace(team=number.astype(np.int32))))
+
+
+def in_teams(data: jr.Dataset) -> bool:
+    """Whether some play together in contests."""
+    if isinstance(data.events, jr.Matches):
+        return False
+    return bool((count_teams(data.rounds) < np.diff(data.rounds.player_start)).any())
+
+
 def schedule(system: jr.RatingSystem, events: Any, made: dict[int, Any]) -> Any:
     """The levels in which `run` rates these events, by width in `made`: narrow ones if players have much state."""
     from jaxrate.run import blank, most
@@ -275,6 +297,16 @@ def scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:
         "accuracy": jr.metrics.accuracy(p, s, weight=w),
         "calibration error": jr.metrics.calibration(*mirrored, weight=np.tile(w, 2) if both else w).error,
     }
+
+
+def duels(rounds: jr.Ragged) -> tuple[Any, Any] | None:
+    """If all contests are of two sides, the row [E] of one participant of each, and the score [E] of his side."""
+    events: Any = rounds.events
+    if (count_teams(rounds) != 2).any():
+        return None
+    first = rounds.player_start[:-1]
+    won = np.where(np.maximum.reduceat(events.rank, first) > 0, 1.0, 0.5)
+    return first, np.where(events.rank[first] > 0, 0.0, won)
 
 
 def standings(rounds: jr.Ragged, rating: Any, *, scored: Any = None, played: Any = None) -> dict[str, float]:

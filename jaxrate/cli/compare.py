@@ -12,11 +12,14 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.common import (
+    TEAMS,
     Report,
     check_period,
     check_times,
     columns,
+    duels,
     hint_side,
+    in_teams,
     make,
     parse,
     percent,
@@ -59,8 +62,8 @@ def compare(
 
     Each predicts every match before it learns from it. Of contests, its ratings before each say who will be ahead of
     whom (pair inversion, the higher the better), and where everybody will come (rank deviation, the lower the better):
-    of all who have played before, and of those who have in at least 5 contests. Times are of a second replay,
-    compilation and schedule apart.
+    of all who have played before, and of those who have in at least 5 contests. Where all contests are of two sides,
+    they are scored as matches are. Times are of a second replay, compilation and schedule apart.
     """
     chosen = {key: make(key, {}) for key in name or jr.SYSTEMS}
     changes: dict[str, dict[str, Any]] = {key: {} for key in chosen}
@@ -83,6 +86,12 @@ def compare(
     fitting = [key for key, system in chosen.items() if kind in system.events]
     if not fitting:
         raise ValueError(f"none of these systems rates {kind.__name__.lower()}: {', '.join(chosen)}")
+    if in_teams(data):
+        others, fitting = [key for key in fitting if key not in TEAMS], [key for key in fitting if key in TEAMS]
+        if not fitting:
+            raise ValueError(f"none of these systems rates teams: {', '.join(others)}; try {' or '.join(TEAMS)}")
+        if others:
+            report.note(f"left out, since they know no teams: {', '.join(others)}")
     if kind is jr.Rounds:
         check_period(data, period)
         for key in fitting:
@@ -159,11 +168,19 @@ def _contests(data: jr.Dataset, last: float) -> _Task:
     size = np.diff(data.rounds.player_start)
     scored = _last(len(size), last)
 
+    counts = {"contests": len(size), "participations": len(data.rows)}
+    scored_contests = int(scored.sum())
+    if sides := duels(data.rounds):
+        one, score = sides[0][scored], sides[1][scored]
+
+        def of_sides(result: Any) -> dict[str, float]:
+            return scores(np.asarray(result.prediction)[one], score)
+
+        return _Task(counts, scored_contests, (None,), jr.run, of_sides, lambda q: q["log loss"], lambda x: f"{x:.4f}")
+
     def quality(result: Any) -> dict[str, float]:
         return standings(data.rounds, result.before.mean, scored=np.repeat(scored, size))
 
-    counts = {"contests": len(size), "participations": len(data.rows)}
-    scored_contests = int(scored.sum())
     return _Task(
         counts, scored_contests, (None,), jr.history, quality, lambda q: -np.nan_to_num(q["pair inversion"]), percent
     )

@@ -101,7 +101,8 @@ def _shape(events: Any, schedule: Any) -> str:
     if isinstance(events, jr.Matches):
         steps, width = schedule.number.shape
         return f"{steps:,} steps of up to {width} matches at once, {schedule.fill:.0%} filled"
-    slots = sum(block.number.size * sum(block.size) for block in schedule)
+    parts = 1 if events.pair_start is None else 2  # a period is of players and pairs
+    slots = sum(block.number.size * sum(block.size[:parts]) for block in schedule)
     work = events.player_start[-1] + (0 if events.pair_start is None else events.pair_start[-1])
     steps = sum((block.number[:, 0] < len(events.player_start) - 1).sum() for block in schedule)
     sizes = len({block.size for block in schedule})

@@ -12,11 +12,15 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.common import (
+    TEAMS,
     Report,
+    as_known,
     check_fits,
     check_times,
     columns,
+    duels,
     hint_side,
+    in_teams,
     make,
     parse,
     percent,
@@ -27,7 +31,7 @@ from jaxrate.cli.common import (
     standings,
     system_option,
 )
-from jaxrate.events import part
+from jaxrate.events import count_teams, part
 from jaxrate.text import number, table
 
 EXAMPLES = """\b
@@ -35,12 +39,13 @@ Examples:
   jaxrate rate games.csv --system glicko2 --param tau=0.3 --side home --param side_advantage=60 --out season
   jaxrate rate may.csv --state season --out season
   jaxrate rate --state season --as-of 2026-06-01 --player Ada --predict june.csv
-  jaxrate rate races.csv --contest race --participant driver --rank place"""
+  jaxrate rate races.csv --contest race --participant driver --rank place
+  jaxrate rate games.csv --contest game --team side --rank place --player Ada"""
 
 
 @click.command(short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path())
-@system_option(help="A rating system, as `jaxrate systems` lists them.  [default: glicko; of contests elo_mmr]")
+@system_option(help="One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
 @period_option(help="Rate in periods of this length instead of match by match.")
 @columns
@@ -115,7 +120,8 @@ def rate(
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
         if system is None:
-            system = make("glicko" if isinstance(data.events, jr.Matches) else "elo_mmr", changes, period)
+            of_contests = "trueskill" if "team" in options else "elo_mmr"
+            system = make("glicko" if isinstance(data.events, jr.Matches) else of_contests, changes, period)
         check_fits(system, data, period)
         check_times(system, data, file)
         if out is not None:
@@ -196,7 +202,7 @@ def _settings(
         was = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
         raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
     then = saved.options.get("columns", {})
-    stays = {key: x for key, x in then.items() if not (key in FORM and options.keys() & FORM)}
+    stays = {key: x for key, x in then.items() if not (key in {*FORM, "team"} and options.keys() & FORM)}
     return saved.system, saved.period, stays | options
 
 
@@ -207,6 +213,10 @@ def _rate(
     hint_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
+    if in_teams(data) and system.name not in TEAMS:
+        know = " and ".join(TEAMS)
+        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {know} know them")
+        data = as_known(system, data)
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
     new = "" if saved is None else " new"
     what = f"{n:,}{new} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new} contests"
@@ -221,10 +231,15 @@ def _rate(
         guess = rated.predictions["prediction"].to_numpy()[-n:]
         quality = scores(guess, data.matches.score, data.matches.context.weight)
         lines = [f"{label:<18}{value:.4f}" for label, value in quality.items()]
+    elif sides := duels(contests):
+        one, score = sides
+        quality = scores(rated.predictions["prediction"].to_numpy()[-n:][one], score)
+        lines = [f"{label:<18}{value:.4f}" for label, value in quality.items()]
     else:
         played = rated.games - np.bincount(contests.events.player, minlength=len(rated.games))
         quality = standings(contests, rated.predictions["rating"].to_numpy()[-n:], played=played)
         lines = [f"{label:<24}{percent(value):>8}" for label, value in quality.items()]
+    if contests is not None:
         what += f", {n:,} participations"
     return rated, ["\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines])]
 
@@ -271,13 +286,15 @@ def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) ->
     """What is expected of matches or contests to come, in words and as columns."""
     given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}  # by the format, or by the columns
     given |= rated.options.get("columns", {})
-    needed = ("a", "b", "side", "neutral") if rated.contests is None else ("contest", "player", "weight", "ceiling")
+    of_matches, of_contests = ("a", "b", "side", "neutral"), ("contest", "player", "team", "weight", "ceiling")
+    needed = of_matches if rated.contests is None else of_contests
     options: dict[str, Any] = {key: given[key] for key in (*needed, "time") if key in given}
     data = read(report, file, options, players=rated.players, upcoming=True)
     if isinstance(data.events, jr.Matches) != (rated.contests is None):
         kinds = ("contests", "matches") if isinstance(data.events, jr.Matches) else ("matches", "contests")
         raise ValueError("{}: the run is of {}, these are {}".format(Path(file).name, *kinds))
     hint_side(report, data, [rated.system])
+    data = as_known(rated.system, data)
     events: Any = data.events
     if data.clock is None:
         now = max((x for x in (until, rated.last) if x is not None), default=0.0)
@@ -297,8 +314,9 @@ def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) ->
         size = np.diff(events.player_start)
         names = np.repeat(np.asarray(data.contests), size)
         guesses |= {"contest": names, "player": data.players[events.events.player]}
-        guesses["expected_rank"] = 1 + (1 - guess.astype(float)) * np.repeat(size - 1, size)
-        title = "To come, with the expected rank and the share of the others to be left behind:"
+        guesses["expected_rank"] = 1 + (1 - guess.astype(float)) * np.repeat(count_teams(events) - 1, size)
+        others = "other teams" if in_teams(data) else "others"
+        title = f"To come, with the expected rank and the share of the {others} to be left behind:"
         head = ["contest", "player", "expected rank", "share"]
         columns = [guesses["contest"], guesses["player"], [f"{x:.1f}" for x in guesses["expected_rank"]]]
     rows = list(zip(*columns, [f"{p:.3f}" for p in guess], strict=True))

@@ -12,7 +12,7 @@ from jaxrate.system import RatingSystem, Rules
 from jaxrate.systems import field
 from jaxrate.systems.teams import Teams, by_number, total
 from jaxrate.systems.trueskill import Constants, State, lead, performances
-from jaxrate.systems.trueskill import predict as score
+from jaxrate.systems.trueskill import predict as expected_score
 
 
 class Outlook(NamedTuple):
@@ -61,7 +61,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Outlo
     square = total(teams, event.weight**2)
     now = variance - constants.growth * square
     quality = _quality(constants, mean, jnp.where(there, now, 1.0), square, there)
-    share = score(constants, rows, event)
+    share = expected_score(constants, rows, event)
     every = jnp.ones_like(share)
     return Outlook(win[teams.of], draw * every, 1.0 + (1.0 - share) * others, quality * every)
 

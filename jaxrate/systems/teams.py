@@ -10,53 +10,64 @@ from jaxrate.systems.field import SMALL, real
 
 
 class Teams(NamedTuple):
-    """Teams [P] from the first to the last, those who tie by their numbers; behind them padding, teams of nobody."""
+    """Teams [T] from the first to the last, those who tie by their numbers; behind them padding, teams of nobody."""
 
-    of: Array  # [P] which of them each participant is in
-    size: Array  # [P] its players; 0: padding
-    rank: Array  # [P] the number of participants strictly better; of padding a large number
-    member: Array | None  # [P, P] whether a participant (second axis) is in a team; None in large rounds
+    of: Array  # [P] which of them each participant is in; of padding any
+    size: Array  # [T] its players; 0: padding
+    rank: Array  # [T] the number of teams strictly better
+    member: Array | None  # [T, P] whether a participant is in a team; None in large rounds
 
 
 def line_up(event: Rounds) -> Teams:
     """The teams of a round."""
-    count, there = len(event.rank), real(event)
-    number = jnp.arange(count, dtype=jnp.int32)
-    rank = jnp.minimum(event.rank, count)
-    if count <= SMALL:
-        same = event.team[:, None] == event.team[None, :]
-        first = ~jnp.any(same & (number[:, None] < number[None, :]), axis=0)  # of his team in the order of the rows
-        ahead = rank[:, None] < rank[None, :]
-        ahead = ahead | ((rank[:, None] == rank[None, :]) & (event.team[:, None] < event.team[None, :]))
-        of = jnp.sum(first[:, None] & ahead, axis=0, dtype=jnp.int32)
-        member = of[None, :] == number[:, None]
-        size = jnp.sum(member & there[None, :], axis=1, dtype=jnp.int32)
-        ranks = jnp.min(jnp.where(member, rank[None, :], count), axis=1)
-        return Teams(of, size, ranks, member)
-    if (count + 1) ** 2 <= LAST_ID:  # sorting one array is four times as fast as sorting two
-        key = jnp.sort(rank * count + event.team)
-        team = key % count
-        new = key != jnp.roll(key, 1)
+    teams, count, there = by_number(event), len(event.rank), real(event)
+    most = len(teams.size)
+    number = jnp.arange(most, dtype=jnp.int32)
+    if teams.member is not None:
+        rank = jnp.min(jnp.where(teams.member & there[None, :], event.rank[None, :], count), axis=1)
+        better = rank[:, None] < rank[None, :]
+        ahead = better | ((rank[:, None] == rank[None, :]) & (number[:, None] < number[None, :]))
+        place = jnp.sum(ahead, axis=0, dtype=jnp.int32)
+        moved = place[None, :] == number[:, None]  # [T, T] whether a team (second axis) stands in a place
+
+        def move(x: Array) -> Array:
+            return jnp.sum(jnp.where(moved, x[None, :], 0), axis=1, dtype=jnp.int32)
+
+        of = place[teams.of]
+        size, rank = move(teams.size), move(jnp.sum(better, axis=0, dtype=jnp.int32))
+        return Teams(of, size, rank, of[None, :] == number[:, None])
+    rank = jnp.full(most, count, jnp.int32).at[teams.of].min(jnp.where(there, event.rank, count))
+    if (count + 1) * most <= LAST_ID:  # sorting one array is four times as fast as sorting two
+        key = jnp.sort(rank * most + number)
+        rank, team = key // most, key % most
     else:
-        key, team = lax.sort((rank, event.team), num_keys=2)
-        new = (key != jnp.roll(key, 1)) | (team != jnp.roll(team, 1))
-    place = jnp.cumsum(new.at[0].set(True), dtype=jnp.int32) - 1
-    of = jnp.zeros(count, jnp.int32).at[team].set(place)[event.team]
-    size = jnp.zeros(count, jnp.int32).at[of].add(there.astype(jnp.int32))
-    return Teams(of, size, jnp.full(count, count, jnp.int32).at[of].set(rank), None)
+        rank, team = lax.sort((rank, number), num_keys=2)
+    new = (rank != jnp.roll(rank, 1)).at[0].set(True)
+    place = jnp.zeros(most, jnp.int32).at[team].set(number)
+    return Teams(place[teams.of], teams.size[team], lax.cummax(jnp.where(new, number, 0)), None)
 
 
 def by_number(event: Rounds) -> Teams:
-    """The same in the order of their numbers, which does not tell the result; among them places of nobody."""
+    """The same in the order of their numbers, which does not tell the result; all have rank 0."""
     count = len(event.rank)
-    number = jnp.arange(count, dtype=jnp.int32)
-    member = event.team[None, :] == number[:, None] if count <= SMALL else None
-    teams = Teams(event.team, number, jnp.zeros_like(number), member)
+    most = count if event.teams is None else len(event.teams)
+    number = jnp.arange(most, dtype=jnp.int32)
+    of = jnp.minimum(event.team, most - 1)
+    member = of[None, :] == number[:, None] if count <= SMALL else None
+    teams = Teams(of, number, jnp.zeros_like(number), member)
     return teams._replace(size=total(teams, real(event).astype(jnp.int32)))
 
 
-def total(teams: Teams, values: Array) -> Array:
-    """[P] the sums by team of values [P] of the participants."""
+def each(teams: Teams, values: Array) -> Array:
+    """[P] for the participants what values [T] say of their teams."""
     if teams.member is None:
-        return jnp.zeros_like(values).at[teams.of].add(values)
+        return values[teams.of]
+    # As a product, for whose factors XLA works out the values once, and otherwise again for every participant.
+    return jnp.dot(values, teams.member.astype(values.dtype), precision=lax.Precision.HIGHEST)
+
+
+def total(teams: Teams, values: Array) -> Array:
+    """[T] the sums by team of values [P] of the participants, which are 0 for padding."""
+    if teams.member is None:
+        return jnp.zeros(len(teams.size), values.dtype).at[teams.of].add(values)
     return jnp.sum(jnp.where(teams.member, values[None, :], jnp.zeros_like(values)), axis=1, dtype=values.dtype)

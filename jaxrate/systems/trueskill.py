@@ -21,9 +21,10 @@ down the chain to a team, or up to it, has variance s and mean m:
 
     s' = V s+ / (V + s+),   m' = M + V / (V + s+) (m + d - M),   s+ = s + r
 
-All messages are then made anew from the team above and the team below each link. A sweep is one such round of both; to
-`SWEEPS` of them the messages converge: eight newcomers to 1e-9 of a rating of 25, hundreds of ranks to 1e-6. (Making
-messages one by one down and up the chain, as is usual, takes half as many sweeps, but cannot be done for all at once.)
+All messages are then made anew from the teams above and below each link, which is a sweep. For T teams there are
+8 + log2 T of them, after which eight newcomers are within 1e-9 of their ratings of about 25, and random teams with
+ties, partial play and wide margins within 1e-4; two sides need one. (Making messages one by one down the chain and up
+again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
 """
 
 from functools import lru_cache, partial
@@ -32,15 +33,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.scipy.special import erfinv, ndtr
+from jax.scipy.special import erfc, erfinv
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.numerics import truncated
+from jaxrate.numerics import above, truncated
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, advantage, elapsed, full, override
 from jaxrate.systems import field
-from jaxrate.systems.teams import Teams, by_number, line_up, total
+from jaxrate.systems.teams import Teams, by_number, each, line_up, total
 
-SWEEPS = 16
+EXTRA = 8  # sweeps beyond the logarithm of the number of teams
 POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
 FREE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
 
@@ -111,39 +112,37 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     A draw is half a win. In rounds of more than `field.SMALL` participants the margin is that of teams of equal size.
     """
     if isinstance(event, Matches):
-        ahead, spread, margin = lead(constants, rows, event)
-        return 0.5 * (ndtr((ahead - margin) / spread) + ndtr((ahead + margin) / spread))
+        return score(*lead(constants, rows, event))
     teams = by_number(event)
     mean, variance = performances(constants, rows, event, teams)
     there, deviation = teams.size > 0, jnp.sqrt(variance)
-    if len(there) <= field.SMALL:
-        win, draw = against(constants, teams, mean, variance)
+    if teams.member is not None:
+        size = teams.size.astype(mean.dtype)
+        margin = constants.margin * jnp.sqrt(size[:, None] + size[None, :])
+        spread = jnp.sqrt(variance[:, None] + variance[None, :])
+        p = score(mean[:, None] - mean[None, :], spread, margin)
         others = there[None, :] & ~jnp.eye(len(there), dtype=bool)
         count = jnp.sum(there.astype(mean.dtype)) - 1.0
-        share = jnp.sum(jnp.where(others, win + 0.5 * draw, 0.0), axis=1) / jnp.maximum(count, 1.0)
-        return jnp.where(count > 0, share, 0.5)[teams.of]
+        share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
+        return each(teams, jnp.where(count > 0, share, 0.5))
     margin = constants.margin * jnp.sqrt(2.0 * teams.size.astype(mean.dtype))
     below, _ = field.expected(field.NORMAL, mean, deviation, there, field.in_precision(POINTS), margin)
-    return field.share_of_others(below, there)[teams.of]
+    return each(teams, field.share_of_others(below, there))
 
 
-def against(constants: Constants, teams: Teams, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """[P, P] the probabilities that a team (first axis) beats another one, or draws."""
-    size = teams.size.astype(mean.dtype)
-    spread = jnp.sqrt(variance[:, None] + variance[None, :])
-    margin = constants.margin * jnp.sqrt(size[:, None] + size[None, :]) / spread
-    ahead = (mean[:, None] - mean[None, :]) / spread
-    win = ndtr(ahead - margin)
-    return win, ndtr(margin - ahead) - ndtr(-margin - ahead)
+def score(ahead: Array, spread: Array, margin: Array) -> Array:
+    """Expected score, a draw half a win, of who should perform better by so much."""
+    low, high = (0.5 * erfc((0.5**0.5) * (x - ahead) / spread) for x in (margin, -margin))
+    return 0.5 * (low + high)
 
 
 def performances(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
-    """M and V [P] of the teams, after the drift; 0 and 1 for padding."""
+    """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
     square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
     return total(teams, event.weight * rows.rating), jnp.where(teams.size > 0, total(teams, square), 1.0)
 
 
-def update(sweeps: int, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     """Let skills drift, and learn from who beat whom."""
     del key
     variance, contested = rows.variance + constants.growth, True
@@ -160,8 +159,8 @@ def update(sweeps: int, constants: Constants, rows: State, event: Matches | Roun
         rating, variance = rows.rating + variance * push, variance * kept
     else:
         teams = line_up(event)
-        contested = teams.size[min(1, len(event.rank) - 1)] > 0  # by two teams, or more
-        pull, information = (x[teams.of] for x in propagate(sweeps, constants, rows, event, teams))
+        contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
+        pull, information = (each(teams, x) for x in propagate(sweeps, constants, rows, event, teams))
         square = event.weight * variance
         rating = jnp.where(contested, rows.rating + square * pull, rows.rating)
         variance = jnp.where(contested, variance * (1.0 - event.weight * square * information), rows.variance)
@@ -171,14 +170,16 @@ def update(sweeps: int, constants: Constants, rows: State, event: Matches | Roun
 
 
 class Link(NamedTuple):
-    """The message about a difference [P - 1] of neighbours."""
+    """The message about a difference [T - 1] of neighbours."""
 
     mean: Array  # d
     variance: Array  # r
 
 
-def propagate(sweeps: int, constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
-    """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [P], of the mean m and variance s.
+def propagate(
+    sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
+) -> tuple[Array, Array]:
+    """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
 
     That is how far a member of weight w moves, in units of w sigma^2, and how much he loses, in units of w^2 sigma^4.
     """
@@ -187,13 +188,14 @@ def propagate(sweeps: int, constants: Constants, rows: State, event: Rounds, tea
     margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
     tied, there = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
     gap, free = mean[:-1] - mean[1:], FREE * (variance[:-1] + variance[1:])
-    come = chain if len(size) <= field.SMALL and jax.default_backend() == "cpu" else chain_at_once
+    come = chain if jax.default_backend() == "cpu" else chain_at_once
 
     def message(down: tuple[Array, Array], up: tuple[Array, Array]) -> Link:
         """From the variance of each team and the distance of its mean from M, without the link's own message."""
         square = down[0][:-1] + up[0][1:]
         spread, ahead = jnp.sqrt(square), gap + (down[1][:-1] - up[1][1:])
-        _, w, left, centre = truncated(ahead / spread, margin / spread, tied)
+        known = ahead / spread, margin / spread
+        _, w, left, centre = truncated(*known, tied) if event.strict is None else above(*known)
         w = jnp.maximum(w, 1.0 / FREE)
         return Link(jnp.where(there, spread * centre / w, 0.0), jnp.where(there, square * left / w, free))
 
@@ -208,7 +210,8 @@ def propagate(sweeps: int, constants: Constants, rows: State, event: Rounds, tea
         return (link, *passed(link)), None
 
     nothing = variance, jnp.zeros_like(mean)
-    (link, (s, m), (t, n)), _ = lax.scan(sweep, (Link(gap, gap), nothing, nothing), length=sweeps)
+    enough = sweeps or (1 if len(size) <= 2 else EXTRA + (len(size) - 1).bit_length())
+    (link, (s, m), (t, n)), _ = lax.scan(sweep, (Link(gap, gap), nothing, nothing), length=enough)
     zero = jnp.zeros(1, mean.dtype)
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
     from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
@@ -218,12 +221,12 @@ def propagate(sweeps: int, constants: Constants, rows: State, event: Rounds, tea
 
 
 def chain(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
-    """s and m - M [..., P] of the module's docstring for every team of a chain, one after the other.
+    """s and m - M [..., T] of the module's docstring for every team of a chain, one after the other.
 
     Args:
-      variance: [..., P] V.
-      between: [..., P - 1] r.
-      step: [..., P - 1] d and the difference of M, from each team to the next one.
+      variance: [..., T] V.
+      between: [..., T - 1] r.
+      step: [..., T - 1] d and the difference of M, from each team to the next one.
     """
 
     def one(carry: tuple[Array, Array], entry: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
@@ -234,7 +237,8 @@ def chain(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
         return carry, carry
 
     v, r, d = (jnp.moveaxis(x, -1, 0) for x in (variance, between, step))
-    _, (s, m) = lax.scan(one, (v[0], jnp.zeros_like(v[0])), (v[1:], r, d))
+    # Of few teams there are many rounds at once, and more is done in a step than it takes to start it.
+    _, (s, m) = lax.scan(one, (v[0], jnp.zeros_like(v[0])), (v[1:], r, d), unroll=len(r) < 16)
     s, m = jnp.concatenate([v[:1], s]), jnp.concatenate([jnp.zeros_like(v[:1]), m])
     return jnp.moveaxis(s, 0, -1), jnp.moveaxis(m, 0, -1)
 
@@ -267,7 +271,7 @@ def summary(params: Params, rows: State) -> Rating:
 
 
 @lru_cache
-def _rules(sweeps: int) -> Rules:
+def _rules(sweeps: int | None) -> Rules:
     return Rules(prepare, advance, predict, partial(update, sweeps))
 
 
@@ -275,7 +279,7 @@ def _clocked(params: Params) -> bool:
     return params.drift is not None
 
 
-def trueskill(sweeps: int = SWEEPS, **changes: float | None) -> RatingSystem:
+def trueskill(sweeps: int | None = None, **changes: float | None) -> RatingSystem:
     """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
 
     A score above one half is a win of player 0, one half a draw. A match of weight w counts as w matches; in rounds
@@ -283,14 +287,14 @@ def trueskill(sweeps: int = SWEEPS, **changes: float | None) -> RatingSystem:
     teams in that of the rows: among three or more that makes a difference.
 
     Args:
-      sweeps: of expectation propagation, from 1. Two sides need one.
+      sweeps: of expectation propagation, from 1. None: as many as it takes, see the module's docstring.
       **changes: replace defaults of `Params`, which are those of a rating of 25. For ratings about 1500 take
         `initial_rating=1500, initial_deviation=500, beta=250, tau=5`.
 
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    if not (isinstance(sweeps, int) and not isinstance(sweeps, bool) and sweeps >= 1):
+    if sweeps is not None and not (isinstance(sweeps, int) and not isinstance(sweeps, bool) and sweeps >= 1):
         raise ValueError(f"trueskill: sweeps must be a whole number from 1, got {sweeps!r}")
     params = override("trueskill", Params(), SPACE, changes)
     rules, settings = _rules(sweeps), {"sweeps": sweeps}

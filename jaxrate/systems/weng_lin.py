@@ -182,7 +182,7 @@ def plackett_luce(constants: Constants, sides: Side) -> tuple[Array, Array]:
     best = lax.stop_gradient(jnp.max(jnp.where(sides.there, mean, -np.inf)))
     farthest = -0.43 * float(np.log(np.finfo(mean.dtype).tiny))  # beyond it squares would vanish
     e = there * jnp.exp(-jnp.minimum(jnp.where(sides.there, best - mean, 0.0) / c, farthest))
-    rank = jnp.minimum(sides.rank.astype(jnp.int32), len(mean) - 1)
+    rank = sides.rank.astype(jnp.int32)
     by_rank, count = field.sum_by(rank, jnp.stack([e, there], axis=-1)).T
     below = by_rank + sums_before(by_rank, after=True)
     inverse = jnp.where(count > 0, 1.0 / jnp.where(count > 0, below, 1.0), 0.0)

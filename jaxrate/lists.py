@@ -1,0 +1,100 @@
+"""Rounds of teams from nested lists, as small scripts have them."""
+
+from collections.abc import Hashable, Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data import Dataset
+from jaxrate.events import build_rounds, warn_alone
+
+
+def from_teams(
+    rounds: Any, ranks: Any = None, *, weights: Any = None, time: Any = None, players: Any = None
+) -> Dataset:
+    """Rounds from lists: each is a list of teams, each of them a list of names. Needs no pyarrow.
+
+        data = jr.from_teams([[["Ada", "Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]], ranks=[[0, 1], [0, 0, 1]])
+        rated = jr.run(jr.trueskill(), data.rounds)
+
+    Args:
+      rounds: in the order in which they count. Names are of any hashable type; who plays alone is a team of one.
+      ranks: for each round a number for each team, lower is better, equal is a tie. None: the best team comes first,
+        and nobody ties.
+      weights: partial play, nested as the names: how much of the round each one played, above 0. None: all of it.
+      time: for each round a number, of days or any unit of one's own. None: no time passes.
+      players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
+
+    Returns:
+      A `Dataset` whose contests are the numbers of the rounds, from 0.
+
+    Raises:
+      ValueError: names the round and the team, counting from 0, and what is wrong with it.
+
+    Warns:
+      UserWarning: if rounds have a single player; systems of ranks learn nothing from them.
+    """
+    rounds = _listed("", "rounds", rounds)
+    if not rounds:
+        raise ValueError("no rounds")
+    known = [] if players is None else list(players.tolist() if isinstance(players, np.ndarray) else players)
+    ids: dict[Any, int] = {name: i for i, name in enumerate(known)}
+    if len(ids) < len(known):
+        raise ValueError("players names somebody twice")
+    each = {"ranks": ranks, "weights": weights, "time": time}
+    each = {name: _listed("", name, x, len(rounds), "rounds") for name, x in each.items() if x is not None}
+    rows: list[tuple[Any, ...]] = []
+    for i, teams in enumerate(rounds):
+        own = {name: values[i] for name, values in each.items()}
+        when = _number(f"round {i} (counting from 0): ", "time", own.pop("time", 0.0))
+        rows += [(i, ids.setdefault(name, len(ids)), *rest, when) for name, *rest in _round(i, teams, **own)]
+    contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
+    events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
+    warn_alone(events, lambda row: str(contest[row]), stacklevel=3)
+    names = np.fromiter(ids, dtype=object, count=len(ids))
+    clock = None if time is None else "numbers"
+    return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
+
+
+def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, float]]:
+    """Name, rank, number of the team, and weight of every player of a round."""
+    place = f"round {i} (counting from 0): "
+    teams = _listed(place, "teams", teams)
+    if not teams:
+        raise ValueError(f"{place}no teams")
+    each = {name: _listed(place, name, values, len(teams), "teams") for name, values in each.items()}
+    seen: dict[Any, int] = {}
+    for k, team in enumerate(teams):
+        place = f"round {i}, team {k} (counting from 0): "
+        team = _listed(place, "players", team)
+        if not team:
+            raise ValueError(f"{place}no players")
+        rank = _number(place, "rank", each["ranks"][k]) if "ranks" in each else float(k)
+        weights = _listed(place, "weights", each["weights"][k], len(team), "players") if "weights" in each else None
+        for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
+            if not isinstance(name, Hashable) or name is None or name != name:
+                raise ValueError(f"{place}{name!r} cannot be the name of a player")
+            if name in seen:
+                raise ValueError(f"{place}player {name!r} is in team {seen[name]} already")
+            seen[name] = k
+            weight = _number(place, "weight", weight)
+            if weight <= 0:
+                raise ValueError(f"{place}weight {weight} of player {name!r} is not above 0; leave him out")
+            yield name, rank, k, weight
+
+
+def _listed(place: str, what: str, values: Any, count: int | None = None, of: str = "") -> list[Any]:
+    """`values` as a list, one for each of so many."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise ValueError(f"{place}{what} must be a list, got {values!r}")
+    items = list(values)
+    if count is not None and len(items) != count:
+        raise ValueError(f"{place}{what} of {len(items)} {of}, but there are {count}")
+    return items
+
+
+def _number(place: str, what: str, value: Any) -> float:
+    if not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{place}{what} is {value!r}, not a finite number")
+    return float(value)
