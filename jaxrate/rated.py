@@ -47,8 +47,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
       system: as from `elo()`, `glicko()`, ...
       data: events and names, as from `read`. To carry on, read them with `players=onto.players`.
       period: the length of rating periods; None: match by match, or contest by contest.
-      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; of BlatMMR and
-        of contests to rounding). Players who are new to it join as newcomers.
+      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; of BlatMMR,
+        of TrueSkill and of contests to rounding). Players who are new to it join as newcomers.
 
     Raises:
       ValueError: if the data are not events that the system rates, if names are of several types, or if the events
