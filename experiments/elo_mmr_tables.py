@@ -11,8 +11,8 @@ Elo-MMR with 100 here gave 78.444 and 14.866. The paper's TopCoder data set is l
 The paper's program for TrueSkill is not TrueSkill (its truncated moments have a wrong kernel), and yet true TrueSkill
 with its settings, a draw margin of 2 points among them, does as badly on codeforces2020: neighbours in a standing must
 perform a margin apart, so a thousand ranks must spread over thousands of points. With a margin of 0.03 points (draw
-probability 1e-4) it is on par with the other systems. The table of distinct ranks puts neighbours of synth_paper into
-common ranks: on par below about 60 of them, as the paper has it, is a matter of the margin too.
+probability 1e-4) it is on par with the other systems, at any number of ranks: in the table of distinct ranks, where
+neighbours of synth_paper share theirs, it is the margin of 2 points that falls behind, where ranks are few.
 
 Scored are contests from the tenth part on, and in them whoever had been in five that counted (section 6.3).
 """
