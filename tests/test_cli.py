@@ -721,7 +721,7 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
     assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
     assert re.findall(r"(\S+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
     code, text, _ = jaxrate("plan", path, "--system", "share", "--system", "elo")
-    assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in " in text
+    assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in 38 steps" in text
     assert re.search(r"\nshare +0.0 MB +\S+ MB +\S+ s\n", text) and re.search(r"\nelo +does not rate rounds", text)
 
 

@@ -227,14 +227,11 @@ def _rate(
         except ValueError as error:
             raise ValueError(f"{Path(file).name}: {error}") from None
         seconds = time.perf_counter() - start
-    if contests is None:
-        guess = rated.predictions["prediction"].to_numpy()[-n:]
-        quality = scores(guess, data.matches.score, data.matches.context.weight)
-        lines = [f"{label:<18}{value:.4f}" for label, value in quality.items()]
-    elif sides := duels(contests):
-        one, score = sides
-        quality = scores(rated.predictions["prediction"].to_numpy()[-n:][one], score)
-        lines = [f"{label:<18}{value:.4f}" for label, value in quality.items()]
+    guess = rated.predictions["prediction"].to_numpy()[-n:]
+    sides = None if contests is None else duels(contests)
+    if contests is None or sides:
+        matched = (guess[sides[0]], sides[1]) if sides else (guess, data.matches.score, data.matches.context.weight)
+        lines = [f"{label:<18}{value:.4f}" for label, value in scores(*matched).items()]
     else:
         played = rated.games - np.bincount(contests.events.player, minlength=len(rated.games))
         quality = standings(contests, rated.predictions["rating"].to_numpy()[-n:], played=played)

@@ -82,7 +82,7 @@ class State(NamedTuple):
     time: Array | None  # [num_players] of the last event; inf before the first. None: skills do not drift by the clock
 
 
-def init(params: Params, num_players: int) -> State:
+def init(params: Any, num_players: int) -> State:
     rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
     return State(rating, variance, None if params.drift is None else full(num_players, jnp.inf))
 
@@ -92,7 +92,7 @@ def prepare(params: Params) -> Constants:
     return Constants(params, params.beta**2, params.tau**2, deviate * params.beta)
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
+def advance(constants: Any, rows: State, time: Array) -> State:
     """The drift by elapsed time."""
     if rows.time is None or constants.params.drift is None:
         return rows
@@ -265,7 +265,7 @@ def chain_at_once(variance: Array, between: Array, step: Array) -> tuple[Array, 
     return s, jnp.concatenate([jnp.zeros_like(first), m], axis=-1)
 
 
-def summary(params: Params, rows: State) -> Rating:
+def summary(params: Any, rows: State) -> Rating:
     del params
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
@@ -275,7 +275,7 @@ def _rules(sweeps: int | None) -> Rules:
     return Rules(prepare, advance, predict, partial(update, sweeps))
 
 
-def _clocked(params: Params) -> bool:
+def clocked(params: Any) -> bool:
     return params.drift is not None
 
 
@@ -298,4 +298,4 @@ def trueskill(sweeps: int | None = None, **changes: float | None) -> RatingSyste
         raise ValueError(f"trueskill: sweeps must be a whole number from 1, got {sweeps!r}")
     params = override("trueskill", Params(), SPACE, changes)
     rules, settings = _rules(sweeps), {"sweeps": sweeps}
-    return RatingSystem("trueskill", params, SPACE, (Matches, Rounds), init, rules, summary, settings, _clocked)
+    return RatingSystem("trueskill", params, SPACE, (Matches, Rounds), init, rules, summary, settings, clocked)

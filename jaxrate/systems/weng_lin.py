@@ -34,9 +34,10 @@ from jax.scipy.special import ndtr
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import sums_before, truncated
-from jaxrate.system import Parameter, Rating, RatingSystem, Rules, advantage, elapsed, full, override, rate_players
+from jaxrate.system import Parameter, RatingSystem, Rules, advantage, override, rate_players
 from jaxrate.systems import field
 from jaxrate.systems.teams import Teams, by_number, line_up, total
+from jaxrate.systems.trueskill import State, advance, clocked, init, summary
 from jaxrate.text import near
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
@@ -73,12 +74,6 @@ class Constants(NamedTuple):
     scale: float  # of c
 
 
-class State(NamedTuple):
-    rating: Array  # [num_players] points
-    variance: Array  # [num_players] s^2
-    time: Array | None  # [num_players] of the last event; inf before the first. None: skills do not drift by the clock
-
-
 class Side(NamedTuple):
     """A team, or all of them in the order of the standing."""
 
@@ -89,19 +84,8 @@ class Side(NamedTuple):
     there: Array  # False for padding
 
 
-def init(params: Params, num_players: int) -> State:
-    rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
-    return State(rating, variance, None if params.drift is None else full(num_players, jnp.inf))
-
-
 def prepare(model: str, params: Params) -> Constants:
     return Constants(params, 2.0 * params.beta**2, params.tau**2, 2.0 if model == "thurstone_mosteller_part" else 1.0)
-
-
-def advance(constants: Constants, rows: State, time: Array) -> State:
-    if rows.time is None or constants.params.drift is None:
-        return rows
-    return rows._replace(variance=rows.variance + constants.params.drift * elapsed(time, rows.time))
 
 
 def expected(constants: Constants, lead: Array, variance: Array) -> Array:
@@ -220,11 +204,6 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
 
 
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
-
-
 @lru_cache
 def _rules(model: str) -> Rules:
     return Rules(partial(prepare, model), advance, predict, partial(update, model))
@@ -248,6 +227,4 @@ def weng_lin(model: str = "bradley_terry_full", **changes: float | None) -> Rati
     if (params.epsilon is None) != (margin is None):
         raise ValueError(f"weng_lin: {model} {'has no' if margin is None else 'needs an'} epsilon")
     rules, kinds, settings = _rules(model), (Matches, Rounds), {"model": model}
-    return RatingSystem(
-        "weng_lin", params, SPACE, kinds, init, rules, summary, settings, lambda params: params.drift is not None
-    )
+    return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, settings, clocked)
