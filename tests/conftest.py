@@ -1,7 +1,8 @@
 """Strict JAX everywhere, fixtures that run a test in both precisions or compile quickly, a small system of rounds."""
 
-import sys
 from functools import lru_cache, partial
+from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import jax
@@ -19,6 +20,7 @@ def x64(request):
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 quick = partial(jax.jit, compiler_options=QUICK)
+TESTS = count()
 
 
 @lru_cache
@@ -30,15 +32,18 @@ def quick_jit(replay, inside, *_):
 @pytest.fixture
 def in_a_hurry(monkeypatch):
     """The runner's compilations take a sixth of the time."""
-    monkeypatch.setattr(sys.modules["jaxrate.run"], "_jit", quick_jit)
+    monkeypatch.setattr(import_module("jaxrate.run"), "_jit", quick_jit)
 
 
 @pytest.fixture(autouse=True)
 def few_maps():
-    """Forget compiled functions before they take all the maps of memory that Linux allows a process, 65,530."""
+    """Forget compiled functions before they take all the maps of memory that Linux allows a process, 65,530.
+
+    Counting them takes 10 ms, so only now and then.
+    """
     yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > 20_000:
+    if next(TESTS) % 16 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > 20_000:
         jax.clear_caches()
 
 
