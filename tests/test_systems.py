@@ -12,8 +12,10 @@ import pytest
 import jaxrate as jr
 from jaxrate.systems.glicko2 import Params, State, evidence, new_volatility, prepare
 from jaxrate.systems.glicko2 import rate as update_one
+from tests.conftest import quick
 from tests.reference import twins
 
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "elo_glicko.json").read_text())
 GAMES = np.array(GOLDEN["games"]["rows"])
 MATCHES = jr.matches(GAMES[:, 2:4].astype(int), GAMES[:, 4])
@@ -280,5 +282,5 @@ def test_extreme_rows_stay_finite(x64):
             )
             return jnp.sum(result.state.rating) + jnp.sum(result.prediction)
 
-        value, slope = jax.value_and_grad(loss)(jax.tree.map(jnp.asarray, system.params))
+        value, slope = quick(jax.value_and_grad(loss))(jax.tree.map(jnp.asarray, system.params))
         assert all(bool(jnp.isfinite(x)) for x in (value, *jax.tree.leaves(slope)))
