@@ -14,6 +14,7 @@ from jaxrate.events import part
 from tests.test_rounds import SYSTEM as CONTESTS
 
 pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 ATP = Path(__file__).parents[2] / "shared" / "data" / "atp.parquet"
 SYSTEMS = {
@@ -51,15 +52,16 @@ def equal(one, two):
 # Histories
 
 
-def check_history(system, events, starts):
-    """It is the run's, and each event found the ratings that the events before it left."""
+def check_history(system, events, starts, monkeypatch):
+    """It is the run's, to the bit, and each event found the ratings that the events before it left."""
+    flat = events if isinstance(events, jr.Matches) else events.events
+    players, numbers = int(flat.player.max()) + 1, (1, 2 * len(flat.time) // 3)
+    states = [jr.run(system, part(events, 0, number), num_players=players).state for number in numbers]
+    monkeypatch.undo()  # the rest as compiled for users
     result, plain = jr.history(system, events), jr.run(system, events)
     for x, y in zip(jax.tree.leaves((result.state, result.prediction)), jax.tree.leaves(tuple(plain)), strict=True):
         np.testing.assert_array_equal(x, y)
-    flat = events if isinstance(events, jr.Matches) else events.events
-    players = int(flat.player.max()) + 1
-    for number in (1, 2 * len(flat.time) // 3):
-        state = jr.run(system, part(events, 0, number), num_players=players).state
+    for number, state in zip(numbers, states, strict=True):
         now = jr.ratings(system, state, time=float(flat.time[number]))
         one = part(events, number, number + 1)
         low = int(starts[number])
@@ -72,20 +74,21 @@ def check_history(system, events, starts):
                 np.testing.assert_allclose(np.asarray(got)[low : low + len(who)], np.asarray(want)[who], rtol=2e-6)
 
 
+@pytest.mark.parametrize("form", ["matches", "periods"])
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_history_is_the_run_and_the_ratings_that_it_found(name):
+def test_history_is_the_run_and_the_ratings_that_it_found(name, form, monkeypatch):
     matches = jr.read(league(), side="side").matches
-    check_history(SYSTEMS[name], matches, np.arange(900))
     weeks = jr.periods(matches, 30.0)
-    check_history(SYSTEMS[name], weeks, weeks.pair_start)
+    events, starts = (matches, np.arange(900)) if form == "matches" else (weeks, weeks.pair_start)
+    check_history(SYSTEMS[name], events, starts, monkeypatch)
 
 
-def test_history_of_rounds():
+def test_history_of_rounds(monkeypatch):
     random = np.random.default_rng(0)
     contest = np.repeat(np.arange(40), 6)
     player = np.concatenate([random.choice(20, 6, replace=False) for _ in range(40)])
     rounds = jr.rounds(contest, player, random.permuted(player), time=contest * 2.0)
-    check_history(CONTESTS, rounds, rounds.player_start)
+    check_history(CONTESTS, rounds, rounds.player_start, monkeypatch)
 
 
 # Carrying on
@@ -93,8 +96,9 @@ def test_history_of_rounds():
 
 @pytest.mark.parametrize("length", [None, 30.0])
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_two_halves_are_one_run(tmp_path, x64, name, length):
+def test_two_halves_are_one_run(tmp_path, x64, name, length, monkeypatch):
     """Through a folder, with newcomers in the second half, to the last bit."""
+    monkeypatch.undo()  # as compiled for users
     system, table = SYSTEMS[name], league()
     middle = int(np.searchsorted(table["time"], 120.0))
     whole = jr.rate(system, jr.read(table, side="side"), period=length)
@@ -108,7 +112,8 @@ def test_two_halves_are_one_run(tmp_path, x64, name, length):
 
 @pytest.mark.skipif(not ATP.exists(), reason="the tennis history is not at hand")
 @pytest.mark.parametrize("name", ["elo", "glicko", "glicko2"])
-def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name):
+def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, monkeypatch):
+    monkeypatch.undo()  # as compiled for users
     source = pytest.importorskip("pyarrow.parquet").read_table(ATP)
     source = source.filter(pa.compute.invert(source["walkover"]))
     half = len(source) // 2
