@@ -18,6 +18,7 @@ from jaxrate import cli, simulate
 from jaxrate.cli import common
 
 pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @pytest.fixture
@@ -666,7 +667,7 @@ a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,bl
 c,Ada,x,1,3\nc,Bo,y,1,3\n"""
 
 
-def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share, in_a_hurry):
+def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     (tmp_path / "games.csv").write_text(TEAMS)
     (tmp_path / "coming.csv").write_text("contest,player,side\nnext,Ada,1\nnext,Bo,1\nnext,Cy,2\nnext,Eve,3\n")
     out = ("--out", tmp_path / "run")
