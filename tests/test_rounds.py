@@ -11,7 +11,9 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.system import Rating, RatingSystem, Rules, elapsed, full
+from tests.conftest import quick
 
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 400
 
 
@@ -208,7 +210,7 @@ def test_gradients_through_rounds_equal_finite_differences():
 
     with jax.enable_x64(True):
         params = Params(*(jnp.asarray(x, float) for x in Params()))
-        reverse, forward = jax.grad(loss)(params), jax.jacfwd(loss)(params)
+        reverse, forward = quick(lambda p: (jax.grad(loss)(p), jax.jacfwd(loss)(p)))(params)
         for name in params._fields:
             value = getattr(params, name)
             low, high = (float(loss(params._replace(**{name: value * (1 + h)}))) for h in (-1e-5, 1e-5))
@@ -277,7 +279,8 @@ def league(n=90, players=12):
     return jr.matches(player, np.ones(n))
 
 
-def test_with_a_key_stream_equals_levels_to_the_bit(x64):
+def test_with_a_key_stream_equals_levels_to_the_bit(x64, monkeypatch):
+    monkeypatch.undo()  # as compiled for users
     matches, key = league(), jax.random.key(7)
     stream = jr.run(SHAKEN, matches, key=key, schedule="stream")
     for width in (3, 8):
