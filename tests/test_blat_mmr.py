@@ -14,6 +14,7 @@ import jaxrate as jr
 from jaxrate.numerics import differences, spectrum
 from jaxrate.systems.blat_mmr import laplace
 from jaxrate.systems.blat_mmr.kernels import Part, spread
+from tests.conftest import quick
 from tests.reference import blat_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -924,7 +925,7 @@ def test_derivatives(case):
     # On a narrow grid: far from its edges the prior's mean has no part in any prediction.
     system = jr.blat_mmr(size=SIZE, half_width=2.5, kernel_width=0.1, **LEARNABLE[case], **SETTING)
     loss, params = log_loss(system), jax.tree.map(jnp.asarray, system.params)
-    slope = jax.jit(jax.jacfwd(loss))(params)
+    slope = quick(jax.jacfwd(loss))(params)
     for name in params._fields:
         value = float(getattr(params, name))
         step = 0.4 if name == "side_advantage" else 1e-4 * max(abs(value), 0.1)
@@ -937,7 +938,7 @@ def test_derivatives(case):
 def test_derivatives_are_finite_in_float32(case):
     with jax.enable_x64(False):
         system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.3, **LEARNABLE[case])
-        slope = jax.jit(jax.jacfwd(log_loss(system)))
+        slope = quick(jax.jacfwd(log_loss(system)))
         for beta in (0.8, 1.0):
             params = jax.tree.map(jnp.asarray, system.params._replace(beta=beta))
             assert all(bool(jnp.isfinite(x)) for x in slope(params))
@@ -1013,7 +1014,7 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
         state = system.init(system.params, 2)._replace(belief=belief)
         return jnp.sum(jr.ratings(system, jr.run(system, matches, state=state, params=params).state).deviation)
 
-    for slope in jax.tree.leaves(jax.grad(mean, argnums=(0, 1))(sure, jax.tree.map(jnp.asarray, system.params))):
+    for slope in jax.tree.leaves(quick(jax.grad(mean, argnums=(0, 1)))(sure, jax.tree.map(jnp.asarray, system.params))):
         assert np.isfinite(slope).all()
 
 

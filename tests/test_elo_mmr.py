@@ -214,7 +214,7 @@ def test_expected_places_equal_brute_force(kind, x64):
         columns = [jnp.asarray(np.pad(x, (0, slots - players), mode="edge"), float) for x in (mu, delta)]
         points = field.in_precision(128 if kind == "NORMAL_FINE" else field.enough(210.0) * 2 // 3)
         expected = partial(field.expected, getattr(field, kind), points=points)
-        below, above = jax.jit(lambda *x, f=expected: f(*x))(*columns, there)
+        below, above = quick(lambda *x, f=expected: f(*x))(*columns, there)
         share = np.asarray(field.share_of_others(below, jnp.asarray(there)), float)[:players]
         got = [np.asarray(x, float)[:players] for x in (below, above)]
         want = brute_force(kind != "LOGISTIC", *(np.asarray(x, float) for x in (mu, delta)))
@@ -247,7 +247,7 @@ def test_slopes_in_every_parameter_with_padded_rounds(make):
         def f(params):
             return jnp.sum(jr.run(system, rounds, params=params).state.rating * jnp.arange(1.0, 5.0))
 
-        slopes = jax.grad(f)(params)
+        slopes = quick(jax.grad(f))(params)
         for name, value in params._asdict().items():
             if value is not None:
                 h = 1e-4 * max(1.0, abs(float(value)))
