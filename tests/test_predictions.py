@@ -1,0 +1,250 @@
+"""Series, matrices of matches and brackets against enumeration, plain recursions and each other."""
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from itertools import permutations, product
+from math import comb
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.predictions import best_of, bracket, matchups, simulate_bracket
+from tests.conftest import quick
+
+KEY = jax.random.key(0)
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+def rounding(x64, size=1.0):
+    return size * (1e-14 if x64 else 3e-6)
+
+
+def matrix(players, seed, rounds=None):
+    """Probabilities that no strengths explain, and a diagonal that nobody may read."""
+    shape = (players, players) if rounds is None else (rounds, players, players)
+    p = np.triu(np.random.default_rng(seed).uniform(0.1, 0.9, shape), 1)
+    return p + np.tril(1.0 - np.swapaxes(p, -1, -2), -1) + np.diag(np.full(players, np.nan))
+
+
+@lru_cache
+def all_sequences(p, games, score):
+    """How often each end comes out of all sequences of games; those played after it change nothing."""
+    need, left = (games + 1) // 2, games - sum(score)
+    won, lost = [0] * need, [0] * need
+    for sequence in product([0, 1], repeat=left):
+        mine, others = score
+        for game in sequence:
+            if max(mine, others) < need:
+                mine, others = mine + game, others + 1 - game
+        chance = p ** sum(sequence) * (1 - p) ** (left - sum(sequence))
+        (won if mine == need else lost)[others if mine == need else mine] += chance
+    return won, lost
+
+
+@pytest.mark.parametrize("games", [1, 3, 5, 7, 9])
+def test_a_series_equals_all_sequences_of_games(x64, games):
+    probability, need = [Fraction(3, 8), Fraction(63, 64), Fraction(0), Fraction(1)], (games + 1) // 2
+    for score in set(product(range(need + 1), repeat=2)) - {(need, need)}:
+        result = best_of([float(p) for p in probability], games, score)
+        assert result.win.dtype == (jnp.float64 if x64 else jnp.float32)
+        for i, p in enumerate(probability):
+            won, lost = all_sequences(p, games, score)
+            for got, wanted in ((result.final_won[i], won), (result.final_lost[i], lost), (result.win[i], sum(won))):
+                np.testing.assert_allclose(got, np.array(wanted, float), rtol=0.0 if p in (0, 1) else rounding(x64))
+
+
+def test_a_long_series_neither_overflows_nor_drifts(x64):
+    result = best_of(jnp.full((2, 1), 0.5), 999)
+    np.testing.assert_allclose(result.win, [[0.5], [0.5]], rtol=rounding(x64))
+    np.testing.assert_allclose(result.final_won[0, 0, 499], comb(998, 499) / 2**999, rtol=rounding(x64, 20))
+
+
+def test_derivatives_of_a_series_are_those_of_the_closed_form(x64):
+    p = jnp.array([0.0, 0.25, 0.9, 1.0])
+    q = 1 - p
+    slope = quick(jax.vmap(jax.grad(lambda p: best_of(p, 7).win)))(p)
+    np.testing.assert_allclose(slope, 4 * comb(7, 4) * p**3 * q**3, rtol=rounding(x64), atol=rounding(x64))
+    second = quick(jax.vmap(jax.jacfwd(jax.jacfwd(lambda p: best_of(p, 5, (1, 0))))))(p)
+    won = [2 + 0 * p, 4 - 12 * p, 6 - 36 * p * q]  # of p^2, 2 p^2 q and 3 p^2 q^2
+    lost = [0 * p, 6 * q, 18 * q * (2 * p - 1)]  # of q^3 and 3 p q^3
+    np.testing.assert_allclose(second.final_won, np.stack(won, 1), atol=rounding(x64, 10))
+    np.testing.assert_allclose(second.final_lost, np.stack(lost, 1), atol=rounding(x64, 10))
+
+
+def test_what_is_no_series_is_refused():
+    for arguments, message in (
+        ((0.5, 4), "games must be an odd number from 1, got 4"),
+        ((0.5, 3.0), "games must be a whole number, got 3.0"),
+        ((0.5, 3, (0.5, 0)), "score must be a whole number, got 0.5"),
+        ((0.5, 3, (2, 2)), "no series of first to 2 stands at 2:2"),
+        ((0.5, 3, (0, 3)), "no series of first to 2 stands at 0:3"),
+        ((0.5, 3, (-1, 0)), "no series of first to 2 stands at -1:0"),
+        ((1.5, 3), "probability is 1.5, not in [0, 1]"),
+        (([[0.5, 1.0], [0.5, np.nan]], 3), "probability[1, 1] is nan, not in [0, 1]"),
+    ):
+        with refused(message):
+            best_of(*arguments)
+
+
+@pytest.mark.parametrize(("name", "options"), [("elo", {}), ("glicko", {"c": 40}), ("trueskill", {"drift": 0.5})])
+def test_matchups_are_the_predictions_of_every_pair(x64, in_a_hurry, name, options):
+    system, random, players = jr.SYSTEMS[name](**options), np.random.default_rng(0), [4, 0, 2]
+    played = [random.choice(6, 2, replace=False) for _ in range(60)]
+    state = jr.run(system, jr.matches(played, random.integers(0, 3, 60) / 2, np.arange(-70, -10))).state
+    found = {time: matchups(system, state, players, time=time) for time in (None, 500.0)}
+    for (time, got), (i, j) in product(found.items(), permutations(range(3), 2)):
+        match = jr.matches([[players[i], players[j]]], [1.0], [-70.0 if time is None else time])  # the first was at -70
+        assert got[i, j] == pytest.approx(float(jr.predict(system, state, match)[0]), abs=rounding(x64))
+    assert np.array_equal(found[None], found[500.0]) == (name == "elo")
+    assert np.diag(got).tolist() == [0.5] * 3
+
+
+def test_matchups_know_categories_and_hyperparameters():
+    def by_category(constants, rows, event):
+        return constants.params.k * (event.context.category * jnp.array([1, -1])).sum().astype(float)
+
+    elo = jr.elo()
+    system, params = elo._replace(rules=elo.rules._replace(predict=by_category)), elo.params._replace(k=0.125)
+    got = matchups(system, elo.init(elo.params, 4), [3, 1, 2], category=[0, 4, 6], params=params)
+    assert np.triu(got, 1).tolist() == [[0, -0.5, -0.75], [0, 0, -0.25], [0, 0, 0]]
+    assert matchups(elo, elo.init(elo.params, 4), [3]).tolist() == [[0.5]]
+
+
+def test_what_are_no_matchups_is_refused():
+    for system, players, category, message in (
+        (jr.elo(), [1, 2, 1], None, "players must be [N] distinct ids"),
+        (jr.elo(), [1, 2], [0, 1, 2], "category has shape (3,), expected (2,)"),
+        (jr.elo(), [1, 6], None, "there are only 6 players"),
+        (jr.outlook(jr.trueskill()), [1, 2], None, "the system predicts more than expected scores"),
+    ):
+        with refused(message):
+            matchups(system, system.init(system.params, 6), players, category=category)
+
+
+def all_outcomes(win, order):
+    """The whole table, from each outcome of all matches at once; `win` of each round."""
+    table = np.zeros((len(win[0]), len(win) + 1))
+    for outcome in product([1, -1], repeat=len(order) - 1):
+        results, there, chance = iter(outcome), [list(order)], 1.0
+        for one in win:
+            games = [pair[:: next(results)] for pair in zip(there[-1][::2], there[-1][1::2], strict=True)]
+            chance *= np.prod([one[game] for game in games])
+            there.append([winner for winner, _ in games])
+        for number, players in enumerate(there):
+            table[players, number] += chance
+    return table
+
+
+def out_of(win, order, table):
+    """Who comes out of a part of the bracket, from who comes out of its halves; fills in the table on the way."""
+    half, out = len(order) // 2, dict.fromkeys(order, 1.0)
+    if half:
+        upper, lower = out_of(win[:-1], order[:half], table), out_of(win[:-1], order[half:], table)
+        out = {a: p * sum(q * win[-1][a, b] for b, q in lower.items()) for a, p in upper.items()}
+        out |= {b: q * sum(p * win[-1][b, a] for a, p in upper.items()) for b, q in lower.items()}
+    for player, chance in out.items():
+        table[player, len(win)] = chance
+    return out
+
+
+@pytest.mark.parametrize(("rounds", "each"), [(0, False), (1, True), (2, False), (3, True), (4, False)])
+def test_a_bracket_equals_all_outcomes(x64, rounds, each):
+    n = 2**rounds + 2
+    win, order = matrix(n, rounds, rounds if each else None), np.random.default_rng(rounds).permutation(n)[:-2]
+    plain, wanted = list(win) if each else [win] * rounds, np.zeros((n, rounds + 1))
+    out_of(plain, order.tolist(), wanted)
+    if 0 < rounds < 4:
+        np.testing.assert_allclose(all_outcomes(plain, order.tolist()), wanted, rtol=1e-13)
+    got = bracket(win, order)
+    assert got.dtype == (jnp.float64 if x64 else jnp.float32)
+    np.testing.assert_allclose(got, wanted, rtol=rounding(x64))  # exact zeros for the two who are not in it
+    if rounds == 3:  # without an order they stand as they are numbered
+        assert np.array_equal(bracket(win[:, order][:, :, order]), got[order])
+
+
+@pytest.mark.parametrize("order", [[0, -1, 3, 1, -1, -1, 4, 2], [-1, 2, -1, -1, -1, -1, -1, -1]])
+def test_a_bye_is_a_player_who_loses_to_everybody(order):
+    win = np.full((12, 12), 0.5)
+    win[:5, :5], win[:5, 5:], win[5:, :5] = matrix(5, 3), 1.0, 0.0
+    spare = iter(range(5, 12))
+    wanted = bracket(win, [next(spare) if player < 0 else player for player in order])[:5]
+    np.testing.assert_allclose(bracket(win[:5, :5], order), wanted, rtol=1e-6)
+    samples = quick(lambda: simulate_bracket(KEY, win[:5, :5], 1000, order))()
+    assert within_errors(samples, wanted, 1000).all() and samples[:, 3].sum() == pytest.approx(1.0)
+
+
+def test_a_large_bracket_has_one_champion():
+    np.testing.assert_allclose(bracket(matrix(512, 4)).sum(0), 2.0 ** np.arange(9, -1, -1), rtol=rounding(False, 10))
+
+
+def test_the_slope_of_a_bracket_is_that_of_finite_differences():
+    with jax.enable_x64(True):
+        random, win, order = np.random.default_rng(5), matrix(6, 5, 3), [5, 0, -1, 2, 3, 1, 4, -1]
+        weight, way = random.normal(size=(6, 4)), np.where(np.isnan(win), 0.0, random.normal(size=(3, 6, 6)))
+        value = jax.jit(lambda win: (bracket(win, order) * weight).sum())
+        wanted = (value(win + 1e-4 * way) - value(win - 1e-4 * way)) / 2e-4
+        assert (jax.jit(jax.grad(value))(win) * way).sum() == pytest.approx(float(wanted), rel=1e-6)
+
+
+def within_errors(frequency, wanted, samples):
+    return np.abs(frequency - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / samples) + 1e-6
+
+
+def test_samples_agree_with_the_exact_bracket(x64):
+    rounds = 6 if x64 else 4
+    win, order = matrix(2**rounds, 6, rounds), np.random.default_rng(0).permutation(2**rounds)
+    got, wanted = quick(lambda: simulate_bracket(KEY, win, 20_000, order))(), bracket(win, order)
+    assert got.dtype == wanted.dtype and within_errors(got, wanted, 20_000).all()
+    assert not within_errors(got, bracket(win[::-1], order), 20_000).all()
+    np.testing.assert_allclose(got.sum(0), 2.0 ** np.arange(rounds, -1, -1), rtol=1e-5)
+
+
+def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
+    win = jnp.nan_to_num(matrix(4, 7), nan=0.5)
+    wanted = simulate_bracket(KEY, win, 100)
+    monkeypatch.setattr("jaxrate.predictions.CHUNK", 4 * 4 * 2 * 7)
+    assert np.array_equal(quick(lambda key, win: simulate_bracket(key, win, 100))(KEY, win), wanted)
+    assert np.array_equal(quick(lambda: simulate_bracket(KEY, lambda _: jnp.stack([win] * 2), 100))(), wanted)
+
+
+def test_a_drawn_matrix_holds_for_a_whole_tournament():
+    both = np.full((2, 4, 4), 0.5, np.float32)  # player 0 wins 95 % of his games, or 5 %, nobody knows which
+    both[:, 0], both[:, 1:, 0] = [[0.95], [0.05]], [[0.05], [0.95]]
+    exact, either = [bracket(win) for win in both], [0, 1]
+
+    def draw(key):
+        return jnp.where(jax.random.bernoulli(key), *both[either])
+
+    got = simulate_bracket(KEY, draw, 10_000)
+    assert within_errors(got, (exact[0] + exact[1]) / 2, 10_000).all()
+    assert not within_errors(got, bracket(both.mean(0)), 10_000)[0, 2:].any()
+    either = [1, 1]  # the same function says another thing now
+    assert within_errors(simulate_bracket(KEY, draw, 10_000), exact[1], 10_000).all()
+
+
+def test_what_is_no_bracket_is_refused():
+    for win, order, message in (
+        (matrix(3, 0), None, "the order must be [2^R] ids, filled up with byes, -1; got int64 (3,)"),
+        (matrix(2, 0), [0.0, 1.0], "the order must be [2^R] ids, filled up with byes, -1; got float64 (2,)"),
+        (matrix(3, 0), [0, 3], "row 1 (counting from 0): player 3 in the order is not in win"),
+        (matrix(3, 0), [0, 2, -1, 2], "player 2 is in the order more than once"),
+        (matrix(4, 0, 3), None, "a bracket of 4 has 2 rounds, but win has 3"),
+        (np.zeros((2, 3)), None, "win must be [N, N] or [R, N, N], got (2, 3)"),
+        ([[0.5, 1.5], [-0.5, 0.5]], None, "win[0, 1] is 1.5, not in [0, 1]"),
+        ([[[0.5, 0.7], [0.4, 0.5]]], None, "win[0, 0, 1] is 0.7, of the other 0.4: not 1 together"),
+    ):
+        with refused(message):
+            bracket(win, order)
+        with refused(message):
+            simulate_bracket(KEY, win, 10, order)
+    with refused("samples must be at least 1, got 0"):
+        simulate_bracket(KEY, matrix(2, 0), 0)
+    with refused("a bracket of 4 has 2 rounds, but win has 1"):
+        simulate_bracket(KEY, lambda key: jnp.full((1, 4, 4), 0.5), 10)
