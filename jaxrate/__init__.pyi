@@ -1,5 +1,6 @@
 from jaxrate import formats as formats
 from jaxrate import metrics as metrics
+from jaxrate import predictions as predictions
 from jaxrate import simulate as simulate
 from jaxrate.data import Dataset as Dataset
 from jaxrate.data import frame as frame
@@ -33,6 +34,7 @@ from jaxrate.systems.blat_mmr import beliefs as beliefs
 from jaxrate.systems.blat_mmr import blat_mmr as blat_mmr
 from jaxrate.systems.blat_mmr import kernels as kernels
 from jaxrate.systems.blat_mmr import luck as luck
+from jaxrate.systems.category_glicko import category_glicko as category_glicko
 from jaxrate.systems.codeforces import codeforces as codeforces
 from jaxrate.systems.elo import elo as elo
 from jaxrate.systems.elo_mmr import elo_mmr as elo_mmr

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate import tables
+from jaxrate.categories import Shares, to_categories
 from jaxrate.events import Matches, Ragged, Rounds, build_rounds, fail_where, in_contest, matches, warn_alone
 from jaxrate.tables import Column, Source, Values
 from jaxrate.text import number
@@ -45,8 +46,9 @@ def read(
     contest: str | None = None, player: str | None = None, rank: str | None = None, last: str | None = None,
     team: str | None = None, ceiling: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
-    weight: str | None = None, category: str | Sequence[str] | None = None, drop: str | Sequence[str] = (),
-    players: Any = None, upcoming: bool = False, sort: bool = False,
+    weight: str | None = None, category: str | Sequence[str] | None = None,
+    mixtures: Mapping[Any, Shares] | None = None, drop: str | Sequence[str] = (),
+    players: Any = None, categories: Any = None, upcoming: bool = False, sort: bool = False,
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
@@ -80,9 +82,12 @@ def read(
         neither; true is 1 and false 0. "a" or "b", unless another column has that name: that player in every match.
       neutral: a column, true (or 1) where nobody has the side after all.
       weight: a column above 0; a match of weight w counts as w matches. Of contests, or of partial play in them.
-      category: a column, of both players, or the pair of a's and b's.
+      category: a column, of both players (of the match), or the pair of a's and b's.
+      mixtures: names in these columns that stand for several categories, as a random race does: by name their shares
+        (by name, or names of equal parts; None: all categories in equal parts). Each player draws on his own.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
+      categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
       upcoming: the events are to come: no score is read, 0.5 stands in for it, in contests a tie of all (of teams as
         well), and they are put in order of time.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error, of
@@ -101,7 +106,7 @@ def read(
     table = tables.open_source(source)
     rows: Values | None = None  # where each row stands in the source, once rows were dropped or sorted
     fields: dict[str, Any] = {}
-    categories, clock, contests = None, None, None
+    kinds, clock, contests = None, None, None
 
     def where(row: int) -> str:
         return table.where(row if rows is None else int(rows[row]))
@@ -127,6 +132,8 @@ def read(
         pair = [] if category is None else [category] * 2 if isinstance(category, str) else list(category)
         if len(pair) not in (0, 2):
             raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
+        if (mixtures or categories is not None) and not pair:
+            raise ValueError("mixtures and categories need category, the columns that they are in")
         drops = [drop] if isinstance(drop, str) else list(drop)
         text = [*form.who, *pair, *filter(None, (form.contest, team))]
         other = filter(None, (form.result, last, ceiling, time, None if everywhere else side, neutral, weight))
@@ -150,7 +157,7 @@ def read(
             if neutral is not None:
                 fields["side"] = np.where(tables.to_flags(neutral, columns[neutral]), 0.0, fields["side"])
             if pair:
-                fields["category"], categories = tables.to_ids(pair, columns)
+                fields["category"], kinds = to_categories(pair, columns, categories, mixtures or {})
         else:
             fields["player"] = fields["player"][:, 0]
             fields["rank"] = np.zeros(n) if value is None else value if form.ranked else -value
@@ -181,11 +188,11 @@ def read(
                 tables.check_order(columns[time], fields["time"])
         rows = np.arange(n) if rows is None else rows
         if contests is None:
-            return Dataset(matches(**fields), players, rows, categories, clock)
+            return Dataset(matches(**fields), players, rows, kinds, clock)
         events = _rounds(fields, contests, players, rows)
         contests = contests[fields["contest"][events.player_start[:-1]]]
     warn_alone(events, lambda row: repr(contests.tolist()[np.searchsorted(events.player_start, row)]), stacklevel=3)
-    return Dataset(events, players, rows, categories, clock, contests)
+    return Dataset(events, players, rows, None, clock, contests)
 
 
 def write(columns: Any, path: str | os.PathLike[str]) -> None:

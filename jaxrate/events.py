@@ -23,7 +23,7 @@ class Context(NamedTuple):
 
     side: Array | None = None  # [...] 1 if player 0 has the side advantage, -1 if player 1 has, 0 if neither
     weight: Array | None = None  # [...] a match of weight w counts as w matches
-    category: Array | None = None  # [..., 2] each player's category, from 0
+    category: Array | None = None  # [..., 2] each player's category, from 0; or [..., 2, C] his shares of C of them
 
 
 class Matches(NamedTuple):
@@ -144,7 +144,8 @@ def matches(
         a time is kept to 1 part in 10^7; if minutes matter in a history of decades, run in float64.
       side: [n] in [-1, 1]; 1 if player 0 has the side advantage (home, white), -1 if player 1 has. None: nobody.
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
-      category: [n] or [n, 2] integers from 0: of the match or of each player in it.
+      category: [n] or [n, 2] integers from 0: of the match or of each player in it; or [n, 2, C] shares of C categories
+        that each player mixes, as a random race does, which sum to one.
 
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
@@ -166,9 +167,29 @@ def matches(
         weight = _column("weight", weight, (n,))
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     if category is not None:
-        category = np.asarray(category)
-        category = _ids("category", category if category.ndim == 2 else np.stack([category] * 2, axis=-1), (n, 2))
+        category = _categories(category, n)
     return Matches(player, score, time, Context(side, weight, category))
+
+
+def _categories(values: Any, n: int) -> np.ndarray[Any, Any]:
+    """Ids [n, 2], or shares [n, 2, C]."""
+    array = np.asarray(values)
+    if array.ndim != 3:
+        return _ids("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
+    if array.shape[:2] != (n, 2) or array.dtype.kind not in "biuf":
+        want = f"({n}, 2) ids or ({n}, 2, number of categories) shares"
+        raise ValueError(f"category has shape {array.shape} and type {array.dtype}, expected {want}")
+    share = array.astype(np.float64)
+    off = ~((share >= 0).all(axis=-1) & (abs(share.sum(axis=-1) - 1.0) <= 1e-6))
+
+    def say(row: int) -> str:
+        which = int(np.argmax(off[row]))
+        return (
+            f"the shares of categories of player {which} are {share[row, which].tolist()}; they are from 0 and sum to 1"
+        )
+
+    fail_where(off.any(axis=1), say)
+    return share
 
 
 def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:

@@ -53,6 +53,53 @@ def decreasing_root(
     return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
 
 
+def concave_maximum(
+    function: Callable[[Array], tuple[Array, Array]], guess: Array, ready: Array, unit: float = 1.0
+) -> Array:
+    """Where concave functions of a few variables, one function per row, have their maximum, to machine precision.
+
+    Newton steps from `guess`, halved as long as a function falls too steeply where they end: the slope there, along
+    the step, is found from the gradient. The derivative with respect to whatever `function` closes over is the
+    implicit one, as in `decreasing_root`.
+
+    Args:
+      function: x [n, k] -> the gradients [n, k], and the steps [n, k] of Newton's method from there; the steps are not
+        differentiated. A row's function must not depend on other rows of x.
+      guess: [n, k].
+      ready: [n] rows where nothing is to be done.
+      unit: as in `decreasing_root`.
+    """
+    tiny = float(np.finfo(guess.dtype).eps)
+    tolerance = 0.005 * (4.0 * tiny) ** 0.5  # as in `decreasing_root`
+
+    def solve(_: Callable[[Array], Array], x0: Array) -> Array:
+        def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+            x, way, rise, share, active, count = carry
+            trial = x + share[:, None] * way
+            gradient, newton = function(trial)
+            move = jnp.max(jnp.abs(trial - x) / jnp.maximum(jnp.abs(trial), unit), axis=1)
+            small = move <= tolerance
+            taken = active & (small | (jnp.sum(gradient * way, axis=1) >= -0.5 * rise))
+            x = jnp.where(taken[:, None], trial, x)
+            upward = jnp.sum(gradient * newton, axis=1, keepdims=True) > 0  # unless rounding took that away
+            newton = jnp.where(upward, newton, gradient)
+            way = jnp.where(taken[:, None], newton, way)
+            rise = jnp.where(taken, jnp.sum(gradient * newton, axis=1), rise)
+            active = active & ~(taken & small & (share == 1.0))
+            return x, way, rise, jnp.where(taken, 1.0, 0.5 * share), active, count + 1
+
+        zero = jnp.zeros_like(x0[:, 0])
+        start = x0, jnp.zeros_like(x0), zero, zero, ~ready, 0  # the first step stays where it is, and sees the next
+        return lax.while_loop(lambda c: jnp.any(c[4]) & (c[5] < 200), step, start)[0]
+
+    def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
+        one = jnp.eye(y.shape[1], dtype=y.dtype)
+        hessian = jnp.moveaxis(jax.vmap(linear)(jnp.broadcast_to(one[:, None], (len(one), *y.shape))), 0, -1)
+        return jnp.linalg.solve(hessian - tiny * one[None], y[..., None])[..., 0]  # (flat spots would have no inverse)
+
+    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
+
+
 # Chebyshev coefficients of lift(z) / t in 2 t - 1, t = 4 / (4 + z), computed with 60 digits.
 _LIFT = (
     0.87334611865989488307, 0.39575025600381046383, 0.0055554762974852889197, -0.020260170020045665725,

@@ -26,6 +26,7 @@ class Rated(NamedTuple):
     clock: str | None  # of the times, as in `Dataset`
     predictions: Any  # an Arrow table, one row per match or participation, see `rate`
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
+    categories: Values | None = None  # [C] names in order of id
 
     @property
     def contests(self) -> int | None:
@@ -45,7 +46,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
 
     Args:
       system: as from `elo()`, `glicko()`, ...
-      data: events and names, as from `read`. To carry on, read them with `players=onto.players`.
+      data: events and names, as from `read`. To carry on, read them with `players=onto.players` and, where there are
+        categories, `categories=onto.categories`.
       period: the length of rating periods; None: match by match, or contest by contest.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; of BlatMMR,
         of TrueSkill and of contests to rounding). Players who are new to it join as newcomers.
@@ -67,6 +69,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
         _check_follows(system, data, period, onto)
     of_matches = isinstance(data.events, Matches)
     check_times(system, data)
+    with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+        system.check(data.events)
     result = history(system, events, state=None if onto is None else onto.state, num_players=n)
     flat = data.matches if of_matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
@@ -76,7 +80,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
         games[: len(onto.games)] += onto.games
         table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
-    return Rated(system, result.state, data.players, games, period, last, clock, table, options)
+    kinds = data.categories if onto is None else onto.categories
+    return Rated(system, result.state, data.players, games, period, last, clock, table, options, kinds)
 
 
 def check_times(system: RatingSystem, data: Dataset) -> None:
@@ -190,6 +195,10 @@ def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
     known = {"variance", "time", *columns}
     more = {name: np.asarray(x) for name, x in leaves(rated.state).items()}
     columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in known and "." not in name}
+    if "modifiers" in more and rated.categories is not None:
+        for i, name in enumerate(rated.categories):
+            columns[f"modifier {name}"] = more["modifiers"][:, i]
+            columns[f"deviation {name}"] = np.sqrt(more["modifier_variance"][:, i])
     best = np.argsort(-columns["rating"], kind="stable")
     return {name: values[best] for name, values in columns.items()}
 
@@ -216,6 +225,9 @@ def _check_follows(system: RatingSystem, data: Dataset, period: float | None, on
         raise ValueError(f"the saved run was rated {was}; carry on the same way")
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
         raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
+    then, now = (None if x is None else x.tolist() for x in (onto.categories, data.categories))
+    if then not in (None, now):
+        raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
     of_matches = isinstance(data.events, Matches)
     if of_matches != (onto.contests is None):
         kinds = ("contests", "matches") if of_matches else ("matches", "contests")

@@ -102,7 +102,9 @@ def run(
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
         names = " or ".join(e.__name__ for e in system.events)
-        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}")
+        hint = "; make them by periods(matches, length)" if (kind, system.events) == (Matches, (Periods,)) else ""
+        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
+    system.check(events)
     params = system.params if params is None else params
     flat = events.events if isinstance(events, Ragged) else events
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
@@ -404,6 +406,7 @@ def predict(
       ValueError: for events that the system does not predict, bad rows, or ids beyond the state.
     """
     params = system.params if params is None else params
+    system.check(events)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
         known = int(np.max(events.events.player, initial=-1)) + 1
         state = _grown(system, params, state, num_players, known)

@@ -106,6 +106,7 @@ class RatingSystem(NamedTuple):
     settings: Mapping[str, Any] = MappingProxyType({})  # what else the factory was given, to be saved with a run
     clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
     settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation at which those who play on settle
+    check: Callable[[Any], None] = lambda events: None  # ValueError if events lack what it needs; names the row
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:
@@ -124,9 +125,11 @@ def override(name: str, defaults: Params, space: Params, changes: dict[str, floa
 
 def check_bounds(name: str, params: Params, quantity: str) -> None:
     """ValueError if the bounds of a quantity cross, or its initial value lies outside them."""
-    low, first, high = (getattr(params, f"{p}{quantity}{s}") for p, s in (("", "_min"), ("initial_", ""), ("", "_max")))
+    least = f"{quantity}_min" if f"{quantity}_min" in params._fields else quantity.rpartition("_")[2] + "_min"
+    names = least, f"initial_{quantity}", f"{quantity}_max"
+    low, first, high = (getattr(params, field) for field in names)
     if not (0.0 if low is None else low) <= first <= (math.inf if high is None else high):
-        raise ValueError(f"{name}: {quantity}_min, initial_{quantity} and {quantity}_max must not decrease")
+        raise ValueError("{}: {}, {} and {} must not decrease".format(name, *names))
 
 
 def elapsed(time: Array, last: Array) -> Array:

@@ -248,10 +248,12 @@ def _check_present(name: str, column: Column, nan: bool) -> None:
     fail_where(missing(column, nan), lambda row: f"column {name!r} has no value")
 
 
-def to_ids(names: Sequence[str], columns: dict[str, Column], known: Any = None) -> tuple[Values, Values]:
+def to_ids(
+    names: Sequence[str], columns: dict[str, Column], known: Any = None, what: str = "players"
+) -> tuple[Values, Values]:
     """Ids [n, columns] of the values in several columns, and the values by id.
 
-    Those `known` come first, in their order, and then the others in order of first appearance.
+    Those `known` come first, in their order, and then the others in order of first appearance. They are `what`.
     """
     arrow = pyarrow()
     parts = [columns[name] for name in names]
@@ -260,14 +262,14 @@ def to_ids(names: Sequence[str], columns: dict[str, Column], known: Any = None) 
         _check_present(name, part, nan=True)
     before = 0 if known is None else len(known)
     if before:
-        parts.append(to_column("players", known))
-        kinds.append("players holds")
+        parts.append(to_column(what, known))
+        kinds.append(f"{what} holds")
         if getattr(parts[-1], "null_count", 0):
-            raise ValueError("players has a name missing")
+            raise ValueError(f"{what} has a name missing")
         if not isinstance(parts[-1], np.ndarray) and arrow.types.is_integer(parts[-1].type):  # and CSV has only text
             for i, (name, part) in enumerate(zip(names, parts, strict=False)):
                 if not isinstance(part, np.ndarray) and arrow.types.is_large_string(part.type):
-                    parts[i] = _parsed(name, part, [arrow.int64()], "not a whole number, as the known players are")
+                    parts[i] = _parsed(name, part, [arrow.int64()], f"not a whole number, as the known {what} are")
     if any(isinstance(part, np.ndarray) for part in parts):
         known, parts = (_items(parts[-1]), parts[:-1]) if before else ([], parts)
         items = known + [value for row in zip(*map(_items, parts), strict=True) for value in row]
@@ -296,7 +298,7 @@ def to_ids(names: Sequence[str], columns: dict[str, Column], known: Any = None) 
         rank[order] = np.arange(len(values))
         rank, values = rank[code], values[order]
     if (rank[:before] != np.arange(before)).any():
-        raise ValueError("players names somebody twice")
+        raise ValueError(f"{what} has a name twice")
     return rank[before:].reshape(-1, len(names)), values
 
 

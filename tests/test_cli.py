@@ -53,6 +53,18 @@ def games(tmp_path, league):
     return path
 
 
+@pytest.fixture
+def races(tmp_path, league):
+    """The same games among races, one of them random."""
+    names, kinds = np.array([f"player {i:02}" for i in range(40)]), np.array(["Protoss", "Terran", "Zerg", "Random"])
+    race = kinds[np.random.default_rng(0).choice(4, (600, 2), p=[0.35, 0.3, 0.3, 0.05])]
+    a, b = names[league.player].T
+    path = tmp_path / "races.csv"
+    columns = {"a": a, "b": b, "score": league.score, "time": league.time, "race_a": race[:, 0], "race_b": race[:, 1]}
+    jr.write(columns | {"map": np.array(["Lost Temple", "Python"])[np.arange(600) % 2]}, path)
+    return path
+
+
 # rate
 
 
@@ -401,6 +413,81 @@ def test_weights_count(jaxrate, tmp_path):
         assert f"{loss:.4f}" in text and str(round(loss, 4)) not in ("0.0", "")
     plain = jr.metrics.log_loss(result.prediction, data.matches.score)
     assert f"{loss:.4f}" != f"{plain:.4f}"
+
+
+# categories
+
+
+def test_rate_by_categories(jaxrate, races, tmp_path):
+    """Two columns and a mixture; periods of the system's own length; the tables name the categories."""
+    by = ["--system", "category_glicko", "--category", "race_a", "race_b", "--mixture", "Random", races]
+    code, out, err = jaxrate("rate", *by, "--out", tmp_path / "run")
+    assert code == 0, err
+    assert "category_glicko rates rating periods, here of 14" in err and "in periods of 14" in out
+    data = jr.read(races, category=("race_a", "race_b"), mixtures={"Random": None})
+    system = jr.category_glicko(3)
+    result = jr.run(system, jr.periods(data.matches, 14.0))
+    table = pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")
+    np.testing.assert_array_equal(table["prediction"], result.prediction)
+    table = pa.parquet.read_table(tmp_path / "run" / "ratings.parquet").sort_by("id")
+    for i, name in enumerate(data.categories):
+        np.testing.assert_array_equal(table[f"modifier {name}"], result.state.modifiers[:, i])
+        np.testing.assert_allclose(table[f"deviation {name}"], np.sqrt(result.state.modifier_variance[:, i]))
+    code, out, err = jaxrate("rate", races, "--system", "category_glicko", "--category", "map", "--period", "30")
+    assert code == 0 and "in periods of 30" in out and "\nlog loss" in out
+
+
+def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
+    lines = races.read_text().splitlines()
+    times = np.array([float(line.split(",")[3]) for line in lines[1:]])
+    cut = 1 + int(np.searchsorted(times, 504.0))
+    for name, rows in (("first", lines[1:cut]), ("second", lines[cut:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+    by = ["--category", "race_a", "race_b", "--mixture", "Random=Zerg:0.5,Protoss:0.5"]
+    for file, more in (("first", by), ("second", ["--state", tmp_path / "run"])):
+        system = ["--system", "category_glicko"] if file == "first" else []
+        code, _, err = jaxrate("rate", tmp_path / f"{file}.csv", *system, *more, "--out", tmp_path / "run")
+        assert code == 0, err
+    code, _, err = jaxrate("rate", races, "--system", "category_glicko", *by, "--out", tmp_path / "whole")
+    assert code == 0, err
+    run, whole = (jr.load(tmp_path / name) for name in ("run", "whole"))
+    assert run.categories.tolist() == whole.categories.tolist()
+    for x, y in zip(run.state, whole.state, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-3)
+    (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Random\n")
+    code, out, err = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "next.csv")
+    assert code == 0 and "player 01" in out.rpartition("To come")[2], err
+    (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Xel\n")
+    code, _, err = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "next.csv")
+    assert code == 2 and "row 0 (counting from 0, line 2): unknown category 'Xel'" in err
+
+
+def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
+    named = ["--system", "glicko", "--period", "30"]
+    code, out, _ = jaxrate("compare", races, *named)
+    assert code == 0 and "category_glicko" not in out
+    code, out, err = jaxrate("compare", races, *named, "--system", "category_glicko", "--category", "map")
+    assert code == 0, err
+    lines = [line.split()[:2] for line in out.splitlines() if "glicko" in line]
+    assert sorted(lines) == [["category_glicko", "periods"], ["glicko", "by"], ["glicko", "periods"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--system", "category_glicko"], "needs the categories of both players of every match"),
+        (["--category", "race_a", "race_b", "--param", "categories=2"], r"row \d+ .*category 2, counting from 0, but"),
+        (["--category", "race_a", "rcae_b"], "no column 'rcae_b'; did you mean 'race_b'"),
+        (["--category", "race_a", "--mixture", "Random=Zerg,Teran"], "has 'Teran', which is no category; did you mean"),
+        (["--category", "race_a", "--mixture", "Random=Zerg:x"], "--mixture Random=Zerg:x: write as in Random,"),
+        (["--mixture", "Random"], "mixtures and categories need category"),
+        (["--category", "race_a", "race_b", "--category", "map"], "category must be one column or the pair"),
+        (["--category", "map", "--time", "race_a"], "row 0 .*column 'race_a' is .*, not an ISO date"),
+    ],
+)
+def test_category_mistakes_are_one_line(jaxrate, races, arguments, message):
+    code, out, err = jaxrate("rate", races, "--system", "category_glicko", *arguments)
+    assert code == 2 and out == "" and re.search(message, err.splitlines()[-1]), err
 
 
 # compare

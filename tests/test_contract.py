@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.events import Periods, Rounds
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.run import _compiled, _levels, _stream
 from jaxrate.schedule import plan
 from tests.conftest import quick
@@ -19,6 +19,10 @@ SYSTEMS = {
     "glicko": jr.glicko(side_advantage=20),
     "glicko2": jr.glicko2(side_advantage=20, tau=0.8),
     "glicko2_bounded": jr.glicko2(volatility_max=0.1, volatility_min=0.01, deviation_min=45, deviation_max=500),
+    "category_glicko": jr.category_glicko(side_advantage=20, deviation_max=300, modifier_deviation_max=250),
+    "category_glicko_site": jr.category_glicko(
+        3, "logistic", "map", side_advantage=20, deviation_max=300, modifier_deviation_max=250
+    ),
     "trueskill": jr.trueskill(side_advantage=2.0, drift=0.5, draw_probability=0.3),
     "weng_lin": jr.weng_lin(side_advantage=2.0, drift=0.5),
     "blat_mmr": jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.4, side_advantage=20),
@@ -44,6 +48,7 @@ def league(n=400, players=PLAYERS, seed=0):
         np.sort(random.uniform(0, 100, n)),
         side=random.integers(-1, 2, n),
         weight=random.choice([0.5, 1.0], n),
+        category=random.integers(0, 3, (n, 2)),
     )
 
 
@@ -79,8 +84,14 @@ def same(system, a, b):
 
 @pytest.fixture(params=SYSTEMS.values(), ids=SYSTEMS)
 def system(request):
-    if request.node.callspec.params.get("form") == "periods" and Periods not in request.param.events:
+    form = request.node.callspec.params.get("form")
+    if form == "periods" and Periods not in request.param.events:
         pytest.skip(f"{request.param.name} does not rate periods")
+    one_by_one = any(
+        test in request.node.name for test in ("stream_equals_levels", "of_one_match", "no_state_sized_copy")
+    )
+    if Matches not in request.param.events and (form in ("stream", "levels") or one_by_one):
+        pytest.skip(f"{request.param.name} does not rate single matches")
     double = request.node.callspec.params.get("x64")
     if double and request.param.name in LONG and "stream_equals_levels" not in request.node.name:
         pytest.skip("long to compile: here in float32, and its numbers in both precisions in a file of its own")
@@ -149,7 +160,7 @@ def test_prediction_knows_neither_its_result_nor_the_future(system, form):
 @pytest.mark.parametrize("form", FORMS)
 def test_swapping_the_players_of_every_match_changes_nothing(system, x64, form):
     matches = league()
-    context = matches.context._replace(side=-matches.context.side)
+    context = matches.context._replace(side=-matches.context.side, category=matches.context.category[:, ::-1])
     swapped = matches._replace(player=matches.player[:, ::-1], score=1 - matches.score, context=context)
     one, other = run(system, matches, form), run(system, swapped, form)
     near(one.state, other.state, 1e-10 if x64 else 1e-4)

@@ -472,6 +472,40 @@ def test_category_of_each(source):
     assert dataset.categories.tolist() == ["p", "q", "r"]
 
 
+RACES = {"x": ["P", "T", "R"], "y": ["T", "R", "Z"]}
+
+
+def test_known_categories_keep_their_ids(source):
+    dataset = read(source(table(**RACES)), category=("x", "y"), categories=["Z", "P", "R", "T"])
+    assert dataset.events.context.category.tolist() == [[1, 3], [3, 2], [2, 0]]
+    assert dataset.categories.tolist() == ["Z", "P", "R", "T"]
+
+
+@pytest.mark.parametrize(
+    ("mixture", "shares"),
+    [
+        (None, [1 / 3, 1 / 3, 1 / 3]),
+        (["P", "Z"], [0.5, 0, 0.5]),
+        ({"T": 0.75, "P": 0.25}, [0.25, 0.75, 0]),
+    ],
+)
+def test_mixtures(source, mixture, shares):
+    dataset = read(source(table(**RACES)), category=("x", "y"), mixtures={"R": mixture})
+    assert dataset.categories.tolist() == ["P", "T", "Z"]
+    p, t, z = np.eye(3)
+    np.testing.assert_allclose(dataset.events.context.category, [[p, t], [t, shares], [shares, z]])
+    absent = read(source(table(x=["P", "T", "P"])), category="x", mixtures={"R": ["T"]})
+    assert absent.events.context.category.tolist() == [[0, 0], [1, 1], [0, 0]]
+
+
+def test_mixtures_of_numbers_and_of_known_categories():
+    columns = {"a": [1, 2], "b": [2, 1], "score": [1, 0], "race": np.array([3, 7])}
+    for name, part in ((7, 5), ("7", "5")):
+        dataset = read(columns, category="race", categories=[5, 3], mixtures={name: [part]})
+        assert dataset.categories.tolist() == [5, 3]
+        np.testing.assert_allclose(dataset.events.context.category, [[[0, 1]] * 2, [[1, 0]] * 2])
+
+
 @pytest.mark.parametrize("flag", [[False, True, False], [0, 1, 0], [0.0, 1.0, 0.0]])
 def test_drop(source, flag):
     for drop in ("walkover", ["walkover"], ("walkover", "other")):
@@ -519,6 +553,8 @@ ROWS = {
     "no neutral": ({"x": [True, None, False]}, {"side": "a", "neutral": "x"}, 1, "column 'x' has no value"),
     "no weight": ({"x": [1.0, 1.0, None]}, {"weight": "x"}, 2, "column 'x' has no value"),
     "no category": ({"x": ["p", None, "q"]}, {"category": "x"}, 1, "column 'x' has no value"),
+    "no category of b": ({"x": list("pqr"), "y": ["p", None, "q"]}, {"category": ("x", "y")}, 1, "'y' has no value"),
+    "category": ({"x": list("pqr")}, {"category": "x", "categories": ["q", "p"]}, 2, "unknown category 'r' .*are q, p"),
     "no drop": ({"x": [1, 0, None]}, {"drop": "x"}, 2, "column 'x' has no value"),
     "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "Bob meets himself"),
     "score above": ({"score": [1.0, 0.0, 1.5]}, {}, 2, r"score 1.5 is outside \[0, 1\]"),
@@ -638,7 +674,7 @@ def test_known_players_of_other_types():
     assert as_text.players.tolist() == [7, 3, 4, 5]
     with pytest.raises(ValueError, match="row 1 .*column 'b' is 'x', not a whole number, as the known players are"):
         read({"a": ["3", "5"], "b": ["4", "x"], "score": [1, 1]}, players=[7, 3])
-    with pytest.raises(ValueError, match="players names somebody twice"):
+    with pytest.raises(ValueError, match="players has a name twice"):
         read({"a": [1, "x"], "b": [2, 1], "score": [1, 1]}, players=[1, 1])
 
 
@@ -807,6 +843,21 @@ ARGUMENTS = {
     "missing drop": ({"drop": ["score", "walkover"]}, "no column 'walkover'"),
     "missing category": ({"category": ("a", "class")}, "no column 'class'"),
     "half a category": ({"category": ("a",)}, "category must be one column or the pair"),
+    "categories of nothing": ({"categories": ["x"]}, "mixtures and categories need category, the columns"),
+    "a mixture of nothing": ({"mixtures": {"x": None}}, "mixtures and categories need category, the columns"),
+    "a strange part": ({"category": "b", "mixtures": {"Bob": ["Cyy"]}}, "the mixture 'Bob' has 'Cyy', which is no cat"),
+    "shares beyond one": (
+        {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},
+        "the shares of the mixture 'Bob' must be from 0 and sum to 1, not to 1.1",
+    ),
+    "a share below zero": (
+        {"category": "b", "mixtures": {"Bob": {"Ann": -0.5, "Cy": 1.5}}},
+        "the shares of the mixture 'Bob' must be from 0",
+    ),
+    "nothing but mixtures": (
+        {"category": "b", "mixtures": dict.fromkeys(["Ann", "Bob", "Cy"])},
+        "all categories are mix",
+    ),
     "neutral without side": ({"neutral": "score"}, "neutral needs side"),
     "only loser": ({"loser": "a"}, "no column 'winner'"),
     "only contest": ({"contest": "a"}, "no column 'player'"),
@@ -830,7 +881,7 @@ ARGUMENTS = {
         {"players": [1, 2]},
         "row 0 .*column .a. is .*, not a whole number, as the known players are",
     ),
-    "a player twice": ({"players": ["Bob", "Ann", "Bob"]}, "players names somebody twice"),
+    "a player twice": ({"players": ["Bob", "Ann", "Bob"]}, "players has a name twice"),
     "a player without name": ({"players": ["Bob", None]}, "players has a name missing"),
     "a and winner": ({"a": "a", "winner": "b"}, "give the columns a and b, or winner and loser"),
     "all four": ({"a": "a", "b": "b", "winner": "a", "loser": "b"}, "give the columns a and b, or winner and loser"),

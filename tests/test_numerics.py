@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.numerics import decreasing_root, tail, truncated
+from jaxrate.numerics import concave_maximum, decreasing_root, tail, truncated
 from tests.reference.elo_mmr_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -206,6 +206,53 @@ def test_the_tail_has_finite_derivatives_far_out(x64):
     first = jax.jit(jax.jacrev(lambda z: jnp.stack(tail(z))))(z)
     second = jax.jit(jax.jacfwd(jax.jacrev(lambda z: jnp.sum(jnp.stack(tail(z)), axis=1))))(z)
     assert np.isfinite(first).all() and np.isfinite(second).all()
+
+
+def valley(x, pull, stiffness):
+    """Gradient and Newton's step of log cosh'es around `pull`, coupled: linear far out, where nothing is curved."""
+    t = jnp.tanh(x - pull)
+    centre = jnp.mean(x, axis=1, keepdims=True)
+    gradient = -t - stiffness * (centre / x.shape[1])
+    d = 1.0 - t * t + 1e-12
+    share = 1.0 / d
+    n = x.shape[1]
+    inner = jnp.sum(gradient * share, axis=1, keepdims=True)
+    bend = stiffness / n**2
+    return gradient, share * (gradient - bend * inner / (1.0 + bend * jnp.sum(share, axis=1, keepdims=True)))
+
+
+def test_a_concave_maximum_is_found_from_anywhere(x64):
+    random = np.random.default_rng(0)
+    pull, stiffness = jnp.asarray(random.normal(0, 3, (200, 3)), float), 0.7
+    guess = jnp.asarray(random.normal(0, 12 if x64 else 5, (200, 3)), float)  # up to where 1 - tanh^2 is 0
+    ready = jnp.asarray(np.arange(200) % 10 == 0)
+    found = jax.jit(lambda g: concave_maximum(lambda x: valley(x, pull, stiffness), g, ready))(guess)
+    np.testing.assert_array_equal(found[::10], guess[::10])
+    gradient = np.asarray(valley(found, pull, stiffness)[0])[~np.asarray(ready)]
+    assert np.abs(gradient).max() < (1e-14 if x64 else 2e-6)
+
+
+def test_a_concave_maximum_has_implicit_derivatives():
+    random = np.random.default_rng(1)
+    with jax.enable_x64(True):
+        pull, guess = jnp.asarray(random.normal(0, 1, (5, 3))), jnp.zeros((5, 3))
+
+        def total(stiffness, pull):
+            none = jnp.zeros(5, bool)
+            x = concave_maximum(lambda x: valley(x, pull, stiffness), guess, none)
+            return jnp.sum(jnp.sin(x) * jnp.arange(15.0).reshape(5, 3))
+
+        for mode in (jax.jacfwd, jax.jacrev):
+            slope, slopes = jax.jit(mode(total, (0, 1)))(0.7, pull)
+            h = 1e-5
+            near = (total(0.7 + h, pull) - total(0.7 - h, pull)) / (2 * h)
+            np.testing.assert_allclose(slope, near, rtol=1e-8)
+            step = jnp.zeros((5, 3)).at[2, 1].set(h)
+            near = (total(0.7, pull + step) - total(0.7, pull - step)) / (2 * h)
+            np.testing.assert_allclose(slopes[2, 1], near, rtol=1e-8)
+        second = jax.jit(jax.jacfwd(jax.jacrev(total)))(0.7, pull)
+        first = jax.jit(jax.grad(total))
+        np.testing.assert_allclose(second, (first(0.7 + h, pull) - first(0.7 - h, pull)) / (2 * h), rtol=1e-7)
 
 
 LEADS = np.array([s * x for x in (0.0, 0.01, 0.3, 1.0, 2.5, 5.0, 9.0, 12.0, 30.0, 200.0) for s in (-1.0, 1.0)])

@@ -132,25 +132,72 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
     "neutral": {"help": "Column: true where nobody has the side."},
     "weight": {"help": "Column: a match of weight w counts as w matches. Of contests: weight, or partial play."},
+    "category": {
+        "help": "Column of the category of both players, as a surface; or the two of each player's, as races.",
+        "metavar": "COLUMN [COLUMN]",
+        "multiple": True,
+    },
+    "mixture": {
+        "help": "A category that stands for all others in equal parts, or as in Random=Zerg:0.5,Terran:0.5; may be "
+        "repeated.",
+        "metavar": "NAME[=PARTS]",
+        "multiple": True,
+    },
     "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
     "sort": {"help": "Sort by time first.", "is_flag": True},
 }
-ARGUMENTS = {"participant": "player", "last-rank": "last"}  # of `jaxrate.read`, where options have other names
+ARGUMENTS = {
+    "participant": "player",
+    "last-rank": "last",
+    "mixture": "mixtures",
+}  # of `jaxrate.read`, where options have other names
+
+
+class Reading(click.Command):
+    """A command that reads a file: --category takes one column or two."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        split: list[str] = []
+        for arg in args:
+            second = split[-2:-1] == ["--category"] != split[-4:-3]
+            column = not (arg.startswith("-") or Path(arg).suffix or Path(arg).exists())
+            split += ["--category", arg] if second and column else [arg]
+        return super().parse_args(context, split)
 
 
 def columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that say how to read a file; the command gets those that were given as `options`."""
+    """Options that say how to read a file; the command, a `Reading`, gets those that were given as `options`."""
 
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> None:
         given = {name: options.pop(name.replace("-", "_")) for name in COLUMNS}
         given = {ARGUMENTS.get(name, name): x for name, x in given.items() if x not in (None, (), False)}
+        if "category" in given:
+            given["category"] = given["category"][0] if len(given["category"]) == 1 else list(given["category"])
+        if "mixtures" in given:
+            given["mixtures"] = dict(map(_mixture, given["mixtures"]))
         command(*args, options=given, **options)
 
     for name, about in reversed(COLUMNS.items()):
         about = about if "is_flag" in about else {"metavar": "COLUMN"} | about
         wrapped = click.option(f"--{name}", **about)(wrapped)
     return wrapped
+
+
+def _mixture(text: str) -> tuple[str, Any]:
+    """NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
+    name, found, parts = text.partition("=")
+    if not found:
+        return name, None
+    shares = [part.rpartition(":") if ":" in part else (part, "", "") for part in parts.split(",")]
+    if not any(share for *_, share in shares):
+        return name, [part for part, *_ in shares]
+    try:
+        return name, {part: float(share) for part, _, share in shares}
+    except ValueError:
+        raise ValueError(
+            f"--mixture {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
+        ) from None
 
 
 @contextmanager
@@ -197,6 +244,14 @@ def make(name: str, params: dict[str, Any], period: float | None = None) -> jr.R
     return new(**({"period": period} if period is not None and "period" in default.params._fields else {}) | params)
 
 
+def fitted(name: str, changes: dict[str, Any], period: float | None, data: jr.Dataset) -> jr.RatingSystem:
+    """The system of this name for these data: as many categories as they have, unless it was told."""
+    default = make(name, {})
+    if "categories" in default.settings and data.categories is not None:
+        changes = {"categories": len(data.categories)} | changes
+    return make(name, changes, period)
+
+
 def check_period(data: jr.Dataset, period: float | None) -> None:
     """ValueError if these events cannot be rated in periods."""
     if period is not None and not isinstance(data.events, jr.Matches):
@@ -219,11 +274,17 @@ def check_fits(system: jr.RatingSystem, data: jr.Dataset, period: float | None) 
     """ValueError if the system does not rate these events, or if these have no rating periods."""
     check_period(data, period)
     of_matches = isinstance(data.events, jr.Matches)
-    kind, words = (jr.Matches, "matches of two") if of_matches else (jr.Rounds, "contests of many players")
-    if kind not in system.events:
-        fitting = [key for key in jr.SYSTEMS if kind in make(key, {}).events]
+    words = "matches of two" if of_matches else "contests of many players"
+    if not rates(system, data):
+        fitting = [key for key in jr.SYSTEMS if rates(make(key, {}), data)]
         hint = f"; try {' or '.join(fitting)}" if fitting else ""
         raise ValueError(f"{system.name} does not rate {words}{hint}")
+
+
+def rates(system: jr.RatingSystem, data: jr.Dataset) -> bool:
+    """Whether it rates such events, be it in rating periods."""
+    kinds = (jr.Matches, jr.Periods) if isinstance(data.events, jr.Matches) else (jr.Rounds,)
+    return any(kind in system.events for kind in kinds)
 
 
 TEAMS = ("trueskill", "weng_lin")  # systems to which a team is one

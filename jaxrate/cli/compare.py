@@ -13,17 +13,20 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.common import (
     TEAMS,
+    Reading,
     Report,
     check_period,
     check_times,
     columns,
     duels,
+    fitted,
     hint_side,
     in_teams,
     make,
     parse,
     percent,
     period_option,
+    rates,
     read,
     reporting,
     schedule,
@@ -35,6 +38,7 @@ from jaxrate.text import near, table
 
 
 @click.command(
+    cls=Reading,
     short_help="Rate a file with every system: which predicts best?",
     epilog="Example: jaxrate compare games.csv --last 0.2 --param glicko.c=20 --side home",
 )
@@ -83,7 +87,9 @@ def compare(
         raise ValueError(f"--last must be above 0 and at most 1, got {last:g}")
     data = read(report, file, options)
     kind = type(data.events) if isinstance(data.events, jr.Matches) else type(data.events.events)
-    fitting = [key for key, system in chosen.items() if kind in system.events]
+    fitting = [key for key, system in chosen.items() if rates(system, data)]
+    if not name and kind is jr.Matches and (data.categories is None or data.clock is None):
+        fitting = [key for key in fitting if jr.Matches in chosen[key].events]
     if not fitting:
         raise ValueError(f"none of these systems rates {kind.__name__.lower()}: {', '.join(chosen)}")
     if in_teams(data):
@@ -103,13 +109,16 @@ def compare(
             report.note("no column of time, so no rating periods; name one with --time")
         task = _matches(data, last, 7.0 if period is None else period)
     forms = [(key, length) for key in fitting for length in task.lengths]
-    forms = [(key, length) for key, length in forms if length is None or jr.Periods in chosen[key].events]
+    form_of = {None: kind} | {length: jr.Periods for length in task.lengths if length is not None}
+    forms = [(key, length) for key, length in forms if form_of[length] in chosen[key].events]
+    if not forms:
+        raise ValueError(f"{' and '.join(fitting)} rates rating periods, which need times; name the column with --time")
     unit, (what, count) = f"{[*task.counts][-1]}/s", next(iter(task.counts.items()))
     arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
     results = []
     with report.stage(f"rating {count:,} {what} in {len(forms)} ways", len(forms)) as done:
         for number, (key, length) in enumerate(forms):
-            system = make(key, changes[key], length)
+            system = fitted(key, changes[key], length, data)
             if length not in arranged:
                 arranged[length] = data.events if length is None else jr.periods(data.matches, length), {}
             events, made = arranged[length]

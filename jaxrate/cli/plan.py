@@ -11,10 +11,12 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.common import (
+    Reading,
     Report,
     check_period,
     check_times,
     columns,
+    fitted,
     make,
     period_option,
     read,
@@ -31,6 +33,7 @@ BASE = 5e8  # bytes that Python and the compiler take
 
 
 @click.command(
+    cls=Reading,
     short_help="What rating a file would take: parallelism, memory, time.",
     epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
 )
@@ -51,6 +54,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
     data = read(report, file, options)
     check_period(data, period)
+    systems = [fitted(system.name, {}, period, data) for system in systems]
     for system in systems:
         check_times(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
@@ -69,7 +73,15 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     made: dict[int, Any] = {}
     for system in systems:
         if type(flat) not in system.events:
-            rows.append((system.name, f"does not rate {type(flat).__name__.lower()}", "", ""))
+            only = (
+                "rates periods only"
+                if system.events == (jr.Periods,)
+                else f"does not rate {type(flat).__name__.lower()}"
+            )
+            rows.append((system.name, only, "", ""))
+            continue
+        if system.settings.get("categories", 1) > 1 and data.categories is None:
+            rows.append((system.name, "needs categories", "", ""))
             continue
         state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
         need = state + PER_EVENT * n + BASE

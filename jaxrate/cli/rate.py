@@ -13,12 +13,14 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.common import (
     TEAMS,
+    Reading,
     Report,
     as_known,
     check_fits,
     check_times,
     columns,
     duels,
+    fitted,
     hint_side,
     in_teams,
     make,
@@ -43,7 +45,9 @@ Examples:
   jaxrate rate games.csv --contest game --team side --rank place --player Ada"""
 
 
-@click.command(short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES)
+@click.command(
+    cls=Reading, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
+)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path())
 @system_option(help="One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
@@ -105,7 +109,7 @@ def rate(
     saved = None if state is None else jr.load(state)
     said: list[str] = []
     changes = parse(params)
-    system = None if saved is not None or name is None else make(name, changes, period)
+    system = None if saved is not None or name is None else make(name, changes, period)  # better say now what is wrong
     if saved is not None:
         system, period, options = _settings(saved, name, changes, period, options)
     if file is None:
@@ -115,13 +119,17 @@ def rate(
         if until is not None and saved.last is not None and until < saved.last:
             raise ValueError(f"the run in {state} goes beyond --as-of {as_of}; rate its file again with --as-of")
     else:
-        data = read(report, file, options, **({} if saved is None else {"players": saved.players}))
+        data = read(report, file, options, **({} if saved is None else _names(saved)))
         until = _until(as_of, data.clock)
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
-        if system is None:
+        if saved is None or system is None:
             of_contests = "trueskill" if "team" in options else "elo_mmr"
-            system = make("glicko" if isinstance(data.events, jr.Matches) else of_contests, changes, period)
+            default = "glicko" if isinstance(data.events, jr.Matches) else of_contests
+            system = fitted(name or default, changes, period, data)
+        if system.events == (jr.Periods,) and period is None:
+            period = system.params.period
+            report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
         check_fits(system, data, period)
         check_times(system, data, file)
         if out is not None:
@@ -182,6 +190,12 @@ def _until(text: str | None, clock: str | None) -> float | None:
 
 # options of which new ones take the place of all
 FORM = {"format", "a", "b", "score", "winner", "loser", "contest", "player", "rank", "last"}
+
+
+def _names(saved: jr.Rated) -> dict[str, Any]:
+    """What has ids already."""
+    kinds = {} if saved.categories is None else {"categories": saved.categories}
+    return {"players": saved.players} | kinds
 
 
 def _settings(
@@ -283,10 +297,11 @@ def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) ->
     """What is expected of matches or contests to come, in words and as columns."""
     given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}  # by the format, or by the columns
     given |= rated.options.get("columns", {})
-    of_matches, of_contests = ("a", "b", "side", "neutral"), ("contest", "player", "team", "weight", "ceiling")
+    of_matches: tuple[str, ...] = ("a", "b", "side", "neutral", "category", "mixtures")
+    of_contests: tuple[str, ...] = ("contest", "player", "team", "weight", "ceiling")
     needed = of_matches if rated.contests is None else of_contests
     options: dict[str, Any] = {key: given[key] for key in (*needed, "time") if key in given}
-    data = read(report, file, options, players=rated.players, upcoming=True)
+    data = read(report, file, options, **_names(rated), upcoming=True)
     if isinstance(data.events, jr.Matches) != (rated.contests is None):
         kinds = ("contests", "matches") if isinstance(data.events, jr.Matches) else ("matches", "contests")
         raise ValueError("{}: the run is of {}, these are {}".format(Path(file).name, *kinds))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import blat_mmr
+from jaxrate.systems.category_glicko import category_glicko
 from jaxrate.systems.codeforces import codeforces
 from jaxrate.systems.elo import elo
 from jaxrate.systems.elo_mmr import elo_mmr, elo_mmx
@@ -17,6 +18,7 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "elo": elo,
     "glicko": glicko,
     "glicko2": glicko2,
+    "category_glicko": category_glicko,
     "blat_mmr": blat_mmr,
     "elo_mmr": elo_mmr,
     "elo_mmx": elo_mmx,

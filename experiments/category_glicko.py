@@ -1,0 +1,176 @@
+"""Category Glicko on real histories, beside Glicko; the length of its periods; and how fast it is.
+
+    python experiments/category_glicko.py           # some minutes; writes experiments/results/category_glicko.json
+    python experiments/category_glicko.py --quick   # a minute, on simulated ones; writes nothing unless --out is given
+
+The length of the periods is chosen on StarCraft II (races), where the deviations grow with the time that passes however
+it is cut: log loss one step ahead. Then both systems are fitted by slopes, on the first half of StarCraft II, and on
+ten years of ATP tennis (the surface as the category of both players), and scored on the last half of the history. The
+league has 10,000 players and 500 periods.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import minimize
+from speed import circumstances, race, show
+
+import jaxrate as jr
+from jaxrate.events import part
+
+LENGTHS = 1, 2, 3, 5, 7, 10, 14, 21, 28, 42, 60
+CHOSEN = 14.0  # what the sweep finds is so flat that the site's own length stays
+FITTED = {
+    "glicko": {"initial_deviation": "deviation_max", "c": None},
+    "category_glicko": {
+        "initial_deviation": "deviation_max",
+        "initial_modifier_deviation": "modifier_deviation_max",
+        "growth": None,
+        "match_weight": None,
+    },
+}
+
+
+def league(matches, players=10_000, periods=500, categories=3, seed=0):
+    """Players of one category each, with a modifier against each; every period has its share of the matches."""
+    random = np.random.default_rng(seed)
+    first = random.integers(0, players, matches)
+    player = np.stack([first, (first + random.integers(1, players, matches)) % players], axis=1)
+    strength, modifier = random.normal(0, 0.5, players), random.normal(0, 0.2, (players, categories))
+    modifier -= modifier.mean(axis=1, keepdims=True)
+    category = random.integers(0, categories, players)[player]
+    mine, other = (strength[p] + modifier[p, c] for p, c in zip(player.T, category.T[::-1], strict=True))
+    score = (random.normal(size=matches) < mine - other).astype(float)
+    time = np.floor(np.arange(matches) * (periods / matches)) * CHOSEN
+    return jr.matches(player, score, time, category=category)
+
+
+def quality(prediction, score):
+    p = np.asarray(prediction)
+    return {"log_loss": jr.metrics.log_loss(p, score), "accuracy": jr.metrics.accuracy(p, score)}
+
+
+def sweep(matches, lengths):
+    """Log losses on the last half, by the length of the periods; growth is per 14 days throughout."""
+    half, rows = len(matches.score) // 2, []
+    for length in lengths:
+        events = jr.periods(matches, float(length))
+        row = {"days": length, "periods": len(events.player_start) - 1}
+        for name, system in {
+            "glicko": jr.glicko(period=CHOSEN),
+            "probit_mode": jr.category_glicko(),
+            "logistic_map": jr.category_glicko(outcome="logistic", expansion="map"),
+            "modifiers_of_60": jr.category_glicko(initial_modifier_deviation=60, modifier_deviation_max=60),
+        }.items():
+            guess = jr.run(system, events).prediction[half:]
+            row[name] = quality(guess, matches.score[half:])["log_loss"]
+        rows.append(row)
+    return rows
+
+
+def fit(system, events, score, limit):
+    """Hyperparameters of the least log loss of these periods, by their slopes; no bound but that of newcomers."""
+    names = FITTED[system.name]
+    start = system.params._replace(deviation_min=None)
+    begin = np.log([float(getattr(start, name)) for name in names])
+    schedule, won = jr.by_level(events), jnp.asarray(score, float)
+
+    def params(x):
+        values = dict(zip(names, jnp.exp(x), strict=True))
+        return start._replace(**values, **{bound: values[name] for name, bound in names.items() if bound})
+
+    def loss(x):
+        p = jr.run(system, events, params=params(x), schedule=schedule).prediction
+        return (-jnp.mean(won * jnp.log(p) + (1.0 - won) * jnp.log1p(-p)),) * 2
+
+    def both(x):
+        slopes, value = jax.jacfwd(loss, has_aux=True)(jnp.asarray(x, float))
+        return float(value), np.asarray(slopes, float)
+
+    found = minimize(both, begin, jac=True, method="L-BFGS-B", options={"maxiter": limit, "maxfun": 2 * limit})
+    return jax.tree.map(float, params(jnp.asarray(found.x))), found.nfev
+
+
+def compare(name, matches, learnt, length, categories, limit):
+    """Both systems as they come and fitted to `learnt`; log loss on the last half of all matches."""
+    half, rows = len(matches.score) // 2, []
+    events, learning = jr.periods(matches, length), jr.periods(learnt, length)
+    single = matches._replace(context=matches.context._replace(category=None))
+    rated = jr.run(jr.glicko(period=length), single).prediction[half:]
+    rows.append({"history": name, "system": "glicko, match by match", **quality(rated, matches.score[half:])})
+    for system in (jr.glicko(period=length), jr.category_glicko(categories, period=length)):
+        defaults = quality(jr.run(system, events).prediction[half:], matches.score[half:])
+        rows.append({"history": name, "system": system.name, "params": "defaults", **defaults})
+        params, evaluations = fit(system, learning, learnt.score, limit)
+        fitted = quality(jr.run(system, events, params=params).prediction[half:], matches.score[half:])
+        found = {key: getattr(params, key) for key in FITTED[system.name]}
+        rows.append({"history": name, "system": system.name, "params": "fitted", **fitted, **found})
+        rows[-1]["evaluations"] = evaluations
+        if system.name == "category_glicko":
+            alone, one = jr.category_glicko(1, period=length), jr.periods(single, length)
+            none = quality(jr.run(alone, one, params=params).prediction[half:], matches.score[half:])
+            rows.append({"history": name, "system": "the same with one category", "params": "fitted", **none})
+        show(f"{name}, so far", rows)
+    return rows
+
+
+def speed(sizes, rounds):
+    rows = []
+    for matches in sizes:
+        played = jr.periods(league(matches), CHOSEN)
+        schedule = jr.by_level(played)
+
+        def rate(system, played=played, schedule=schedule):
+            return jr.run(system, played, schedule=schedule)
+
+        calls = {
+            f"{outcome}, {expansion}": lambda o=outcome, e=expansion, rate=rate: rate(jr.category_glicko(3, o, e))
+            for outcome, expansion in (("probit", "mode"), ("probit", "map"), ("logistic", "map"))
+        }
+        calls["glicko"] = lambda rate=rate: rate(jr.glicko(period=CHOSEN))
+        rows += race(calls, matches, rounds, cold=("probit, mode",)).values()
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="simulated histories, a minute in all")
+    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
+    parser.add_argument("--out", type=Path, help="the JSON file")
+    options = parser.parse_args()
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/category_glicko.json")
+    data = Path(options.data)
+    if not options.quick and not (data / "sc2_tlpd_korean.parquet").exists():
+        return print("there is no sc2_tlpd_korean.parquet in the data folder: nothing to do")
+    report = circumstances()
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    if options.quick:
+        matches = league(2000, players=100, periods=20)
+        results = {"speed": speed([2000, 8000], 1), "period": sweep(matches, [CHOSEN])}
+        results["log loss"] = compare("league", matches, part(matches, 0, 1000), CHOSEN, 3, 1)
+    else:
+        races = jr.read(data / "sc2_tlpd_korean.parquet", category=("race_a", "race_b")).matches
+        tennis = jr.read(data / "atp.parquet", time="t", drop="walkover", category="surface")
+        time = tennis.matches.time
+        years = [np.searchsorted(time, np.datetime64(f"{year}-01-01").astype(int)) for year in (2000, 2010)]
+        results = {"speed": speed([500_000, 2_000_000, 8_000_000], 3), "period": sweep(races, LENGTHS)}
+        for title in results:
+            show(title, results[title])
+        some = part(tennis.matches, *years)
+        results["log loss"] = compare("StarCraft II", races, part(races, 0, len(races.score) // 2), CHOSEN, 3, 30)
+        results["log loss"] += compare("ATP tennis", tennis.matches, some, 7.0, len(tennis.categories), 12)
+    for title, rows in results.items():
+        show(title, rows)
+    if out:
+        results = json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.6g}"))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,324 @@
+"""Category Glicko against other people's numbers, the slow twin and its invariants."""
+
+import json
+import math
+from itertools import permutations
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.conftest import quick
+from tests.reference import category_glicko_twin as twin
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+GOLDEN = json.loads((Path(__file__).parent / "reference" / "category_glicko.json").read_text())
+UNITS = {"scale": 1.0, "initial_rating": 0.0, "deviation_min": None, "growth": 0.0}
+FREE = UNITS | {"initial_deviation": 0.6, "initial_modifier_deviation": 0.6}
+FREE |= {"deviation_max": 1.0, "modifier_deviation_max": 1.0}
+SITE = UNITS | dict.fromkeys(("initial_deviation", "initial_modifier_deviation"), 0.16)
+SITE |= dict.fromkeys(("deviation_max", "modifier_deviation_max"), 0.16)
+WAYS = [(outcome, expansion) for outcome in ("probit", "logistic") for expansion in ("mode", "map")]
+
+
+def updates(system, cases):
+    """Rating and modifiers [cases, 4], and their deviations, of players whose games the cases list, in one period."""
+    rows, rating, modifiers, variance, modifier_variance, me = [], [], [], [], [], []
+    for case in cases.values():
+        me.append(len(rating))
+        rating.append(case["rating"][0])
+        modifiers.append(case["rating"][1:])
+        variance.append(case["deviation"][0] ** 2)
+        modifier_variance.append(np.square(case["deviation"][1:]))
+        for strength, deviation, category, won, lost in case["games"]:
+            rows += [(me[-1], len(rating), s, int(category), w) for s, w in ((1, won), (0, lost)) if w > 0]
+            rating.append(strength)
+            modifiers.append(np.zeros(3))
+            variance.append(0.5 * deviation**2)  # half of it is the modifier's
+            modifier_variance.append(np.full(3, 0.5 * deviation**2))
+    first, second, score, category, weight = np.array(rows).T
+    player = np.stack([first, second], axis=1).astype(int)
+    matches = jr.matches(player, score, weight=weight, category=np.stack([0 * first, category], axis=1).astype(int))
+    columns = [jnp.array(np.array(x, float), float) for x in (rating, modifiers, variance, modifier_variance)]
+    state = system.init(system.params, len(rating))
+    state = jr.run(system, jr.periods(matches, 1.0), state=type(state)(*columns, state.time)).state
+    rating, modifiers, variance, modifier_variance, _ = jax.tree.map(lambda x: np.asarray(x)[me], state)
+    spread = np.concatenate([variance[:, None], modifier_variance], axis=1) ** 0.5
+    return np.concatenate([rating[:, None], modifiers], axis=1), spread
+
+
+def test_the_papers_updates(x64):
+    cases = GOLDEN["seed"]
+    rating, deviation = updates(jr.category_glicko(**FREE), cases)
+    wanted = np.array([case["new_rating"] for case in cases.values()])
+    wanted += wanted[:, 1:].mean(axis=1, keepdims=True) * np.array([1.0, -1.0, -1.0, -1.0])
+    tolerance = 1e-9 if x64 else 2e-6
+    np.testing.assert_allclose(rating, wanted, atol=tolerance, rtol=0)
+    wanted = [case["new_deviation"] for case in cases.values()]
+    np.testing.assert_allclose(deviation, wanted, atol=tolerance, rtol=0)
+
+
+def test_the_sites_updates(x64):
+    cases = GOLDEN["site"]
+    rating, deviation = updates(jr.category_glicko(3, "logistic", "map", **SITE), cases)
+    tolerance = 1e-9 if x64 else 2e-6
+    np.testing.assert_allclose(rating, [case["new_rating"] for case in cases.values()], atol=tolerance, rtol=0)
+    np.testing.assert_allclose(deviation, [case["new_deviation"] for case in cases.values()], atol=tolerance, rtol=0)
+
+
+def league(seed=0, n=300, players=15, categories=3, mixed=False):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, players, n)
+    category = random.integers(0, categories, (n, 2))
+    if mixed:
+        shares = random.dirichlet([1] * categories, (n, 2))
+        category = np.where(random.random((n, 2, 1)) < 0.2, shares, np.eye(categories)[category])
+    return jr.matches(
+        np.stack([first, (first + random.integers(1, players, n)) % players], 1),
+        random.choice([0.0, 0.5, 1.0], n, p=[0.45, 0.1, 0.45]),
+        np.sort(random.uniform(0, 100, n)),
+        side=random.integers(-1, 2, n),
+        weight=random.choice([0.5, 1.0, 1.5], n),
+        category=category,
+    )
+
+
+def history(matches, events, categories):
+    """The twin's form of a history."""
+    context, start = matches.context, events.pair_start
+    mixes = context.category if context.category.ndim == 3 else np.eye(categories)[context.category]
+    rows = [
+        (int(a), int(b), float(s), float(h), float(w), x, y)
+        for (a, b), s, h, w, (x, y) in zip(
+            matches.player, matches.score, context.side, context.weight, mixes, strict=True
+        )
+    ]
+    return [(float(t), rows[start[i] : start[i + 1]]) for i, t in enumerate(events.events.time)]
+
+
+def against_twin(x64, matches, categories, outcome, expansion):
+    system = jr.category_glicko(
+        categories, outcome, expansion, scale=700, initial_rating=1500, initial_deviation=400, deviation_min=90,
+        initial_modifier_deviation=300, growth=60, deviation_max=450, modifier_deviation_max=320, period=7,
+        side_advantage=50, match_weight=1.3,
+    )  # fmt: skip
+    events = jr.periods(matches, 9.0)
+    wanted, predictions = twin.category_glicko(
+        history(matches, events, categories), categories, outcome, expansion, scale=700.0, growth=60.0, minimum=90.0,
+        initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3,
+    )  # fmt: skip
+    result = jr.run(system, events)
+    state = result.state
+    got = np.concatenate([state.rating[:, None], state.modifiers, jnp.sqrt(state.variance)[:, None]], axis=1)
+    got = np.concatenate([got, jnp.sqrt(state.modifier_variance)], axis=1)
+    table = np.array([np.hstack(wanted[i]) for i in range(len(wanted))])
+    np.testing.assert_allclose(got, table, atol=1e-7 if x64 else 0.2, rtol=0)
+    np.testing.assert_allclose(result.prediction, predictions, atol=1e-10 if x64 else 1e-4, rtol=0)
+    np.testing.assert_allclose(state.modifiers.sum(axis=1), 0.0, atol=1e-9 if x64 else 1e-3)
+
+
+@pytest.mark.parametrize(("outcome", "expansion"), WAYS)
+def test_against_the_twin(x64, outcome, expansion):
+    against_twin(x64, league(), 3, outcome, expansion)
+
+
+@pytest.mark.parametrize(("outcome", "expansion"), [("probit", "mode"), ("logistic", "map")])
+def test_mixtures_against_the_twin(outcome, expansion):
+    with jax.enable_x64(True):
+        against_twin(True, league(mixed=True), 3, outcome, expansion)
+
+
+def one_dimension(history, outcome, expansion, scale, deviation, growth):
+    """Glicko of the same formulas with a rating and nothing else: (rating, deviation) by player."""
+    density, state, last = twin.OUTCOMES[outcome][1], {}, {}
+    for time, games in history:
+        before = {}
+        for player in {player for game in games for player in game[:2]}:
+            rating, variance = state.get(player, (0.0, deviation**2))
+            before[player] = rating, min(variance + growth**2 * (time - last.get(player, time)) / 7.0, deviation**2)
+        met = {player: [] for player in before}
+        for a, b, score, _, weight, *_ in games:
+            for me, other, s in ((a, b, score), (b, a, 1.0 - score)):
+                mean, variance = before[other]
+                met[me].append((mean, math.sqrt(scale**2 + variance), weight * s, weight * (1.0 - s)))
+        for player, (rating, variance) in before.items():
+            won, lost = np.sum(np.array(met[player])[:, 2:], axis=0)
+            low, high = rating - 20 * scale, rating + 20 * scale
+            plain = expansion == "mode" and won > 0 and lost > 0
+            for _ in range(200):
+                middle = 0.5 * (low + high)
+                slope = twin.likelihood(outcome, met[player], middle)[1]
+                slope += 0.0 if plain else density(middle - rating, variance)[1]
+                low, high = (middle, high) if slope > 0 else (low, middle)
+            h = twin.likelihood(outcome, met[player], low)[2]
+            if plain:
+                new = 1.0 / (1.0 / variance + h)
+                state[player] = new * (low * h + rating / variance), new
+            else:
+                state[player] = low, 1.0 / (h + density(low - rating, variance)[2])
+            last[player] = time
+    return state
+
+
+@pytest.mark.parametrize(("outcome", "expansion"), WAYS)
+def test_one_category_is_glicko_in_one_dimension(outcome, expansion):
+    matches = league(categories=1)
+    events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 7.0)
+    bounds = {"deviation_min": None, "initial_deviation": 2.0, "deviation_max": 2.0}
+    with jax.enable_x64(True):
+        system = jr.category_glicko(1, outcome, expansion, scale=1.5, initial_rating=0, growth=0.3, period=7, **bounds)
+        state = jr.run(system, events).state
+    wanted = one_dimension(history(matches, events, 1), outcome, expansion, 1.5, 2.0, 0.3)
+    np.testing.assert_allclose(state.rating, [wanted[i][0] for i in range(15)], atol=1e-9)
+    capped = [min(wanted[i][1], 4.0) for i in range(15)]
+    np.testing.assert_allclose(state.variance, capped, atol=1e-9)
+    assert not state.modifiers.any() and not state.modifier_variance.any()
+
+
+@pytest.mark.parametrize(("outcome", "expansion"), WAYS)
+def test_the_order_of_the_categories_does_not_matter(outcome, expansion):
+    matches = league(3, n=120)
+    wide = {"deviation_max": 300, "modifier_deviation_max": 250, "initial_modifier_deviation": 250}
+    with jax.enable_x64(True):
+        system = jr.category_glicko(3, outcome, expansion, initial_deviation=300, **wide)
+
+        def rate(order):
+            context = matches.context._replace(category=np.array(order, np.int32)[matches.context.category])
+            return jr.run(system, jr.periods(matches._replace(context=context), 14.0))
+
+        plain = rate((0, 1, 2))
+        for order in permutations(range(3)):
+            result, place = rate(order), np.array(order)
+            for name in ("rating", "variance"):
+                np.testing.assert_allclose(getattr(result.state, name), getattr(plain.state, name), rtol=1e-12)
+            for name in ("modifiers", "modifier_variance"):
+                got, wanted = getattr(result.state, name)[:, place], getattr(plain.state, name)
+                np.testing.assert_allclose(got, wanted, atol=1e-9, rtol=1e-12)
+            np.testing.assert_allclose(result.prediction, plain.prediction, rtol=1e-12)
+
+
+def test_the_integral_over_the_opponent_by_quadrature():
+    """I_jk: a game against an opponent whose rating and modifier are normal, and whose performance is as well."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = weights / weights.sum()
+    random = np.random.default_rng(0)
+    for strength, rating, modifier, spread, modifier_spread in random.uniform(0.1, 1.5, (20, 5)):
+        opponent = rating + spread * nodes[:, None] + modifier + modifier_spread * nodes[None, :]
+        won = np.vectorize(lambda z: 0.5 * math.erfc(-z / math.sqrt(2.0)))(strength - opponent)
+        integral = float(weights @ won @ weights)
+        with jax.enable_x64(True):
+            system = jr.category_glicko(2, **FREE | {"deviation_max": 2.0, "modifier_deviation_max": 2.0})
+            state = system.init(system.params, 2)._replace(
+                rating=jnp.array([strength, rating]),
+                modifiers=jnp.array([[0.0, 0.0], [modifier, -modifier]]),
+                variance=jnp.array([0.0, spread**2]),
+                modifier_variance=jnp.array([[0.0, 0.0], [modifier_spread**2, 0.0]]),
+            )
+            got = jr.predict(system, state, jr.matches([[0, 1]], [0.5], category=[[0, 1]]))
+        assert abs(float(got[0]) - integral) < 1e-12
+
+
+@pytest.mark.parametrize("outcome", ["probit", "logistic"])
+def test_a_perfect_score_gets_the_maximum_with_the_prior(x64, outcome):
+    """In every number as by expansion="map"; who has lost a game as well gets the paper's update."""
+    rows = [(0, 1, 1.0)] * 300 + [(2, 3, 1.0), (2, 3, 1.0), (2, 3, 0.0)]
+    matches = jr.matches([row[:2] for row in rows], [row[2] for row in rows], category=[[0, 1]] * len(rows))
+    events = jr.periods(matches, 14.0)
+    mode, prior = (jr.run(jr.category_glicko(2, outcome, x), events).state for x in ("mode", "map"))
+    for x, y in zip(mode, prior, strict=True):
+        np.testing.assert_array_equal(x[:2], y[:2])
+    assert abs(mode.rating[2] - prior.rating[2]) > 0.01
+    assert mode.rating[0] > 1300 and mode.rating[0] - 1000 == pytest.approx(1000 - mode.rating[1])
+
+
+def test_a_mixture_of_one_is_that_category(x64):
+    matches = league()
+    shares = matches._replace(context=matches.context._replace(category=np.eye(3)[matches.context.category]))
+    system = jr.category_glicko(3)
+    one, other = (jr.run(system, jr.periods(x, 14.0)) for x in (matches, shares))
+    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10 if x64 else 1e-4, atol=1e-8 if x64 else 2e-2)
+    got, wanted = (jr.predict(system, one.state, x) for x in (shares, matches))
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def extreme(points, digits, system, params):
+    """Ratings so many points apart, weights of so many digits on either side of 1, and nothing but upsets."""
+    matches, random = league(n=200, players=8), np.random.default_rng(0)
+    context = matches.context._replace(weight=10 ** random.uniform(-digits, digits, 200))
+    matches = matches._replace(context=context, score=(matches.player[:, 0] > 3) * 1.0)
+    state = system.init(params, 8)
+    state = state._replace(rating=state.rating + jnp.linspace(points / 2, -points / 2, 8))
+    return jr.run(system, jr.periods(matches, 50.0), params=params, state=state)
+
+
+@pytest.mark.parametrize(("outcome", "expansion"), WAYS)
+def test_extremes_are_finite(x64, outcome, expansion):
+    system = jr.category_glicko(3, outcome, expansion)
+    result = extreme(1e6, 6, system, system.params)
+    assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(result))
+    np.testing.assert_allclose(result.state.modifiers.sum(axis=1) / jnp.abs(result.state.modifiers).max(), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("outcome", "expansion"), [("probit", "mode"), ("logistic", "map")])
+def test_slopes_at_extremes_are_finite(outcome, expansion):
+    system = jr.category_glicko(3, outcome, expansion)
+    slope = quick(jax.jacfwd(lambda params: extreme(2e4, 2, system, params)))(jax.tree.map(jnp.asarray, system.params))
+    assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(slope))
+
+
+def test_idle_players_grow_uncertain_in_everything():
+    system = jr.category_glicko(2, initial_deviation=100, initial_modifier_deviation=80, deviation_min=None)
+    state = jr.run(system, jr.periods(jr.matches([[0, 1]], [1.0], [0.0], category=[[0, 1]]), 14.0), num_players=3).state
+    later = system.rules.advance(system.rules.prepare(system.params), state, jnp.asarray(28.0))
+    np.testing.assert_allclose(later.variance - state.variance, [2 * 65.0**2] * 2 + [0.0], rtol=1e-5)
+    np.testing.assert_allclose(jr.ratings(system, state, time=1e6).deviation, [160.0, 160.0, 100.0], rtol=1e-6)
+    assert float(state.modifier_variance[0, 0]) == pytest.approx(80.0**2)  # against a category not played
+
+
+ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jr.category_glicko(0), "categories must be a whole number from 1, got 0"),
+        (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1, got 2.0"),
+        (lambda: jr.category_glicko(outcome="normal"), "outcome must be probit or logistic, got 'normal'"),
+        (lambda: jr.category_glicko(expansion="MAP"), "expansion must be mode or map, got 'MAP'"),
+        (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),
+        (lambda: jr.category_glicko(modifier_deviation_max=100), "deviation_min, initial_modifier_deviation and modif"),
+        (lambda: jr.category_glicko(deviation_max=None), "deviation_max must be > 0, got None"),
+        (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; make them by periods"),
+        (
+            lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 1.0)),
+            r"row 1 \(counting from 0\): category 2, counting from 0, but category_glicko has 2 of them",
+        ),
+        (lambda: jr.predict(jr.category_glicko(2), None, ODD), "row 1 .* category 2"),
+        (
+            lambda: jr.run(jr.category_glicko(), jr.periods(jr.matches([[0, 1]], [1.0]), 1.0)),
+            "needs the categories of both players of every match",
+        ),
+        (
+            lambda: jr.run(jr.category_glicko(), jr.periods(league(categories=2, mixed=True), 1.0)),
+            "weights of 2 categories, but category_glicko has 3",
+        ),
+        (
+            lambda: jr.matches([[0, 1]] * 2, [1, 1], category=[[[0.5, 0.5]] * 2, [[0.5, 0.5], [0.5, 0.4]]]),
+            r"row 1 .*the shares of categories of player 1 are \[0.5, 0.4\]",
+        ),
+        (
+            lambda: jr.matches([[0, 1]], [1], category=[[[1.5, -0.5], [1.0, 0.0]]]),
+            r"row 0 .*of player 0 are \[1.5, -0.5\]; they are from 0 and sum to 1",
+        ),
+        (lambda: jr.matches([[0, 1]], [1], category=[[[np.nan, 1], [1, 0]]]), "row 0 .*of player 0 are"),
+        (lambda: jr.matches([[0, 1]], [1], category=np.ones((1, 3, 2))), r"category has shape \(1, 3, 2\)"),
+        (lambda: jr.matches([[0, 1]], [1], category=[[0, -1]]), "row 0 .*category is"),
+    ],
+)
+def test_mistakes_are_explained(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
