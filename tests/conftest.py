@@ -1,5 +1,10 @@
-"""Strict JAX everywhere, fixtures that run a test in both precisions or compile quickly, a small system of rounds."""
+"""Strict JAX everywhere, fixtures that run a test in both precisions or compile quickly, a small system of rounds.
 
+What takes the time of tests is compilation: of thousands of small operations, and of the runner. All is compiled quickly
+except the runner, which has what users have unless a test is `in_a_hurry`.
+"""
+
+import os
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import count
@@ -7,6 +12,14 @@ from pathlib import Path
 
 import jax
 import pytest
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+AS_FOR_USERS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+
+with pytest.MonkeyPatch.context() as environment:  # read once, when the first device is asked for
+    flags = [f"--{name}={int(value)}" for name, value in QUICK.items()]
+    environment.setenv("XLA_FLAGS", " ".join([os.environ.get("XLA_FLAGS", ""), *flags]))
+    jax.devices()
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -18,7 +31,6 @@ def x64(request):
         yield request.param
 
 
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
 
@@ -27,6 +39,14 @@ TESTS = count()
 def quick_jit(replay, inside, *_):
     """In place of `_jit` of the runner."""
     return jax.jit(replay, static_argnums=(0, 1)) if inside else quick(replay, static_argnums=(0, 1), donate_argnums=3)
+
+
+@pytest.fixture(autouse=True)
+def as_for_users(monkeypatch):
+    """The runner's own options, beside what is the default."""
+    run = import_module("jaxrate.run")
+    options = run._options
+    monkeypatch.setattr(run, "_options", lambda *kind: AS_FOR_USERS | (options(*kind) or {}))
 
 
 @pytest.fixture
