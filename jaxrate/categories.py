@@ -1,6 +1,7 @@
 """Categories of players in matches: races, surfaces, roles; and mixtures of them."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,42 +25,55 @@ def to_categories(
       mixtures: by name, see `read`.
 
     Raises:
-      ValueError: for a category that is not known (names the row), or a mixture of something else than categories, of
-        shares that are not of one whole.
+      ValueError: for a category that is not known (names the row); for a mixture of something else than categories, of
+        shares that do not sum to one, or, unless the names are known, that nobody plays.
     """
-    labels = {str(name): shares for name, shares in mixtures.items()}
+    if not isinstance(mixtures, Mapping):
+        raise ValueError(f"mixtures must be a dict of shares by name, as {{'Random': None}}, got {mixtures!r}")
+    if known is not None and not len(known):
+        raise ValueError("categories is empty; leave it out to take those of the columns")
     codes, values = to_ids(names, columns, known, "categories")
     found = [str(value) for value in values.tolist()]
-    mixed = np.array([name in labels for name in found])
-    if known is not None:
-        known_names = found[: len(known)]
-        strange = ~mixed & (np.arange(len(found)) >= len(known))
-        fail_where(
-            strange[codes].any(axis=1),
-            lambda row: "unknown category {!r} (there are {})".format(
-                next(found[code] for code in codes[row] if strange[code]), ", ".join(known_names)
-            ),
-        )
+    mixed = np.array([name in map(str, mixtures) for name in found])
+    before = 0 if known is None else len(known)
+    if mixed[:before].any():
+        raise ValueError(f"{found[int(np.argmax(mixed))]!r} is in categories and in mixtures")
+    strange = ~mixed & (np.arange(len(found)) >= before) & (known is not None)
+
+    def say(row: int) -> str:
+        name = next(found[code] for code in codes[row] if strange[code])
+        return f"unknown category {name!r}{near(name, found[:before])} (there are {', '.join(found[:before])})"
+
+    fail_where(strange[codes].any(axis=1), say)
     pure = np.flatnonzero(~mixed)
     if not len(pure):
         raise ValueError(f"all categories are mixtures: {', '.join(found)}")
     categories = {found[i]: position for position, i in enumerate(pure)}
     share = np.zeros((len(found), len(pure)))
     share[pure, np.arange(len(pure))] = 1.0
-    for i in np.flatnonzero(mixed):
-        share[i] = _shares(found[i], labels[found[i]], categories)
+    for name, shares in mixtures.items():
+        if str(name) in found:
+            share[found.index(str(name))] = _shares(str(name), shares, categories)
+        elif known is None:
+            raise ValueError(f"the mixture {str(name)!r} is in no row{near(str(name), found)}")
     position = np.cumsum(~mixed) - 1
-    there = mixed[codes].any()
-    return share[codes] if there else position[codes].astype(np.int32), values[pure]
+    return share[codes] if mixed[codes].any() else position[codes].astype(np.int32), values[pure]
 
 
 def _shares(name: str, shares: Shares, categories: dict[str, int]) -> Values:
     """[C] the shares of a mixture."""
     if shares is None:
         return np.full(len(categories), 1.0 / len(categories))
-    parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / max(len(shares), 1))
+    form = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
+    if isinstance(shares, (str, bytes)) or not isinstance(shares, (Mapping, Sequence)) or not len(shares):
+        raise ValueError(form)
+    parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / len(shares))
+    if len({str(part) for part in parts}) < len(shares):
+        raise ValueError(f"the mixture {name!r} has a part twice")
     result = np.zeros(len(categories))
     for part, share in parts.items():
+        if isinstance(share, bool) or not isinstance(share, Real):
+            raise ValueError(form)
         if str(part) not in categories:
             hint = near(str(part), categories)
             there = f"which is no category{hint} (there are {', '.join(categories)})"

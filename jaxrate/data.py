@@ -106,7 +106,7 @@ def read(
     table = tables.open_source(source)
     rows: Values | None = None  # where each row stands in the source, once rows were dropped or sorted
     fields: dict[str, Any] = {}
-    kinds, clock, contests = None, None, None
+    labels, clock, contests = None, None, None
 
     def where(row: int) -> str:
         return table.where(row if rows is None else int(rows[row]))
@@ -129,8 +129,8 @@ def read(
             raise ValueError("the option sort needs a column of time")
         if neutral is not None and side is None:
             raise ValueError("neutral needs side: without it nobody has the side in any match")
-        pair = [] if category is None else [category] * 2 if isinstance(category, str) else list(category)
-        if len(pair) not in (0, 2):
+        pair = [category] * 2 if isinstance(category, str) else [] if category is None else category
+        if not isinstance(pair, (list, tuple)) or len(pair) not in (0, 2):
             raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
         if (mixtures or categories is not None) and not pair:
             raise ValueError("mixtures and categories need category, the columns that they are in")
@@ -157,7 +157,7 @@ def read(
             if neutral is not None:
                 fields["side"] = np.where(tables.to_flags(neutral, columns[neutral]), 0.0, fields["side"])
             if pair:
-                fields["category"], kinds = to_categories(pair, columns, categories, mixtures or {})
+                fields["category"], labels = to_categories(pair, columns, categories, mixtures or {})
         else:
             fields["player"] = fields["player"][:, 0]
             fields["rank"] = np.zeros(n) if value is None else value if form.ranked else -value
@@ -188,7 +188,7 @@ def read(
                 tables.check_order(columns[time], fields["time"])
         rows = np.arange(n) if rows is None else rows
         if contests is None:
-            return Dataset(matches(**fields), players, rows, kinds, clock)
+            return Dataset(matches(**fields), players, rows, labels, clock)
         events = _rounds(fields, contests, players, rows)
         contests = contests[fields["contest"][events.player_start[:-1]]]
     warn_alone(events, lambda row: repr(contests.tolist()[np.searchsorted(events.player_start, row)]), stacklevel=3)

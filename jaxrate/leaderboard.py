@@ -17,9 +17,14 @@ def ratings(system: RatingSystem, state: State, *, time: float | None = None, pa
     clock of the matches: days since 1970-01-01 if dates were read.
     """
     params = system.params if params is None else params
-    if time is not None:
-        state = system.rules.advance(system.rules.prepare(params), state, jnp.asarray(time, float))
-    return system.summary(params, state)
+    return system.summary(params, aged(system, state, time, params))
+
+
+def aged(system: RatingSystem, state: State, time: float | None, params: Params) -> State:
+    """The state as of a time."""
+    if time is None:
+        return state
+    return system.rules.advance(system.rules.prepare(params), state, jnp.asarray(time, float))
 
 
 class Leaderboard(NamedTuple):

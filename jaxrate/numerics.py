@@ -58,9 +58,9 @@ def concave_maximum(
 ) -> Array:
     """Where concave functions of a few variables, one function per row, have their maximum, to machine precision.
 
-    Newton steps from `guess`, halved as long as a function falls too steeply where they end: the slope there, along
-    the step, is found from the gradient. The derivative with respect to whatever `function` closes over is the
-    implicit one, as in `decreasing_root`.
+    Newton steps from `guess`, none more than twice as long as the last one, or 4 units, and halved as long as a
+    function falls too steeply where they end: the slope there, along the step, is found from the gradient. The
+    derivative with respect to whatever `function` closes over is the implicit one, as in `decreasing_root`.
 
     Args:
       function: x [n, k] -> the gradients [n, k], and the steps [n, k] of Newton's method from there; the steps are not
@@ -69,23 +69,24 @@ def concave_maximum(
       ready: [n] rows where nothing is to be done.
       unit: as in `decreasing_root`.
     """
-    tiny = float(np.finfo(guess.dtype).eps)
-    tolerance = 0.005 * (4.0 * tiny) ** 0.5  # as in `decreasing_root`
+    eps, smallest = (float(getattr(np.finfo(guess.dtype), name)) for name in ("eps", "tiny"))
+    tolerance = 0.005 * (4.0 * eps) ** 0.5  # as in `decreasing_root`
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             x, way, rise, share, active, count = carry
             trial = x + share[:, None] * way
             gradient, newton = function(trial)
-            move = jnp.max(jnp.abs(trial - x) / jnp.maximum(jnp.abs(trial), unit), axis=1)
-            small = move <= tolerance
+            length = share * jnp.max(jnp.abs(way), axis=1)
+            small = length <= tolerance * jnp.maximum(jnp.max(jnp.abs(trial), axis=1), unit)
             taken = active & (small | (jnp.sum(gradient * way, axis=1) >= -0.5 * rise))
-            x = jnp.where(taken[:, None], trial, x)
-            upward = jnp.sum(gradient * newton, axis=1, keepdims=True) > 0  # unless rounding took that away
-            newton = jnp.where(upward, newton, gradient)
-            way = jnp.where(taken[:, None], newton, way)
+            upward = jnp.sum(gradient * newton, axis=1) > 0  # unless rounding took that away
+            newton = jnp.where(upward[:, None], newton, gradient)
+            longest = jnp.maximum(2.0 * length, 4.0 * unit)  # where nothing is curved steps would be endless
+            newton = newton * jnp.minimum(1.0, longest / jnp.maximum(jnp.max(jnp.abs(newton), axis=1), unit))[:, None]
+            x, way = jnp.where(taken[:, None], trial, x), jnp.where(taken[:, None], newton, way)
             rise = jnp.where(taken, jnp.sum(gradient * newton, axis=1), rise)
-            active = active & ~(taken & small & (share == 1.0))
+            active = active & ~(taken & small & (count > 0))
             return x, way, rise, jnp.where(taken, 1.0, 0.5 * share), active, count + 1
 
         zero = jnp.zeros_like(x0[:, 0])
@@ -95,7 +96,8 @@ def concave_maximum(
     def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         one = jnp.eye(y.shape[1], dtype=y.dtype)
         hessian = jnp.moveaxis(jax.vmap(linear)(jnp.broadcast_to(one[:, None], (len(one), *y.shape))), 0, -1)
-        return jnp.linalg.solve(hessian - tiny * one[None], y[..., None])[..., 0]  # (flat spots would have no inverse)
+        ridge = eps * jnp.max(jnp.abs(hessian), axis=(1, 2), keepdims=True) + smallest  # flat spots have no inverse
+        return jnp.linalg.solve(hessian - lax.stop_gradient(ridge) * one[None], y[..., None])[..., 0]
 
     return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
 

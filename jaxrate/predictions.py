@@ -40,6 +40,8 @@ def best_of(probability: Any, games: int, score: tuple[int, int] = (0, 0)) -> Be
       ValueError: if games is not odd, the score impossible, or a concrete probability outside [0, 1].
     """
     length = _whole("games", games)
+    if not isinstance(score, (tuple, list)) or len(score) != 2:
+        raise ValueError(f"score must be the games that each has won, as (1, 0), got {score}")
     need, (won, lost) = (length + 1) // 2, (_whole("score", x) for x in score)
     if length < 1 or length % 2 == 0:
         raise ValueError(f"games must be an odd number from 1, got {games}")
@@ -89,7 +91,7 @@ def matchups(
       system, state, params: as in `jr.predict`.
       players: [N] distinct ids.
       time: as of when. None: before all times, which ages nobody, since systems let no negative time pass.
-      category: [N] integers, of each player in these matches.
+      category: [N] integers, of each player in these matches, or [N, C] the shares of those he mixes.
 
     Raises:
       ValueError: for repeated players, bad ids or categories, or a system that predicts more than expected scores.
@@ -97,13 +99,17 @@ def matchups(
     player = np.asarray(players)
     if player.ndim != 1 or len(np.unique(player)) < len(player):
         raise ValueError("players must be [N] distinct ids")
-    if category is not None and np.shape(category) != player.shape:
-        raise ValueError(f"category has shape {np.shape(category)}, expected {player.shape}")
+    if category is not None and np.shape(category)[:1] != player.shape:
+        raise ValueError(
+            f"category has shape {np.shape(category)}, expected {player.shape}, or one row for each player"
+        )
     first, second = pair = np.triu_indices(len(player), 1)
     sides = np.stack(pair, axis=1)
-    kind = None if category is None else np.asarray(category)[sides]
+    category = None if category is None else np.asarray(category)[sides]
     at = np.full(len(first), -FAR if time is None else time)
-    score = predict(system, state, matches(player[sides], np.full(len(first), 0.5), at, category=kind), params=params)
+    score = predict(
+        system, state, matches(player[sides], np.full(len(first), 0.5), at, category=category), params=params
+    )
     if np.shape(score) != first.shape:
         raise ValueError("the system predicts more than expected scores; give the one `outlook` was made of")
     half = jnp.full((len(player), len(player)), 0.5, score.dtype)
@@ -171,7 +177,7 @@ def simulate_bracket(key: Array, win: Any, samples: int, order: Any = None) -> A
     if not callable(win):
         chance, slot = _tournament(win, order)
         return _simulate_given(key, chance, slot, int(samples), CHUNK // len(slot))
-    shape = jax.eval_shape(win, key).shape
+    shape = jax.eval_shape(lambda k: jnp.asarray(win(k)), key).shape
     slot = _order(order, shape)  # (compiled anew by every call: what the function closes over may have changed)
     return _simulate(key, win, slot, shape[-1], int(samples), CHUNK // math.prod(shape))
 

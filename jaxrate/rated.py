@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.data import Dataset
 from jaxrate.events import Matches, Ragged, Rounds, check_order, count_better, count_teams, period_number, periods
 from jaxrate.history import History, history
-from jaxrate.leaderboard import ratings
+from jaxrate.leaderboard import aged, ratings
 from jaxrate.system import RatingSystem, State
 from jaxrate.tables import Values, located, pyarrow
 from jaxrate.text import near, number
@@ -26,7 +26,7 @@ class Rated(NamedTuple):
     clock: str | None  # of the times, as in `Dataset`
     predictions: Any  # an Arrow table, one row per match or participation, see `rate`
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
-    categories: Values | None = None  # [C] names in order of id
+    categories: Values | None = None  # [C] names in order of id, of a system that knows them
 
     @property
     def contests(self) -> int | None:
@@ -61,6 +61,9 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
     names = _column(data.players)
     if names is None:
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
+    categories = data.categories if "categories" in system.settings else None
+    if categories is not None and _column(categories) is None:
+        raise ValueError("the names of categories must be all text, or all numbers, to be kept")
     if period is not None:
         if data.clock is None:
             raise ValueError("rating periods need times; name the column of time")
@@ -80,8 +83,7 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
         games[: len(onto.games)] += onto.games
         table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
-    kinds = data.categories if onto is None else onto.categories
-    return Rated(system, result.state, data.players, games, period, last, clock, table, options, kinds)
+    return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories)
 
 
 def check_times(system: RatingSystem, data: Dataset) -> None:
@@ -187,15 +189,16 @@ def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
 
     `time` is as in `ratings`.
     """
-    rating = ratings(rated.system, rated.state, time=time)
+    state = aged(rated.system, rated.state, time, rated.system.params)
+    rating = ratings(rated.system, state)
     columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
     if rating.deviation is not None:
         columns["deviation"] = np.asarray(rating.deviation)
     columns["games"] = rated.games
     known = {"variance", "time", *columns}
-    more = {name: np.asarray(x) for name, x in leaves(rated.state).items()}
+    more = {name: np.asarray(x) for name, x in leaves(state).items()}
     columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in known and "." not in name}
-    if "modifiers" in more and rated.categories is not None:
+    if rated.categories is not None:
         for i, name in enumerate(rated.categories):
             columns[f"modifier {name}"] = more["modifiers"][:, i]
             columns[f"deviation {name}"] = np.sqrt(more["modifier_variance"][:, i])
@@ -225,8 +228,9 @@ def _check_follows(system: RatingSystem, data: Dataset, period: float | None, on
         raise ValueError(f"the saved run was rated {was}; carry on the same way")
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
         raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
-    then, now = (None if x is None else x.tolist() for x in (onto.categories, data.categories))
-    if then not in (None, now):
+    if onto.categories is not None and not (
+        data.categories is not None and data.categories.tolist() == onto.categories.tolist()
+    ):
         raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
     of_matches = isinstance(data.events, Matches)
     if of_matches != (onto.contests is None):

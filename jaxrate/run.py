@@ -102,7 +102,9 @@ def run(
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
         names = " or ".join(e.__name__ for e in system.events)
-        hint = "; make them by periods(matches, length)" if (kind, system.events) == (Matches, (Periods,)) else ""
+        hint = ""
+        if (kind, system.events) == (Matches, (Periods,)):
+            hint = "; group them by periods(matches, length), or give `rate` a period"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
     system.check(events)
     params = system.params if params is None else params
@@ -150,10 +152,7 @@ def _start(system: RatingSystem, params: Params, state: State, num_players: int 
         return jnp.array(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None)
 
     fresh = jax.eval_shape(lambda p: system.init(p, 1), params)
-    (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
-    alike = mold == form
-    if alike and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
-        raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")
+    alike = _check_shapes(system, state, fresh)
     state = jax.tree.map(copy, state)
     if alike:
         state = jax.tree.map(lambda x, y: x.astype(y.dtype), state, fresh)  # whole numbers may have been given
@@ -163,6 +162,14 @@ def _start(system: RatingSystem, params: Params, state: State, num_players: int 
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
     newcomers = system.init(params, rows - have)
     return jax.tree.map(lambda x, new: jnp.concatenate([x, new]), state, newcomers)
+
+
+def _check_shapes(system: RatingSystem, state: State, fresh: State) -> bool:
+    """Whether a state has the same leaves as a fresh one; ValueError if it has, but of other shapes."""
+    (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
+    if mold == form and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
+        raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")
+    return bool(mold == form)
 
 
 def worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
@@ -406,7 +413,6 @@ def predict(
       ValueError: for events that the system does not predict, bad rows, or ids beyond the state.
     """
     params = system.params if params is None else params
-    system.check(events)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
         known = int(np.max(events.events.player, initial=-1)) + 1
         state = _grown(system, params, state, num_players, known)
@@ -416,6 +422,7 @@ def predict(
         kind = type(getattr(events, "events", events)).__name__
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
+    system.check(events)
     stream = plan(events, "stream")
     state = _grown(system, params, state, num_players, stream.num_players)
     return _predict(system.rules, params, state, stream.events)
@@ -425,6 +432,7 @@ def _grown(system: RatingSystem, params: Params, state: State, num_players: int 
     """The state, with newcomers if they are asked for; ValueError if others are named."""
     if num_players is not None or known > len(jax.tree.leaves(state)[0]):
         return _start(system, params, state, num_players, known)
+    _check_shapes(system, state, jax.eval_shape(lambda p: system.init(p, 1), params))
     return state
 
 

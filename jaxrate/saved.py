@@ -93,9 +93,9 @@ def load(folder: str | os.PathLike[str]) -> Rated:
         guesses = arrow.parquet.read_table(folder / "predictions.parquet")
         names, games = table["player"].to_numpy(), table["games"].to_numpy().copy()
         period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
-        kinds = about.get("categories")
-        kinds = None if kinds is None else np.array(kinds, object if isinstance(kinds[0], str) else None)
-        return Rated(system, state, names, games, period, last, clock, guesses, options, kinds)
+        known = about.get("categories")
+        categories = None if known is None else np.array(known, object if isinstance(known[0], str) else None)
+        return Rated(system, state, names, games, period, last, clock, guesses, options, categories)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ValueError(f"{folder}: no saved run there: {Path(error.filename).name} is missing") from None
     except (KeyError, TypeError, json.JSONDecodeError, arrow.ArrowException) as error:

@@ -1,7 +1,7 @@
 """Strict JAX everywhere, fixtures that run a test in both precisions or compile quickly, a small system of rounds.
 
-What takes the time of tests is compilation: of thousands of small operations, and of the runner. All is compiled quickly
-except the runner, which has what users have unless a test is `in_a_hurry`.
+What takes the time of tests is compilation: of thousands of small operations, and of the runner. All is compiled
+quickly except the runner, which has what users have unless a test is `in_a_hurry`.
 """
 
 import os
@@ -33,6 +33,9 @@ def x64(request):
 
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
+RUN = import_module("jaxrate.run")
+_options = RUN._options
+RUN._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
 
 
 @lru_cache
@@ -41,18 +44,10 @@ def quick_jit(replay, inside, *_):
     return jax.jit(replay, static_argnums=(0, 1)) if inside else quick(replay, static_argnums=(0, 1), donate_argnums=3)
 
 
-@pytest.fixture(autouse=True)
-def as_for_users(monkeypatch):
-    """The runner's own options, beside what is the default."""
-    run = import_module("jaxrate.run")
-    options = run._options
-    monkeypatch.setattr(run, "_options", lambda *kind: AS_FOR_USERS | (options(*kind) or {}))
-
-
 @pytest.fixture
 def in_a_hurry(monkeypatch):
     """The runner's compilations take a sixth of the time."""
-    monkeypatch.setattr(import_module("jaxrate.run"), "_jit", quick_jit)
+    monkeypatch.setattr(RUN, "_jit", quick_jit)
 
 
 @pytest.fixture(autouse=True)

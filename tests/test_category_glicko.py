@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.systems.category_glicko import OUTCOMES, Games, State, apart, most_probable
 from tests.conftest import quick
 from tests.reference import category_glicko_twin as twin
 
@@ -129,6 +130,30 @@ def test_against_the_twin(x64, outcome, expansion):
 def test_mixtures_against_the_twin(outcome, expansion):
     with jax.enable_x64(True):
         against_twin(True, league(mixed=True), 3, outcome, expansion)
+
+
+@pytest.mark.parametrize("outcome", ["probit", "logistic"])
+def test_the_maximum_is_found_however_the_games_went(x64, outcome):
+    """Hundreds of wins or losses against a category beside the opposite elsewhere, and beliefs of any width."""
+    random, law, players = np.random.default_rng(1), OUTCOMES[outcome], 40
+    spread = random.uniform(0.05, 1.5, (players, 4)) ** 2
+    rating, modifiers = random.normal(0, 1, players), random.normal(0, 0.3, (players, 3))
+    rows = State(*(jnp.asarray(x, float) for x in (rating, modifiers, spread[:, 0], spread[:, 1:], np.zeros(players))))
+    cell = random.permutation(3 * players)[: 2 * players].repeat(2)
+    count = 10 ** random.uniform(0, 2.5, len(cell))
+    won = np.round(count * random.choice([0.0, 1.0, 0.4], len(cell)))
+    games = [random.normal(0, 3, len(cell)), random.uniform(1, 1.5, len(cell)), won, np.round(count) - won]
+    column = Games(jnp.asarray(cell, jnp.int32), *(jnp.asarray(x, float) for x in games))
+    played = jnp.zeros(3 * players, bool).at[cell].set(True).reshape(players, 3)
+    guess, ready = rows.rating[:, None] + rows.modifiers, ~played.any(axis=1)
+    found = quick(lambda: apart(rows, played, most_probable(law, rows, column, played, guess, ready)))()
+    for i in range(players):
+        met = {c: list(zip(*(x[cell == 3 * i + c] for x in games), strict=True)) for c in np.flatnonzero(played[i])}
+        if met:
+            best, parts, _ = twin.at_maximum(outcome, met, rating[i], modifiers[i], (spread[i, 0], spread[i, 1:]))
+            wanted = [best, *parts.values()]
+            got = [found[0][i], *(found[1][i, c] for c in parts)]
+            np.testing.assert_allclose(got, wanted, atol=1e-9 if x64 else 1e-5, rtol=1e-9 if x64 else 1e-5)
 
 
 def one_dimension(history, outcome, expansion, scale, deviation, growth):
@@ -260,7 +285,8 @@ def test_extremes_are_finite(x64, outcome, expansion):
     system = jr.category_glicko(3, outcome, expansion)
     result = extreme(1e6, 6, system, system.params)
     assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(result))
-    np.testing.assert_allclose(result.state.modifiers.sum(axis=1) / jnp.abs(result.state.modifiers).max(), 0, atol=1e-6)
+    assert float(jnp.abs(result.state.rating).max()) < 5e6 and float(jnp.abs(result.state.modifiers).max()) < 5e6
+    np.testing.assert_allclose(result.state.modifiers.sum(axis=1), 0, atol=1e-5 if x64 else 4.0)
 
 
 @pytest.mark.parametrize(("outcome", "expansion"), [("probit", "mode"), ("logistic", "map")])
@@ -292,19 +318,27 @@ ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
         (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),
         (lambda: jr.category_glicko(modifier_deviation_max=100), "deviation_min, initial_modifier_deviation and modif"),
         (lambda: jr.category_glicko(deviation_max=None), "deviation_max must be > 0, got None"),
-        (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; make them by periods"),
+        (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; group them by periods"),
         (
             lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 1.0)),
             r"row 1 \(counting from 0\): category 2, counting from 0, but category_glicko has 2 of them",
         ),
         (lambda: jr.predict(jr.category_glicko(2), None, ODD), "row 1 .* category 2"),
         (
+            lambda: jr.predict(jr.category_glicko(4), jr.category_glicko().init(jr.category_glicko().params, 3), ODD),
+            "the state is of category_glicko with other settings",
+        ),
+        (
+            lambda: jr.predict(jr.category_glicko(), None, jr.rounds([0, 0], [0, 1], [1, 2])),
+            "category_glicko predicts Matches, not Rounds",
+        ),
+        (
             lambda: jr.run(jr.category_glicko(), jr.periods(jr.matches([[0, 1]], [1.0]), 1.0)),
             "needs the categories of both players of every match",
         ),
         (
             lambda: jr.run(jr.category_glicko(), jr.periods(league(categories=2, mixed=True), 1.0)),
-            "weights of 2 categories, but category_glicko has 3",
+            "shares of 2 categories, but category_glicko has 3",
         ),
         (
             lambda: jr.matches([[0, 1]] * 2, [1, 1], category=[[[0.5, 0.5]] * 2, [[0.5, 0.5], [0.5, 0.4]]]),

@@ -472,6 +472,39 @@ def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
     assert sorted(lines) == [["category_glicko", "periods"], ["glicko", "by"], ["glicko", "periods"]]
 
 
+def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "race_b").mkdir()  # a folder of that name does not matter
+    quick = ["--system", "category_glicko", "--quiet", "--top", "1"]
+    before = jaxrate("rate", "--category", "race_a", "race_b", *quick, "races.csv")
+    for two in (["--category=race_a", "race_b"], ["--category", "race_a", "--category", "race_b"]):
+        assert (
+            jaxrate("rate", "races.csv", *quick, *two)[1].partition("matches in")[0]
+            == before[1].partition("matches in")[0]
+        )
+    assert before[0] == 0 and "strength against" in before[1] and "Random" in before[1]
+    code, out, _ = jaxrate("rate", *quick, "--category", "map", "races.csv")
+    assert code == 0 and "Lost Temple" in out
+    assert "no such file" in jaxrate("rate", *quick, "--category", "map", "races")[2]
+
+
+def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp_path):
+    code, _, err = jaxrate("rate", races, "--system", "elo", "--category", "map", "--out", tmp_path / "run")
+    assert code == 0 and "elo takes no notice of categories" in err
+    assert jr.load(tmp_path / "run").categories is None
+    (tmp_path / "next.csv").write_text("a,b\nplayer 01,player 02\n")
+    code, _, err = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "next.csv")
+    assert code == 0, err
+
+
+def test_plan_says_what_category_glicko_lacks(jaxrate, races):
+    only = ["--system", "category_glicko"]
+    assert "only with --period" in jaxrate("plan", races, *only, "--category", "map")[1]
+    assert "only with --category" in jaxrate("plan", races, *only, "--period", "14")[1]
+    code, out, _ = jaxrate("plan", races, *only, "--category", "map", "--period", "14")
+    assert code == 0 and re.search(r"category_glicko +[\d.]+ MB", out)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -480,6 +513,12 @@ def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
         (["--category", "race_a", "rcae_b"], "no column 'rcae_b'; did you mean 'race_b'"),
         (["--category", "race_a", "--mixture", "Random=Zerg,Teran"], "has 'Teran', which is no category; did you mean"),
         (["--category", "race_a", "--mixture", "Random=Zerg:x"], "--mixture Random=Zerg:x: write as in Random,"),
+        (
+            ["--category", "race_a", "--mixture", "Random=Zerg:0.5,Zerg:0.5"],
+            "--mixture Random=Zerg:0.5,Zerg:0.5: write",
+        ),
+        (["--category", "race_a", "--mixture", "Randm"], "the mixture 'Randm' is in no row; did you mean 'Random'"),
+        (["--category", "race_a", "--mixture", "Random", "--mixture", "Random"], "--mixture names one twice"),
         (["--mixture", "Random"], "mixtures and categories need category"),
         (["--category", "race_a", "race_b", "--category", "map"], "category must be one column or the pair"),
         (["--category", "map", "--time", "race_a"], "row 0 .*column 'race_a' is .*, not an ISO date"),

@@ -494,7 +494,8 @@ def test_mixtures(source, mixture, shares):
     assert dataset.categories.tolist() == ["P", "T", "Z"]
     p, t, z = np.eye(3)
     np.testing.assert_allclose(dataset.events.context.category, [[p, t], [t, shares], [shares, z]])
-    absent = read(source(table(x=["P", "T", "P"])), category="x", mixtures={"R": ["T"]})
+    later = {"category": "x", "categories": ["P", "T"], "mixtures": {"R": ["T"]}}  # nobody plays it here
+    absent = read(source(table(x=["P", "T", "P"])), **later)
     assert absent.events.context.category.tolist() == [[0, 0], [1, 1], [0, 0]]
 
 
@@ -846,6 +847,30 @@ ARGUMENTS = {
     "categories of nothing": ({"categories": ["x"]}, "mixtures and categories need category, the columns"),
     "a mixture of nothing": ({"mixtures": {"x": None}}, "mixtures and categories need category, the columns"),
     "a strange part": ({"category": "b", "mixtures": {"Bob": ["Cyy"]}}, "the mixture 'Bob' has 'Cyy', which is no cat"),
+    "a mixture nobody plays": (
+        {"category": "b", "mixtures": {"Bobb": None}},
+        "the mixture 'Bobb' is in no row; did you",
+    ),
+    "a part twice": ({"category": "b", "mixtures": {"Bob": ["Cy", "Cy"]}}, "the mixture 'Bob' has a part twice"),
+    "parts as text": (
+        {"category": "b", "mixtures": {"Bob": "Cy"}},
+        "the mixture 'Bob' must be None, a list of names, or",
+    ),
+    "a number for parts": (
+        {"category": "b", "mixtures": {"Bob": 0.5}},
+        "the mixture 'Bob' must be None, a list of names",
+    ),
+    "a share of text": (
+        {"category": "b", "mixtures": {"Bob": {"Cy": "x"}}},
+        "the mixture 'Bob' must be None, a list of",
+    ),
+    "a list of mixtures": ({"category": "b", "mixtures": ["Bob"]}, "mixtures must be a dict of shares by name, as "),
+    "no category": ({"category": "b", "categories": []}, "categories is empty; leave it out"),
+    "category and mixture": (
+        {"category": "b", "categories": ["Bob", "Cy", "Ann"], "mixtures": {"Cy": None}},
+        "'Cy' is in categories and in mixtures",
+    ),
+    "category of a number": ({"category": 3}, "category must be one column or the pair"),
     "shares beyond one": (
         {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},
         "the shares of the mixture 'Bob' must be from 0 and sum to 1, not to 1.1",

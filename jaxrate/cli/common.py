@@ -154,15 +154,18 @@ ARGUMENTS = {
 
 
 class Reading(click.Command):
-    """A command that reads a file: --category takes one column or two."""
+    """A command that reads a file: --category takes one column or two, as long as another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         split: list[str] = []
         for arg in args:
-            second = split[-2:-1] == ["--category"] != split[-4:-3]
-            column = not (arg.startswith("-") or Path(arg).suffix or Path(arg).exists())
-            split += ["--category", arg] if second and column else [arg]
-        return super().parse_args(context, split)
+            split += arg.split("=", 1) if arg.startswith("--category=") else [arg]
+            if split[-3:-2] == ["--category"] != split[-5:-4] and not arg.startswith("-"):
+                split.insert(-1, "--category")
+        with suppress(click.UsageError):
+            if isinstance(self.make_parser(context).parse_args(list(split))[0].get("file"), str):
+                args = split
+        return super().parse_args(context, args)
 
 
 def columns(command: Callable[..., None]) -> Callable[..., None]:
@@ -175,7 +178,10 @@ def columns(command: Callable[..., None]) -> Callable[..., None]:
         if "category" in given:
             given["category"] = given["category"][0] if len(given["category"]) == 1 else list(given["category"])
         if "mixtures" in given:
-            given["mixtures"] = dict(map(_mixture, given["mixtures"]))
+            found = list(map(_mixture, given["mixtures"]))
+            given["mixtures"] = dict(found)
+            if len(given["mixtures"]) < len(found):
+                raise ValueError("--mixture names one twice")
         command(*args, options=given, **options)
 
     for name, about in reversed(COLUMNS.items()):
@@ -193,7 +199,10 @@ def _mixture(text: str) -> tuple[str, Any]:
     if not any(share for *_, share in shares):
         return name, [part for part, *_ in shares]
     try:
-        return name, {part: float(share) for part, _, share in shares}
+        given = {part: float(share) for part, _, share in shares}
+        if len(given) < len(shares):
+            raise ValueError
+        return name, given
     except ValueError:
         raise ValueError(
             f"--mixture {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"

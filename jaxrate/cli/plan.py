@@ -73,15 +73,12 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     made: dict[int, Any] = {}
     for system in systems:
         if type(flat) not in system.events:
-            only = (
-                "rates periods only"
-                if system.events == (jr.Periods,)
-                else f"does not rate {type(flat).__name__.lower()}"
-            )
-            rows.append((system.name, only, "", ""))
+            only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
+            why = "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
+            rows.append((system.name, why, "", ""))
             continue
         if system.settings.get("categories", 1) > 1 and data.categories is None:
-            rows.append((system.name, "needs categories", "", ""))
+            rows.append((system.name, "only with --category", "", ""))
             continue
         state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
         need = state + PER_EVENT * n + BASE

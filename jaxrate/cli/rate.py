@@ -132,6 +132,9 @@ def rate(
             report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
         check_fits(system, data, period)
         check_times(system, data, file)
+        if "category" in options and "categories" not in system.settings:
+            report.note(f"{system.name} takes no notice of categories; category_glicko does")
+            options = {key: x for key, x in options.items() if key not in ("category", "mixtures")}
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # better now than after rating
         rated, said = _rate(report, file, data, system, period, saved)
@@ -142,7 +145,8 @@ def rate(
     count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
     count += f" of {len(rated.players):,} players"
     board = jr.leaderboard(system, rated.state, rated.players, top=top, time=until, cautious=cautious)
-    parts = [f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}", str(board), *said]
+    parts = [f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}", str(board)]
+    parts += [_strengths(rated, board), *said]
     coming: dict[str, Any] | None = None
     if player is not None:
         parts += _career(rated, player)
@@ -153,7 +157,18 @@ def rate(
         with report.stage(f"writing {out}"):
             _save(out, rated, coming, csv)
         report.note(f"saved the run to {out}")
-    click.echo("\n\n".join(parts))
+    click.echo("\n\n".join(filter(None, parts)))
+
+
+def _strengths(rated: jr.Rated, board: Any) -> str:
+    """The strengths of the leaders against each category, if there are any."""
+    if rated.categories is None:
+        return ""
+    columns = jr.rating_table(rated)
+    row = {name: i for i, name in enumerate(columns["player"])}
+    strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
+    rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
+    return table(["strength against", *map(str, rated.categories)], rows, left=("strength against",))
 
 
 def _save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool) -> None:

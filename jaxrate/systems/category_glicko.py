@@ -3,26 +3,30 @@
 A player is a general rating zeta and a modifier eta^c for each category c, which sum to zero: against an opponent who
 plays category c he has the strength zeta + eta^c. Of a game of i, in category a, against j, in category b,
 
-    P(i wins) = F((zeta_i + eta_i^b - zeta_j - eta_j^a) / s),   F the standard normal distribution, s the scale.
+    P(i wins) = F((zeta_i + eta_i^b - zeta_j - eta_j^a) / s),   F the standard normal distribution, s the scale
 
-Before a rating period, t periods after the player's last one, every variance grows by t c^2. The games of the period,
-at the strengths before it, tell his strengths M_c against the categories apart, one likelihood each (I_jk):
+and, of normal beliefs about all four, F of the same difference over the root of s^2 and their four variances: that is
+the prediction. Before a rating period, t periods after the player's last one, every variance grows by t growth^2, as in
+Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell his
+strengths M_c against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
 
     l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a
 
-with + for a game won, - for one lost; a draw is half of each. `expansion="mode"` is the paper's: M_c the maximum of
-l_c and h_c = -l_c'' there, n categories played and their modifiers' sum kept,
+with + for a game won, - for one lost, and w its weight times `match_weight`; a draw is half of each. With
+`expansion="mode"`, the paper's, M_c is the maximum of l_c and h_c = -l_c'' there. Of n categories played, whose
+modifiers keep their sum,
 
     zeta^ = (sum M_c - sum eta^c) / n, of precision sum h_c,      eta^c^ = M_c - zeta^, of precision h_c
 
-combined with what was known before by precisions. Then the mean modifier is moved into the rating, so that they sum to
-zero and no strength changes. Who won (or lost) every game against a category has no such maximum, and gets that of
+are combined with what was believed before by precisions; then the mean modifier moves into the rating, so that they sum
+to zero and no strength changes. If all games against a category were won, or all lost, there is no such maximum: the
+player gets that of
 
     log p(zeta) + sum_c (log p(eta^c) + l_c(zeta + eta^c)),   the sum of the modifiers of categories played kept,
 
-with p the normal densities from before; his variances are the inverse diagonal of its negative Hessian, as if all were
-free. `expansion="map"` gives that to everybody. With `outcome="logistic"` F and p are logistic of the same variances,
-as on the site since. Categories that were not played keep modifier and variance. Bounds come last.
+with p the normal densities from before, and as variances one over each diagonal element of minus its Hessian, as if the
+sum were free. `expansion="map"` gives this to everybody. With `outcome="logistic"` F and p are logistic of the same
+variances, as on the site since. Categories that were not played keep modifier and variance. Bounds come last.
 """
 
 import math
@@ -395,14 +399,14 @@ def check(categories: int, events: Matches | Ragged) -> None:
     if category is None:
         if categories > 1:
             raise ValueError(
-                "category_glicko needs the categories of both players of every match; give `category` to `matches` "
-                "or `read`, or make it with categories=1"
+                "category_glicko needs the categories of both players of every match: category=... of `matches` or "
+                "`read`, --category on the command line, or a single one by categories=1"
             )
         return
     have = f"category_glicko has {categories} of them; make it with categories=..."
     if category.ndim == 3:
         if category.shape[-1] != categories:
-            raise ValueError(f"the matches have weights of {category.shape[-1]} categories, but {have}")
+            raise ValueError(f"the matches have shares of {category.shape[-1]} categories, but {have}")
         return
     highest = np.max(category, axis=-1, initial=0)
     fail_where(highest >= categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
