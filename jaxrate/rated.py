@@ -62,7 +62,7 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
     if names is None:
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
     categories = data.categories if "categories" in system.settings else None
-    if categories is not None and _column(categories) is None:
+    if categories is not None and (_column(categories) is None or isinstance(categories[0], bytes)):
         raise ValueError("the names of categories must be all text, or all numbers, to be kept")
     if period is not None:
         if data.clock is None:

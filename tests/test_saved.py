@@ -414,6 +414,29 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
+def test_categories_are_kept_and_age(tmp_path):
+    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "time": [0, 20], "kind": [7, 9]}
+    system = jr.category_glicko(2, deviation_min=None, initial_deviation=100, initial_modifier_deviation=90)
+    rated = jr.rate(system, jr.read(table, category="kind"), period=14.0)
+    jr.save(tmp_path / "run", rated)
+    loaded = jr.load(tmp_path / "run")
+    assert loaded.categories.tolist() == [7, 9]
+    now, later = (jr.rating_table(loaded, time) for time in (None, 48.0))
+    variance = {
+        name: later[name][np.argsort(later["id"])] ** 2 - now[name][np.argsort(now["id"])] ** 2
+        for name in ("deviation", "deviation 7", "deviation 9")
+    }
+    for name, days in (("deviation", [48, 34, 34]), ("deviation 9", [48, 34, 34])):
+        np.testing.assert_allclose(variance[name], 65.0**2 / 14.0 * np.array(days), rtol=1e-4)
+    with pytest.raises(
+        ValueError, match="the categories differ from the saved run's; read the matches with categories"
+    ):
+        jr.rate(system, jr.read(table | {"time": [60, 70], "kind": [9, 7]}, category="kind"), period=14.0, onto=loaded)
+    odd = jr.read(table | {"kind": [b"p", b"q"]}, category="kind")
+    with pytest.raises(ValueError, match="the names of categories must be all text, or all numbers, to be kept"):
+        jr.rate(system, odd, period=14.0)
+
+
 def edit(folder, **changes):
     about = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({k: v for k, v in (about | changes).items() if v != "gone"}))
