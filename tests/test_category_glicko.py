@@ -70,7 +70,7 @@ def test_the_sites_updates(x64):
     np.testing.assert_allclose(deviation, [case["new_deviation"] for case in cases.values()], atol=tolerance, rtol=0)
 
 
-def league(seed=0, n=300, players=15, categories=3, mixed=False):
+def league(seed=0, n=160, players=8, categories=3, mixed=False):
     random = np.random.default_rng(seed)
     first = random.integers(0, players, n)
     category = random.integers(0, categories, (n, 2))
@@ -106,7 +106,7 @@ def against_twin(x64, matches, categories, outcome, expansion):
         initial_modifier_deviation=300, growth=60, deviation_max=450, modifier_deviation_max=320, period=7,
         side_advantage=50, match_weight=1.3,
     )  # fmt: skip
-    events = jr.periods(matches, 9.0)
+    events = jr.periods(matches, 20.0)
     wanted, predictions = twin.category_glicko(
         history(matches, events, categories), categories, outcome, expansion, scale=700.0, growth=60.0, minimum=90.0,
         initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3,
@@ -173,7 +173,7 @@ def one_dimension(history, outcome, expansion, scale, deviation, growth):
             won, lost = np.sum(np.array(met[player])[:, 2:], axis=0)
             low, high = rating - 20 * scale, rating + 20 * scale
             plain = expansion == "mode" and won > 0 and lost > 0
-            for _ in range(200):
+            for _ in range(100):
                 middle = 0.5 * (low + high)
                 slope = twin.likelihood(outcome, met[player], middle)[1]
                 slope += 0.0 if plain else density(middle - rating, variance)[1]
@@ -191,14 +191,14 @@ def one_dimension(history, outcome, expansion, scale, deviation, growth):
 @pytest.mark.parametrize(("outcome", "expansion"), WAYS)
 def test_one_category_is_glicko_in_one_dimension(outcome, expansion):
     matches = league(categories=1)
-    events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 7.0)
+    events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 20.0)
     bounds = {"deviation_min": None, "initial_deviation": 2.0, "deviation_max": 2.0}
     with jax.enable_x64(True):
         system = jr.category_glicko(1, outcome, expansion, scale=1.5, initial_rating=0, growth=0.3, period=7, **bounds)
         state = jr.run(system, events).state
     wanted = one_dimension(history(matches, events, 1), outcome, expansion, 1.5, 2.0, 0.3)
-    np.testing.assert_allclose(state.rating, [wanted[i][0] for i in range(15)], atol=1e-9)
-    capped = [min(wanted[i][1], 4.0) for i in range(15)]
+    np.testing.assert_allclose(state.rating, [wanted[i][0] for i in range(8)], atol=1e-9)
+    capped = [min(wanted[i][1], 4.0) for i in range(8)]
     np.testing.assert_allclose(state.variance, capped, atol=1e-9)
     assert not state.modifiers.any() and not state.modifier_variance.any()
 
@@ -247,7 +247,7 @@ def test_the_integral_over_the_opponent_by_quadrature():
 
 
 @pytest.mark.parametrize("outcome", ["probit", "logistic"])
-def test_a_perfect_score_gets_the_maximum_with_the_prior(x64, outcome):
+def test_a_perfect_score_gets_the_maximum_with_the_prior(outcome):
     """In every number as by expansion="map"; who has lost a game as well gets the paper's update."""
     rows = [(0, 1, 1.0)] * 300 + [(2, 3, 1.0), (2, 3, 1.0), (2, 3, 0.0)]
     matches = jr.matches([row[:2] for row in rows], [row[2] for row in rows], category=[[0, 1]] * len(rows))
@@ -259,13 +259,13 @@ def test_a_perfect_score_gets_the_maximum_with_the_prior(x64, outcome):
     assert mode.rating[0] > 1300 and mode.rating[0] - 1000 == pytest.approx(1000 - mode.rating[1])
 
 
-def test_a_mixture_of_one_is_that_category(x64):
+def test_a_mixture_of_one_is_that_category():
     matches = league()
     shares = matches._replace(context=matches.context._replace(category=np.eye(3)[matches.context.category]))
     system = jr.category_glicko(3)
     one, other = (jr.run(system, jr.periods(x, 14.0)) for x in (matches, shares))
     for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-10 if x64 else 1e-4, atol=1e-8 if x64 else 2e-2)
+        np.testing.assert_allclose(x, y, rtol=1e-4, atol=2e-2)
     got, wanted = (jr.predict(system, one.state, x) for x in (shares, matches))
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
@@ -281,12 +281,12 @@ def extreme(points, digits, system, params):
 
 
 @pytest.mark.parametrize(("outcome", "expansion"), WAYS)
-def test_extremes_are_finite(x64, outcome, expansion):
+def test_extremes_are_finite(outcome, expansion):
     system = jr.category_glicko(3, outcome, expansion)
     result = extreme(1e6, 6, system, system.params)
     assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(result))
     assert float(jnp.abs(result.state.rating).max()) < 5e6 and float(jnp.abs(result.state.modifiers).max()) < 5e6
-    np.testing.assert_allclose(result.state.modifiers.sum(axis=1), 0, atol=1e-5 if x64 else 4.0)
+    np.testing.assert_allclose(result.state.modifiers.sum(axis=1), 0, atol=4.0)
 
 
 @pytest.mark.parametrize(("outcome", "expansion"), [("probit", "mode"), ("logistic", "map")])

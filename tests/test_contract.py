@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 23
 # Their rounding depends on the width of a step: by multiplying and adding at once, or by products of matrices.
 ROUNDED = {"trueskill", "blat_mmr"}
-LONG = {"trueskill", "weng_lin", "blat_mmr"}  # to compile
+LONG = {"category_glicko", "trueskill", "weng_lin", "blat_mmr"}  # to compile
 
 
 def league(n=400, players=PLAYERS, seed=0):

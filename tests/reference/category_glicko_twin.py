@@ -54,7 +54,7 @@ def likelihood(outcome, games, strength):
 
 def by_bisection(outcome, games):
     low, high = -1e5, 1e5
-    for _ in range(200):
+    for _ in range(100):
         middle = 0.5 * (low + high)
         if likelihood(outcome, games, middle)[1] > 0:
             low = middle
