@@ -177,7 +177,7 @@ def prepare(categories: int, params: Params) -> Constants:
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
-    """Every variance grows by t c^2, up to its bound."""
+    """Every variance grows by t growth^2, up to its bound."""
     growth, high, passed = constants.growth, constants.high, elapsed(time, rows.time)
     return rows._replace(
         variance=bounded(rows.variance + growth.rating * passed, None, high.rating),
