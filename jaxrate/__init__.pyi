@@ -45,4 +45,6 @@ from jaxrate.systems.outlook import Outlook as Outlook
 from jaxrate.systems.outlook import outlook as outlook
 from jaxrate.systems.topcoder import topcoder as topcoder
 from jaxrate.systems.trueskill import trueskill as trueskill
+from jaxrate.systems.urnings import urnings as urnings
+from jaxrate.systems.urnings import urns as urns
 from jaxrate.systems.weng_lin import weng_lin as weng_lin

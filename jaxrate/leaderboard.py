@@ -36,7 +36,9 @@ class Leaderboard(NamedTuple):
     deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none or ratings are cautious
 
     def __str__(self) -> str:
-        head, columns = ["rank", "player", "rating"], [self.rank, self.player, [f"{r:.1f}" for r in self.rating]]
+        digits = 3 if np.abs(self.rating).max(initial=0.0) <= 1 else 1  # of shares
+        rating = [f"{r:.{digits}f}" for r in self.rating]
+        head, columns = ["rank", "player", "rating"], [self.rank, self.player, rating]
         if self.deviation is not None:
             head.append("95 % interval")
             columns.append([interval(*x) for x in zip(self.rating, self.deviation, strict=True)])

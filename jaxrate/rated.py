@@ -6,7 +6,17 @@ import jax
 import numpy as np
 
 from jaxrate.data import Dataset
-from jaxrate.events import Matches, Ragged, Rounds, check_order, count_better, count_teams, period_number, periods
+from jaxrate.events import (
+    Array,
+    Matches,
+    Ragged,
+    Rounds,
+    check_order,
+    count_better,
+    count_teams,
+    period_number,
+    periods,
+)
 from jaxrate.history import History, history
 from jaxrate.leaderboard import aged, ratings
 from jaxrate.system import RatingSystem, State
@@ -36,7 +46,14 @@ class Rated(NamedTuple):
         return round((1.0 / self.predictions["participants"].to_numpy()).sum())
 
 
-def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, onto: Rated | None = None) -> Rated:
+def rate(
+    system: RatingSystem,
+    data: Dataset,
+    *,
+    period: float | None = None,
+    onto: Rated | None = None,
+    key: Array | None = None,
+) -> Rated:
     """Rate the matches or contests of a table: predict each, then learn from it.
 
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before; or
@@ -50,7 +67,8 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
         categories, `categories=onto.categories`.
       period: the length of rating periods; None: match by match, or contest by contest.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; of BlatMMR,
-        of TrueSkill and of contests to rounding). Players who are new to it join as newcomers.
+        of TrueSkill and of contests to rounding; of Urnings by chance). Players who are new to it join as newcomers.
+      key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
     Raises:
       ValueError: if the data are not events that the system rates, if names are of several types, or if the events
@@ -74,7 +92,9 @@ def rate(system: RatingSystem, data: Dataset, *, period: float | None = None, on
     check_times(system, data)
     with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
-    result = history(system, events, state=None if onto is None else onto.state, num_players=n)
+    if system.random and key is None:
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
+    result = history(system, events, state=None if onto is None else onto.state, key=key, num_players=n)
     flat = data.matches if of_matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
     table = pyarrow().table(_matches(data, result, names) if of_matches else _contests(data, result, names, onto))

@@ -84,7 +84,7 @@ def run(
         only be in their own order where the system, with these hyperparameters, takes no notice of time.)
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
       state: to carry on from, by default a fresh one.
-      key: a PRNG key, for systems that draw random numbers; event i gets `fold_in(key, i)`.
+      key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
         ("levels"), or the faster of the two for this history ("auto"); the numbers are the same. Periods and rounds
         are always in levels. Or what `by_level` made of these very events, which saves making it again: of matches it
@@ -96,8 +96,9 @@ def run(
       `Run(state, prediction)`.
 
     Raises:
-      ValueError: for events that the system does not consume, bad rows (see `matches`), ids beyond the state, or a
-        schedule of other events. Events must be concrete: under `jax.jit` they may not be among the traced arguments.
+      ValueError: for events that the system does not consume, bad rows (see `matches`), ids beyond the state, a
+        schedule of other events, or no key where one is needed. Events must be concrete: under `jax.jit` they may not
+        be among the traced arguments.
     """
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
@@ -107,6 +108,8 @@ def run(
             hint = "; group them by periods(matches, length), or give `rate` a period"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
     system.check(events)
+    if system.random and key is None:
+        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
     params = system.params if params is None else params
     flat = events.events if isinstance(events, Ragged) else events
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
@@ -422,7 +425,7 @@ def predict(
         kind = type(getattr(events, "events", events)).__name__
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
-    system.check(events)
+    system.check(events._replace(score=np.zeros(len(events.score))))
     stream = plan(events, "stream")
     state = _grown(system, params, state, num_players, stream.num_players)
     return _predict(system.rules, params, state, stream.events)

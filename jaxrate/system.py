@@ -58,6 +58,8 @@ RANGES: dict[str, Callable[[float], bool]] = {
     "0 to 1, without 1": lambda x: 0 <= x < 1,
     ">= 0 or None": lambda x: 0 <= x < math.inf,
     ">= 0 or inf": lambda x: x >= 0,
+    "above 0, below 1": lambda x: 0 < x < 1,
+    "whole, from 1": lambda x: 1 <= x < math.inf and x == int(x),
     "-6000 to 9000": lambda x: -6000.0 <= x <= 9000.0,
 }
 
@@ -107,6 +109,7 @@ class RatingSystem(NamedTuple):
     clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
     settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation at which those who play on settle
     check: Callable[[Any], None] = lambda events: None  # ValueError if events lack what it needs; names the row
+    random: bool = False  # whether `update` draws random numbers: then `run` needs a key
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:

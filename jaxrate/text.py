@@ -6,8 +6,9 @@ from typing import Any
 
 
 def interval(mean: float, deviation: float) -> str:
-    """The central 95 % of a normal belief, in whole points."""
-    return f"{mean - 1.96 * deviation:.0f} to {mean + 1.96 * deviation:.0f}"
+    """The central 95 % of a normal belief, in whole points; of a share, with decimals."""
+    digits = 2 if abs(mean) <= 1 and deviation <= 0.5 else 0
+    return f"{mean - 1.96 * deviation:.{digits}f} to {mean + 1.96 * deviation:.{digits}f}"
 
 
 def table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player", "system")) -> str:

@@ -1,11 +1,17 @@
 """Urnings against exact enumeration by others, the slow twin, and the theorems of the paper on small systems."""
 
 import json
+from functools import partial
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxrate as jr
+from jaxrate.systems.urnings import State, correction, draw, mock, play
+from tests.conftest import quick
 from tests.reference import urnings_twin as twin
 
 FOLDER = Path(__file__).parent / "reference"
@@ -44,3 +50,278 @@ def test_the_twin_gives_the_stored_matrices_and_laws(number):
         np.testing.assert_allclose(matrix, TRANSITION[number], atol=1e-13)
     off = np.abs(twin.stationary(TRANSITION[number]) - TARGET[number]).max()
     assert off < 1e-12 if case["expect_stationary_equals_target"] else off > 1e-5
+
+
+@partial(quick, static_argnums=0)
+def outcomes(variant, constants, one, two):
+    """[m + 1, S] law of X*, and [m + 1, S] A, for every X, of S pairs of urns: leaves [S]."""
+    m = len(constants.weights) - 1
+
+    def of(one, two, x):
+        parts = jnp.stack(mock(variant, constants, one, two, x))
+        accept = [correction(variant, constants, one, two, x - k) for k in range(m + 1)]
+        return parts / jnp.where(jnp.sum(parts) > 0, jnp.sum(parts), 1.0), jnp.stack([jnp.asarray(a) for a in accept])
+
+    scores = jnp.arange(m + 1, dtype=jnp.int32)
+    return jax.vmap(jax.vmap(of, (0, 0, None)), (None, None, 0))(one, two, scores)
+
+
+def matrix(variant, weights, n, proportion, states, probability, corrected=True):
+    """The transition matrix of one game by the library's numbers; `probability(r)` is {(i, j): q} at a state."""
+    constants = jr.urnings(outcomes=len(weights), weights=weights, variant=variant)
+    constants = constants.rules.prepare(constants.params)
+    number, m = {tuple(r): k for k, r in enumerate(states)}, len(weights) - 1
+    q, result = [probability(r) for r in number], np.zeros((len(states), len(states)))
+    for i, j in q[0]:
+        one, two = (State(jnp.asarray(states[:, k], jnp.int32), jnp.full(len(states), n[k])) for k in (i, j))
+        law, accept = (np.asarray(x) for x in outcomes(variant, constants, one, two))
+        score = twin.observed(weights, proportion[i], proportion[j])
+        for k, r in enumerate(number):
+            for x in range(m + 1):
+                for drawn in range(m + 1):
+                    go = q[k][i, j] * score[x] * law[x, k, drawn]
+                    new = np.array(r)
+                    new[i] += x - drawn
+                    new[j] -= x - drawn
+                    target = number.get(tuple(new.tolist()), k)
+                    if target != k:
+                        ratio = q[target][i, j] / q[k][i, j] if corrected else 1.0
+                        result[k, target] += go * min(1.0, accept[x, k, drawn] * ratio)
+    return result + np.diag(1.0 - result.sum(axis=1))
+
+
+@pytest.mark.parametrize("number", np.flatnonzero(OURS))
+def test_the_stored_matrices_are_the_updates_own(number):
+    variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
+    with jax.enable_x64(True):
+        got = matrix(variant, w, n, proportion, STATES[number], partial(twin.pairs, kind, lam, n=n), corrected)
+    np.testing.assert_allclose(got, TRANSITION[number], atol=1e-12)
+    if CASES[number]["expect_stationary_equals_target"]:
+        np.testing.assert_allclose(twin.stationary(got), TARGET[number], atol=1e-9)
+
+
+def test_the_biased_rules_are_not_ours():
+    biased = [not case["expect_stationary_equals_target"] for case in CASES]
+    assert sum(biased) == 39
+    for number in np.flatnonzero(biased):
+        _, w, n, proportion, _, kind, lam, _ = options(CASES[number])
+        with jax.enable_x64(True):
+            for variant in ("U1", "U2"):
+                got = matrix(variant, w, n, proportion, STATES[number], partial(twin.pairs, kind, lam, n=n))
+                assert np.abs(got - TRANSITION[number]).max() > 1e-4
+                np.testing.assert_allclose(twin.stationary(got), TARGET[number], atol=1e-9)
+
+
+@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if not trace["adaptive"]])
+def test_the_stored_traces(number, x64):
+    trace = TRACES[number]
+    with np.load(FOLDER / "urnings.npz") as file:
+        (i, j, score, drawn), uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
+    system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
+    constants, size = system.rules.prepare(system.params), jnp.asarray(trace["n"], jnp.int32)
+
+    def game(before, i, j, score, uniforms):
+        one, two = State(before[i], size[i]), State(before[j], size[j])
+        x = draw(mock(trace["family"], constants, one, two, score), uniforms[0])
+        gain = play(trace["family"], constants, one, two, score, uniforms)
+        return x, before.at[i].add(gain).at[j].add(-gain)
+
+    columns = (jnp.asarray(x, jnp.int32) for x in (green[:-1], i, j, score))
+    x, after = quick(jax.vmap(game))(*columns, jnp.asarray(uniforms.T, float))
+    np.testing.assert_array_equal(x[drawn >= 0], drawn[drawn >= 0])
+    np.testing.assert_array_equal(after, green[1:])
+
+
+def random_matches(players, games, m, seed=0):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, players, games)
+    player = np.stack([first, (first + random.integers(1, players, games)) % players], axis=1)
+    return jr.matches(player, random.integers(0, m + 1, games) / m)
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_balls_are_neither_made_nor_lost_in_a_million_games(variant):
+    random, system = np.random.default_rng(1), jr.urnings(outcomes=3, variant=variant)
+    start = jr.urns(random.integers(1, 60, 3000), random.random(3000))
+    after = jr.run(system, random_matches(3000, 1_000_000, 2), state=start, key=jax.random.key(2)).state
+    green, size = np.asarray(after.green), np.asarray(after.size)
+    assert green.sum() == np.asarray(start.green).sum() and (size == np.asarray(start.size)).all()
+    assert (green >= 0).all() and (green <= size).all() and (green != np.asarray(start.green)).any()
+
+
+def chi_square(count, law):
+    """Standardised: about 0, with a deviation of about 1."""
+    expected = count.sum() * law
+    few = expected < 5
+    count, expected = (np.append(x[~few], x[few].sum()) for x in (count, expected))
+    free = len(count) - 1
+    return (((count - expected) ** 2 / expected).sum() - free) / np.sqrt(2 * free)
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+@pytest.mark.parametrize("weights", [(1, 1), (1, 2.5, 1), (1, 0.6, 1.4, 0.9)])
+def test_many_small_systems_reach_the_law_of_theorem_4(variant, weights):
+    """20,000 systems of three players side by side, 200 games each, beside the exact law; unequal urns."""
+    n, proportion, total, copies = [3, 4, 6], [0.3, 0.55, 0.8], 6, 20_000
+    m, random = len(weights) - 1, np.random.default_rng(3)
+    score = np.array([[twin.observed(weights, a, b) for b in proportion] for a in proportion]).cumsum(axis=-1)
+    system = jr.urnings(outcomes=m + 1, weights=weights, variant=variant)
+    state, base = jr.urns(np.tile(n, copies), np.tile([1 / 3, 1 / 2, 1 / 2], copies)), 3 * np.arange(copies)
+    pair = np.array([[0, 1], [0, 2], [1, 2]])[random.integers(0, 3, (200, copies))]
+    x = (random.random((200, copies, 1)) >= score[pair[..., 0], pair[..., 1]][..., :-1]).sum(axis=-1)
+    played = jr.matches((pair + base[:, None]).reshape(-1, 2), x.ravel() / m)
+    after = np.asarray(jr.run(system, played, state=state, key=jax.random.key(4)).state.green).reshape(copies, 3)
+    every = twin.states(n, total)
+    count = np.array([(after == r).all(axis=1).sum() for r in every])
+    assert count.sum() == copies
+    assert abs(chi_square(count, twin.target(n, proportion, total))) < 4
+    assert chi_square(count, twin.target(n, [0.35, 0.55, 0.8], total)) > 20
+
+
+def test_extreme_urns_in_float32():
+    """Ten levels and urns of a thousand balls: products of twenty factors from 0 to a thousand."""
+    random, m = np.random.default_rng(5), 10
+    weights = random.uniform(0.5, 2.0, m + 1)
+    system = jr.urnings(outcomes=m + 1, weights=weights)
+    size = random.choice([1, 2, 9, 30, 1000], (400, 2))
+    green = np.rint(size * random.choice([0, 0.01, 0.5, 0.9, 1], (400, 2))).astype(int)
+    one, two = (State(jnp.asarray(green[:, k], jnp.int32), jnp.asarray(size[:, k], jnp.int32)) for k in (0, 1))
+    for variant in ("U1", "U2"):
+        law, accept = (np.asarray(x) for x in outcomes(variant, system.rules.prepare(system.params), one, two))
+        for k, (a, b) in enumerate(zip(green.tolist(), size.tolist(), strict=True)):
+            for x in (0, 3, 10):
+                moves = twin.moves(variant, weights, a, b, x)
+                wanted = [moves.get((a[0] + x - drawn, a[1] - x + drawn), (0.0, 0.0)) for drawn in range(m + 1)]
+                chance, ratio = np.array(wanted).T
+                np.testing.assert_allclose(law[x, k], chance, rtol=2e-5, atol=1e-30)
+                got = np.where(chance > 0, np.minimum(accept[x, k], 1.0), 0.0)
+                np.testing.assert_allclose(got, np.minimum(ratio, 1.0), rtol=2e-5, atol=1e-30)
+
+
+def test_theorem_1_the_unadjusted_update_has_the_law_with_z():
+    n, proportion, total = [5, 5], [0.35, 0.7], 5
+    every = np.array(twin.states(n, total))
+    law = twin.target(n, proportion, total) * [sum(twin.simulated([1, 1], r, n)) for r in every.tolist()]
+    got = twin.stationary(twin.transition("U1", [1, 1], n, proportion, total, accept=False))
+    np.testing.assert_allclose(got, law / law.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("total", [3, 6, 10])
+def test_theorem_5_odds_ratios_are_the_same_for_every_sum(total):
+    """Odds times a constant have the same law, which is that of the library's update."""
+    n, odds = [4, 4, 4], np.array([0.4, 1.2, 4.0])
+    every = np.array(twin.states(n, total))
+    law = twin.target(n, odds / (1 + odds), total)
+    np.testing.assert_allclose(law, twin.target(n, 3 * odds / (1 + 3 * odds), total), atol=1e-12)
+    with jax.enable_x64(True):
+        got = matrix("U2", [1, 1], n, odds / (1 + odds), every, partial(twin.pairs, "uniform", None, n=n))
+    np.testing.assert_allclose(twin.stationary(got), law, atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_theorem_6_every_game_brings_the_law_nearer(variant):
+    n, proportion, total = [4, 4, 4], [0.3, 0.55, 0.8], 6
+    every = np.array(twin.states(n, total))
+    with jax.enable_x64(True):
+        step = matrix(variant, [1, 2, 1], n, proportion, every, partial(twin.pairs, "uniform", None, n=n))
+    law, now, distance = twin.target(n, proportion, total), np.full(len(every), 1 / len(every)), []
+    for _ in range(300):
+        distance.append(np.sum(law * np.log(law / now)))
+        now = now @ step
+    assert (np.diff(distance[:40]) < 0).all() and distance[-1] < 1e-6 < distance[0]
+
+
+def test_predictions_follow_the_model(x64):
+    weights, m = (1, 2.5, 1), 2
+    system = jr.urnings(outcomes=3, weights=weights)
+    state = jr.urns([100, 100, 10, 10, 100], [0.2, 0.65, 0.3, 0.0, 1.0])
+    player = np.array([(a, b) for a in range(5) for b in range(5) if a != b])
+    got = jr.predict(system, state, jr.matches(player, np.full(len(player), 0.3)))
+    pi = (np.asarray(state.green) + 1) / (np.asarray(state.size) + 2)
+    wanted = [twin.observed(weights, pi[a], pi[b]) @ np.arange(3) / m for a, b in player]
+    np.testing.assert_allclose(got, wanted, rtol=1e-12 if x64 else 1e-5)
+    again = jr.urnings(outcomes=3, draw_weight=2.5)
+    np.testing.assert_allclose(jr.predict(again, state, jr.matches(player, np.zeros(len(player)))), got, rtol=1e-6)
+    even = jr.predict(system, jr.urns([7, 7, 7, 7, 1], [0, 0, 1, 1, 0]), jr.matches([[0, 1], [2, 3]], [0, 0]))
+    np.testing.assert_allclose(even, 0.5)
+
+
+def test_ratings_have_the_standard_errors_of_binomials():
+    system, state = jr.urnings(), jr.urns([100, 10], [0.2, 0.5])
+    mean, deviation = jr.ratings(system, state)
+    np.testing.assert_allclose(mean, [0.2, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(deviation, [0.04, 0.5 / np.sqrt(10)], rtol=1e-6)
+    np.testing.assert_array_equal(system.init(system.params, 3).green, [50, 50, 50])
+    np.testing.assert_array_equal(state.green, [20, 5])
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: jr.urnings(0), "size must be whole, from 1"),
+        (lambda: jr.urnings(2.5), "size must be whole, from 1"),
+        (lambda: jr.urnings(1), "0.5 of 1 balls, rounded, is none or all of them"),
+        (lambda: jr.urnings(initial_proportion=1.0), "initial_proportion must be above 0, below 1"),
+        (lambda: jr.urnings(10, initial_proportion=0.01), "is none or all of them"),
+        (lambda: jr.urnings(outcomes=1), "outcomes must be a whole number from 2"),
+        (lambda: jr.urnings(outcomes=2, weights=(1, 2, 1)), "there are 2 outcomes, but 3 weights"),
+        (lambda: jr.urnings(weights=(1, -2, 1)), "weights must be finite, from 0, and above 0 of the scores 0 and 1"),
+        (lambda: jr.urnings(weights=(1, 1, 0)), "above 0 of the scores 0 and 1"),
+        (lambda: jr.urnings(variant="U3"), "variant must be U1 or U2, got 'U3'"),
+        (lambda: jr.urnings(draw_wait=2.0), "did you mean 'draw_weight'"),
+        (lambda: jr.urns([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),
+        (lambda: jr.urns([10, 10], [0.5, 1.1]), r"row 1 .*proportion 1.1 is outside \[0, 1\]"),
+        (lambda: jr.urns([10, 10], [0.5, 0.5, 0.5]), r"proportion has shape \(3,\)"),
+        (lambda: jr.urns([10, 10], 0.0), "0 of 20 balls are green: none could ever move"),
+        (lambda: jr.urns([10, 10], 1.0), "20 of 20 balls are green"),
+        (lambda: jr.urns([1.5, 10]), "size must be integers"),
+    ],
+)
+def test_bad_urns_are_refused(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+def test_bad_matches_are_refused():
+    key = jax.random.key(0)
+    draw = jr.matches([[0, 1], [1, 2]], [1.0, 0.5])
+    with pytest.raises(ValueError, match=r"row 1 .*score 0.5 is none of 0, 1/1, ..., 1"):
+        jr.run(jr.urnings(), draw, key=key)
+    with pytest.raises(ValueError, match=r"row 1 .*score 0.5 has the weight 0, as if it could not happen"):
+        jr.run(jr.urnings(weights=(1, 0, 1)), draw, key=key)
+    with pytest.raises(ValueError, match=r"row 1 .*weight 2.0; urnings takes matches of weight 1 only"):
+        jr.run(jr.urnings(), jr.matches([[0, 1], [1, 2]], [1, 0], weight=[1, 2]), key=key)
+    with pytest.raises(ValueError, match="urnings draws random numbers; give it a key"):
+        jr.run(jr.urnings(outcomes=3), draw)
+
+
+def test_newcomers_and_given_urns_go_on_together():
+    state = jr.run(
+        jr.urnings(20),
+        jr.matches([[0, 2], [1, 2]], [1, 0]),
+        state=jr.urns([100, 10]),
+        key=jax.random.key(0),
+        num_players=3,
+    ).state
+    np.testing.assert_array_equal(state.size, [100, 10, 20])
+    assert int(state.green.sum()) == 65
+
+
+def test_the_derivative_by_the_weight_of_draws_is_that_of_the_predictions():
+    with jax.enable_x64(True):
+        system, played = jr.urnings(outcomes=3, draw_weight=1.5), random_matches(20, 200, 2)
+        params = jax.tree.map(jnp.asarray, system.params)
+        result = jr.run(system, played, key=jax.random.key(0), num_players=20)
+
+        def square(state, weight):
+            new = params._replace(draw_weight=weight)
+            if state is None:
+                result = jr.run(system, played, params=new, key=jax.random.key(0)).prediction
+            else:
+                result = jr.predict(system, state, played, params=new)
+            return jnp.sum(result**2)
+
+        h = 1e-5
+        slope = (square(result.state, 1.5 + h) - square(result.state, 1.5 - h)) / (2 * h)
+        assert abs(jax.grad(partial(square, result.state))(1.5) - slope) < 1e-6
+        assert jnp.isfinite(jax.grad(partial(square, None))(1.5))

@@ -254,11 +254,29 @@ def make(name: str, params: dict[str, Any], period: float | None = None) -> jr.R
 
 
 def fitted(name: str, changes: dict[str, Any], period: float | None, data: jr.Dataset) -> jr.RatingSystem:
-    """The system of this name for these data: as many categories as they have, unless it was told."""
+    """The system of this name for these data: as many categories or outcomes as they have, unless it was told."""
     default = make(name, {})
     if "categories" in default.settings and data.categories is not None:
         changes = {"categories": len(data.categories)} | changes
+    if isinstance(data.events, jr.Matches):
+        changes = ({} if "weights" in changes else outcomes_of(default, data.events)) | changes
     return make(name, changes, period)
+
+
+def outcomes_of(system: jr.RatingSystem, matches: jr.Matches) -> dict[str, Any]:
+    """How many scores at equal distances there are in these matches, if the system asks."""
+    if "outcomes" not in system.settings:
+        return {}
+    score = np.asarray(matches.score)
+    fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
+    return {"outcomes": next(fits, 1) + 1}
+
+
+def key_of(system: jr.RatingSystem) -> Any:
+    """The PRNG key of a command, if the system draws random numbers: the same every time."""
+    import jax
+
+    return jax.random.key(0) if system.random else None
 
 
 def check_period(data: jr.Dataset, period: float | None) -> None:
@@ -346,11 +364,18 @@ def _value(text: str) -> Any:
     return {"none": None, "true": True, "false": False}.get(text.lower(), text)
 
 
+def _side_counts(system: jr.RatingSystem) -> bool:
+    return bool(getattr(system.params, "side_advantage", 0.0))
+
+
 def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
     if not isinstance(data.events, jr.Matches):
         return
-    sided, counts = data.matches.context.side is not None, any(system.params.side_advantage for system in systems)
-    if sided and not counts:
+    sided, counts = (
+        data.matches.context.side is not None,
+        any(map(_side_counts, systems)),
+    )
+    if sided and not counts and any("side_advantage" in system.params._fields for system in systems):
         report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
     if counts and not sided:
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")

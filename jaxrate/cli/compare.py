@@ -22,6 +22,7 @@ from jaxrate.cli.common import (
     fitted,
     hint_side,
     in_teams,
+    key_of,
     make,
     parse,
     percent,
@@ -98,6 +99,13 @@ def compare(
             raise ValueError(f"none of these systems rates teams: {', '.join(others)}; try {' or '.join(TEAMS)}")
         if others:
             report.note(f"left out, since they know no teams: {', '.join(others)}")
+    if not name and kind is jr.Matches:
+        for key in [*fitting]:
+            try:
+                fitted(key, changes[key], None, data).check(data.events)
+            except ValueError as error:
+                report.note(f"left out: {key}, since {error}")
+                fitting.remove(key)
     if kind is jr.Rounds:
         check_period(data, period)
         for key in fitting:
@@ -206,6 +214,6 @@ def timed_run(system: jr.RatingSystem, events: Any, plan: Any, run: Callable[...
 
     for _ in range(2):
         start = time.perf_counter()
-        result = jax.block_until_ready(run(system, events, schedule=plan))
+        result = jax.block_until_ready(run(system, events, schedule=plan, key=key_of(system)))
         seconds = time.perf_counter() - start
     return result, seconds

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, reporting, scores
+from jaxrate.cli.common import Report, outcomes_of, reporting, scores
 from jaxrate.cli.compare import timed_run
 from jaxrate.text import interval, table
 
@@ -34,6 +34,7 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
     best: tuple[float, Any] = float("inf"), None
     for make in jr.SYSTEMS.values():
         system = make()
+        system = make(**outcomes_of(system, league.matches))
         if jr.Matches not in system.events:
             continue
         with report.stage(f"rating by {system.name}"):

@@ -17,6 +17,7 @@ from jaxrate.cli.common import (
     check_times,
     columns,
     fitted,
+    key_of,
     make,
     period_option,
     read,
@@ -128,7 +129,7 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
     way: Any
     if isinstance(events, jr.Matches):
         n, steps = len(events.score), len(arranged.number)
-        if n / steps < worth(system, system.params, None, events):
+        if n / steps < worth(system, system.params, key_of(system), events):
             sample, way, making = part(events, max(0, (n - SAMPLE) // 2), (n + SAMPLE) // 2), "stream", 0.0
             share = len(sample.score) / n
         else:
@@ -145,7 +146,7 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        np.asarray(jr.run(system, sample, schedule=way, num_players=players).prediction)
+        np.asarray(jr.run(system, sample, schedule=way, num_players=players, key=key_of(system)).prediction)
         times.append(time.perf_counter() - begin)
     return making + times[0] - times[1] + min(times[1:]) / share
 

@@ -295,7 +295,9 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
     times = found.pop("time")
     if rated.clock is not None:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
-    shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f", "rating": ".1f", "change": "+.1f"}
+    digits = 3 if np.abs(found["rating"]).max(initial=0.0) <= 1 else 1  # of shares
+    shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
+    shown |= {"rating": f".{digits}f", "change": f"+.{digits}f"}
     rows = [
         [format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]
         for row in zip(*found.values(), strict=True)

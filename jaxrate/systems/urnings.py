@@ -1,0 +1,275 @@
+"""Urnings (Bolsinova, Maris, Hofman, van der Maas and Brinkhuis 2022).
+
+Player k has an urn of n_k balls, r_k of them green; r_k / n_k estimates his pi_k. The scores x = 0..m of player i
+against player j have weights w_x, and
+
+    P(x) ~ w_x (pi_i (1 - pi_j))^x (pi_j (1 - pi_i))^(m - x)
+
+Two outcomes: m = 1, w = (1, 1). Draws: m = 2, w = (1, d, 1). Stakes of m balls: w = (1, 0, ..., 0, 1). A game that ends
+X is played once more, with balls drawn from the urns and not put back. From N_i balls, g_i of them green, and N_j, g_j,
+the score X* = x has a probability proportional to
+
+    s_x = w_x (g_i)_x (N_i - g_i)_(m-x) (g_j)_(m-x) (N_j - g_j)_x,   (z)_k = z (z - 1) ... (z - k + 1),   Z = sum s_x
+
+and the balls of the real game replace those of the mock one, r_i + X - X* and r_j - X + X*, with probability
+min(1, A Q). U1 (the paper): N = n, g = r, A = Z before / Z after; if Z = 0, as when both urns are full, nothing moves.
+U2 (the same authors, later): the real balls are put in first, N = n + m, g_i = r_i + X, g_j = r_j + m - X, and A = 1.
+Q is the probability that these two were matched, after over before: 1 if it does not depend on the urns, as `run` takes
+it.
+
+While skills stand still, the r_k are binomial, independent but for their sum, which never changes (Theorems 2 to 5):
+the standard error of p = r / n is sqrt(p (1 - p) / n). Whatever the sum, the odds ratios are the same. (With stakes the
+r_k keep their remainders by m as well.)
+
+The prediction takes pi = (r + 1) / (n + 2), the mean of what r of n say of a pi that may be anything: nothing is
+certain because an urn is empty.
+"""
+
+import operator
+from collections.abc import Sequence
+from functools import lru_cache, partial, reduce
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches, fail_where
+from jaxrate.system import Parameter, Rating, RatingSystem, Rules, override, sides
+
+LARGEST = 1 << 23  # balls in an urn: in float32 they are still counted exactly
+PLAIN = 2  # up to this m no product leaves the range of float32
+
+
+class Params(NamedTuple):
+    size: float | Array = 100.0
+    initial_proportion: float | Array = 0.5
+    draw_weight: float | Array = 1.0
+
+
+SPACE = Params(
+    size=Parameter("fixed", "whole, from 1", "balls", "size of a newcomer's urn"),
+    initial_proportion=Parameter("fixed", "above 0, below 1", "share", "green balls in the urn of a newcomer"),
+    draw_weight=Parameter("positive", "> 0", "factor", "of the weights of scores between 0 and 1"),
+)
+
+
+class Constants(NamedTuple):
+    weights: tuple[float | Array, ...]  # [m + 1]
+
+
+class State(NamedTuple):
+    green: Array  # [num_players] int32 balls
+    size: Array  # [num_players] int32 balls in the urn
+
+
+def init(params: Params, num_players: int) -> State:
+    green, size = jnp.round(params.size * params.initial_proportion), jnp.round(params.size)
+    return State(*(jnp.full(num_players, x, dtype=jnp.int32) for x in (green, size)))
+
+
+def prepare(weights: tuple[float, ...], params: Params) -> Constants:
+    first, *between, last = weights
+    return Constants((first, *(params.draw_weight * w for w in between), last))
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """Urns do not age."""
+    del constants, time
+    return rows
+
+
+def logit(green: Array, size: Array) -> Array:
+    """ln((r + 1) / (n - r + 1)), finite for empty and full urns."""
+    dtype = jnp.result_type(float)
+    return jnp.log((green + 1).astype(dtype) / (size - green + 1).astype(dtype))
+
+
+def chances(constants: Constants, lead: Array) -> list[Array]:
+    """P(x) for x = 0..m, of a difference of logits."""
+    m = len(constants.weights) - 1
+    parts = [w * jnp.exp(x * lead - jnp.maximum(m * lead, 0.0)) for x, w in enumerate(constants.weights)]
+    total = sum(parts)
+    return [part / total for part in parts]
+
+
+def predict(constants: Constants, rows: State, event: Matches) -> Array:
+    """Expected score of the first player."""
+    one, two = sides(rows, event)
+    m = len(constants.weights) - 1
+    expected: Any = sum(x / m * p for x, p in enumerate(chances(constants, logit(*one) - logit(*two))))
+    return expected
+
+
+def pairs(constants: Constants, one: State, two: State) -> tuple[list[Array], list[Array]]:
+    """(g_i - k)(N_j - g_j - k) and (N_i - g_i - k)(g_j - k) for k < m, of two urns, each leaf []."""
+    m, dtype = len(constants.weights) - 1, jnp.result_type(float)
+
+    def products(mine: Array, other: Array) -> list[Array]:
+        return [jnp.maximum(mine - k, 0.0) * jnp.maximum(other - k, 0.0) for k in range(m)]
+
+    green = [urn.green.astype(dtype) for urn in (one, two)]
+    red = [(urn.size - urn.green).astype(dtype) for urn in (one, two)]
+    return products(green[0], red[1]), products(red[0], green[1])
+
+
+def terms(factors: tuple[list[Array], list[Array]], constants: Constants, unit: Array | float) -> list[Array]:
+    """s_x / unit^m for x = 0..m: w_x times x of the first factors and m - x of the second."""
+    up, down = ([jnp.ones_like(some[0]), *accumulate((x / unit for x in some), operator.mul)] for some in factors)
+    return [w * a * b for w, a, b in zip(constants.weights, up, reversed(down), strict=True)]
+
+
+def unit_of(factors: tuple[list[Array], list[Array]], constants: Constants) -> Array | float:
+    """A number by which to divide all factors, so that the largest s_x is about 1; 1 if no product can overflow."""
+    m = len(constants.weights) - 1
+    if m <= PLAIN:
+        return 1.0
+    up, down = ([jnp.zeros_like(some[0]), *accumulate(jnp.log(x) for x in some)] for some in factors)
+    logs = [jnp.where(w > 0, a + b, -jnp.inf) for w, a, b in zip(constants.weights, up, reversed(down), strict=True)]
+    top = reduce(jnp.maximum, logs)
+    return jnp.where(top >= 0.0, jnp.exp(top / m), jnp.maximum(jnp.maximum(factors[0][0], factors[1][0]), 1.0))
+
+
+def mock(variant: str, constants: Constants, one: State, two: State, score: Array) -> list[Array]:
+    """[m + 1] numbers proportional to the probabilities of X*, after the score X."""
+    if variant == "U2":
+        m = len(constants.weights) - 1
+        one, two = (State(urn.green + x, urn.size + m) for urn, x in ((one, score), (two, m - score)))
+    factors = pairs(constants, one, two)
+    return terms(factors, constants, unit_of(factors, constants))
+
+
+def draw(parts: list[Array], uniform: Array) -> Array:
+    """X*, the smallest k for which uniform Z < s_0 + ... + s_k."""
+    *below, total = accumulate(parts)
+    return sum((uniform * total >= x).astype(jnp.int32) for x in below)
+
+
+def correction(variant: str, constants: Constants, one: State, two: State, gain: Array) -> Array | float:
+    """A, if the first urn gains so many green balls from the second; 0 if Z is."""
+    if variant == "U2":
+        return 1.0
+    before, after = pairs(constants, one, two), pairs(constants, *moved(one, two, gain))
+    unit = unit_of(before, constants)
+    old, new = (sum(terms(factors, constants, unit)) for factors in (before, after))
+    return jnp.where((old > 0) & (new > 0), old / jnp.where(new > 0, new, 1.0), 0.0)
+
+
+def moved(one: State, two: State, gain: Array) -> tuple[State, State]:
+    return one._replace(green=one.green + gain), two._replace(green=two.green - gain)
+
+
+def play(variant: str, constants: Constants, one: State, two: State, score: Array, uniforms: Array) -> Array:
+    """How many green balls the first urn gains by a game with Q = 1 that ended X = `score`.
+
+    `uniforms` [2] are for X*, and to accept.
+    """
+    gain = score - draw(mock(variant, constants, one, two, score), uniforms[0])
+    return jnp.where(uniforms[1] < correction(variant, constants, one, two, gain), gain, 0)
+
+
+def update(variant: str, constants: Constants, rows: State, event: Matches, key: Any) -> State:
+    score = jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
+    one, two = sides(rows, event)
+    urns = moved(one, two, play(variant, constants, one, two, score, jax.random.uniform(key, (2,))))
+    return jax.tree.map(lambda *x: jnp.stack(x), *urns)
+
+
+def summary(params: Params, rows: State) -> Rating:
+    """The share of green balls and its standard error."""
+    del params
+    size = rows.size.astype(jnp.result_type(float))
+    mean = rows.green.astype(size.dtype) / size
+    return Rating(mean, jnp.sqrt(mean * (1.0 - mean) / size))
+
+
+def check(weights: tuple[float, ...], events: Matches) -> None:
+    """ValueError if a score is no level, or one of weight 0, or if a match counts as anything but one."""
+    m, weight = len(weights) - 1, events.context.weight
+    score = np.asarray(events.score, np.float64)
+    level = np.rint(score * m).astype(np.int64)
+    near = np.abs(score * m - level) < 1e-4
+    fail_where(~near, lambda row: f"score {score[row]} is none of 0, 1/{m}, ..., 1; make urnings with other outcomes")
+    absent = np.asarray(weights)[level] == 0
+    fail_where(absent, lambda row: f"score {score[row]} has the weight 0, as if it could not happen")
+    if weight is not None:
+        fail_where(np.asarray(weight) != 1, lambda row: f"weight {weight[row]}; urnings takes matches of weight 1 only")
+
+
+@lru_cache
+def _functions(weights: tuple[float, ...], variant: str) -> tuple[Rules, Any]:
+    rules = Rules(partial(prepare, weights), advance, predict, partial(update, variant))
+    return rules, partial(check, weights)
+
+
+def urnings(
+    size: float = 100.0,
+    outcomes: int | None = None,
+    weights: Sequence[float] | None = None,
+    variant: str = "U2",
+    **changes: float | None,
+) -> RatingSystem:
+    """Urnings, match by match; `run` needs a `key`.
+
+    Args:
+      size: balls in the urn of a newcomer. After about 3 games per ball the start is forgotten. Urns of several sizes
+        are made by `urns`.
+      outcomes: m + 1, how many scores there are: 0, 1/m, ..., 1. None: as many as weights, or 2.
+      weights: [m + 1] from 0 of the scores, above 0 of 0 and 1. None: ones. The paper's for chess are (1, 2.5, 1),
+        which is also outcomes=3 with draw_weight=2.5.
+      variant: "U2" or "U1".
+      **changes: replace further defaults of `Params`. The balls do not change smoothly: a derivative by `draw_weight`
+        is that of the predictions from the urns as they are.
+
+    Raises:
+      ValueError: for an unknown name or a value out of range, or if a newcomer's urn would be empty or full.
+    """
+    if outcomes is None:
+        outcomes = 2 if weights is None else len(weights)
+    if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 2:
+        raise ValueError(f"urnings: outcomes must be a whole number from 2, got {outcomes!r}")
+    given = (1.0,) * outcomes if weights is None else tuple(float(w) for w in weights)
+    if len(given) != outcomes:
+        raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(given)} weights")
+    if not all(0.0 <= w < np.inf for w in given) or given[0] == 0.0 or given[-1] == 0.0:
+        raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {given}")
+    if variant not in ("U1", "U2"):
+        raise ValueError(f"urnings: variant must be U1 or U2, got {variant!r}")
+    params = override("urnings", Params(), SPACE, {"size": size, **changes})
+    if not 0 < np.rint(params.size * params.initial_proportion) < params.size:
+        raise ValueError(
+            f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "
+            "take more balls, or another initial_proportion"
+        )
+    rules, fits = _functions(given, variant)
+    settings = {"outcomes": outcomes, "weights": given, "variant": variant}
+    return RatingSystem("urnings", params, SPACE, (Matches,), init, rules, summary, settings, check=fits, random=True)
+
+
+def urns(size: Any, proportion: Any = 0.5) -> State:
+    """A state to start from, for `run(..., state=urns(...))`, where not all urns are alike.
+
+    `urns(np.where(is_movie, 100, 10))` are large urns of movies and small ones of users; only differences of logits
+    count, so that the proportions may be half everywhere, or random.
+
+    Args:
+      size: [num_players] balls in each urn, whole, from 1.
+      proportion: [] or [num_players] share of green balls, in [0, 1], rounded to balls.
+
+    Raises:
+      ValueError: for a value out of range, or if no ball at all is green, or every one: then none could ever move.
+    """
+    sizes = np.asarray(size)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise ValueError(f"size must be integers [num_players], got {sizes.dtype} of shape {sizes.shape}")
+    fail_where((sizes < 1) | (sizes > LARGEST), lambda row: f"an urn has 1 to {LARGEST} balls, not {sizes[row]}")
+    shares = np.asarray(proportion, np.float64)
+    if shares.shape not in ((), sizes.shape):
+        raise ValueError(f"proportion has shape {shares.shape}, expected () or {sizes.shape}")
+    shares = np.broadcast_to(shares, sizes.shape)
+    fail_where(~((shares >= 0) & (shares <= 1)), lambda row: f"proportion {shares[row]} is outside [0, 1]")
+    green = np.rint(sizes * shares)
+    if not 0 < green.sum() < sizes.sum():
+        raise ValueError(f"{green.sum():g} of {sizes.sum()} balls are green: none could ever move")
+    return State(jnp.asarray(green, jnp.int32), jnp.asarray(sizes, jnp.int32))
