@@ -101,8 +101,9 @@ def compare(
             report.note(f"left out, since they know no teams: {', '.join(others)}")
     if not name and kind is jr.Matches:
         for key in [*fitting]:
+            system = fitted(key, changes[key], None, data)
             try:
-                fitted(key, changes[key], None, data).check(data.events)
+                system.check(data.events)
             except ValueError as error:
                 report.note(f"left out: {key}, since {error}")
                 fitting.remove(key)
