@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.systems import matchmakers
 from jaxrate.systems.urnings import State, correction, draw, mock, play
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
@@ -153,7 +154,8 @@ def chi_square(count, law):
     """Standardised: about 0, with a deviation of about 1."""
     expected = count.sum() * law
     few = expected < 5
-    count, expected = (np.append(x[~few], x[few].sum()) for x in (count, expected))
+    if few.any():
+        count, expected = (np.append(x[~few], x[few].sum()) for x in (count, expected))
     free = len(count) - 1
     return (((count - expected) ** 2 / expected).sum() - free) / np.sqrt(2 * free)
 
@@ -325,3 +327,72 @@ def test_the_derivative_by_the_weight_of_draws_is_that_of_the_predictions():
         slope = (square(result.state, 1.5 + h) - square(result.state, 1.5 - h)) / (2 * h)
         assert abs(jax.grad(partial(square, result.state))(1.5) - slope) < 1e-6
         assert jnp.isfinite(jax.grad(partial(square, None))(1.5))
+
+
+def pair_probabilities(kind, lam, states, n):
+    """By the library: {state: {(i, j): q}}."""
+    make = getattr(matchmakers, kind)
+    matchmaker, size = make() if kind == "uniform" else make(lam), jnp.asarray(n, jnp.int32)
+    players = range(len(n))
+    every = [(i, j) for i in players for j in players if i < j or (kind == "chooser" and i != j)]
+    state = State(jnp.asarray(states, jnp.int32), jnp.broadcast_to(size, np.shape(states)))
+    table = matchmaker.table(State(state.green[0], size))
+    q = jax.vmap(jax.vmap(partial(matchmaker.log_probability, table), (None, 0)), (0, None))(state, jnp.asarray(every))
+    return {tuple(r): dict(zip(every, np.exp(row), strict=True)) for r, row in zip(states.tolist(), q, strict=True)}
+
+
+@pytest.mark.parametrize("number", [k for k in np.flatnonzero(OURS) if CASES[k]["matchmaking"] != "uniform"])
+def test_the_stored_matrices_are_those_of_the_matchmakers(number):
+    variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
+    with jax.enable_x64(True):
+        q = pair_probabilities(kind, lam, STATES[number], n)
+        got = matrix(variant, w, n, proportion, STATES[number], lambda r: q[tuple(r)], corrected)
+    np.testing.assert_allclose(got, TRANSITION[number], atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if trace["adaptive"]])
+def test_the_stored_trace_of_matched_games(number, x64):
+    trace = TRACES[number]
+    with np.load(FOLDER / "urnings.npz") as file:
+        games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
+    system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
+    constants, size = system.rules.prepare(system.params), jnp.asarray(trace["n"], jnp.int32)
+    matchmaker = matchmakers.similar(trace["lam"])
+    table = matchmaker.table(State(jnp.asarray(green[0], jnp.int32), size))
+
+    def game(before, games, uniforms):
+        state, pair = State(before, size), games[:2]
+        one, two = (State(before[k], size[k]) for k in (pair[0], pair[1]))
+        gain = games[2] - draw(mock(trace["family"], constants, one, two, games[2]), uniforms[0])
+        ratio = correction(trace["family"], constants, one, two, gain)
+        ratio *= jnp.exp(matchmakers.log_ratio(matchmaker, table, state, pair, gain))
+        gain = jnp.where(uniforms[1] < ratio, gain, 0)
+        return before.at[pair].add(jnp.stack([gain, -gain]))
+
+    columns = jnp.asarray(green[:-1], jnp.int32), jnp.asarray(games.T, jnp.int32), jnp.asarray(uniforms.T, float)
+    np.testing.assert_array_equal(quick(jax.vmap(game))(*columns), green[1:])
+
+
+@pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
+def test_pairs_are_picked_as_probably_as_is_said(kind):
+    """100,000 pairs among six players, drawn by a fixed key."""
+    n, green = [4, 4, 9, 9, 9, 1], np.array([[0, 2, 9, 5, 5, 1]])
+    q = pair_probabilities(kind, 0.7, green, n)[tuple(green[0])]
+    matchmaker = matchmakers.uniform() if kind == "uniform" else getattr(matchmakers, kind)(0.7)
+    state = State(jnp.asarray(green[0], jnp.int32), jnp.asarray(n, jnp.int32))
+    uniforms = jax.random.uniform(jax.random.key(0), (100_000, 2))
+    pair = np.asarray(quick(jax.vmap(partial(matchmaker.pick, matchmaker.table(state), state)))(uniforms))
+    if kind != "chooser":
+        pair = np.sort(pair, axis=1)
+    count = np.array([((pair == k).all(axis=1)).sum() for k in q])
+    assert count.sum() == 100_000 and abs(sum(q.values()) - 1) < 1e-5
+    assert abs(chi_square(count, np.array([*q.values()]))) < 4
+    wanted = twin.pairs(kind, 0.7, green[0], n)
+    np.testing.assert_allclose([q[k] for k in wanted], [*wanted.values()], rtol=1e-5)
+
+
+def test_bad_matchmakers_are_refused():
+    with pytest.raises(ValueError, match="strength of a matchmaker must be from 0, got -1"):
+        matchmakers.similar(-1)
+    with pytest.raises(ValueError, match="urns of 100 sizes have 5150 values, more than 4096"):
+        matchmakers.chooser().table(jr.urns(np.arange(1, 101)))
