@@ -1,4 +1,5 @@
 from jaxrate import formats as formats
+from jaxrate import matchmakers as matchmakers
 from jaxrate import metrics as metrics
 from jaxrate import predictions as predictions
 from jaxrate import simulate as simulate
@@ -48,3 +49,5 @@ from jaxrate.systems.trueskill import trueskill as trueskill
 from jaxrate.systems.urnings import urnings as urnings
 from jaxrate.systems.urnings import urns as urns
 from jaxrate.systems.weng_lin import weng_lin as weng_lin
+from jaxrate.world import World as World
+from jaxrate.world import urnings_world as urnings_world

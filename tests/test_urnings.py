@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems import matchmakers
+from jaxrate import matchmakers
 from jaxrate.systems.urnings import State, correction, draw, mock, play
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin

@@ -38,6 +38,7 @@ class Likeness(NamedTuple):
     strength: Array  # [] lambda
     logit: Array  # [V]
     table: Array  # [V, V] f
+    apart: Array  # [V, V] the same with 0 for equal values, of which an urn is no other
 
 
 def likeness(strength: float, state: State) -> Likeness:
@@ -49,7 +50,8 @@ def likeness(strength: float, state: State) -> Likeness:
     green = np.concatenate([np.arange(n + 1) for n in sizes])
     each = logit(jnp.asarray(green, jnp.int32), jnp.asarray(np.repeat(sizes, sizes + 1), jnp.int32))
     table = jnp.exp(-strength * (each[:, None] - each[None, :]) ** 2)
-    return Likeness(jnp.asarray(starts[which], jnp.int32), jnp.asarray(strength, table.dtype), each, table)
+    apart = jnp.where(jnp.eye(values, dtype=bool), 0.0, table)
+    return Likeness(jnp.asarray(starts[which], jnp.int32), jnp.asarray(strength, table.dtype), each, table, apart)
 
 
 def counts(about: Likeness, state: State) -> Array:
@@ -60,8 +62,7 @@ def counts(about: Likeness, state: State) -> Array:
 def all_pairs(about: Likeness, count: Array) -> Array:
     """The sum of f over all pairs, each once."""
     same = jnp.sum(count * (count - 1.0))
-    apart = jnp.where(jnp.eye(len(count), dtype=bool), 0.0, about.table)
-    return 0.5 * (same + count @ (apart @ count))
+    return 0.5 * (same + count @ (about.apart @ count))
 
 
 def log_like(about: Likeness, state: State, pair: Array) -> Array:
@@ -99,7 +100,7 @@ def log_uniform(table: None, state: State, pair: Array) -> Array:
 
 def pick_similar(about: Likeness, state: State, uniforms: Array) -> Array:
     count, value = counts(about, state), about.first + state.green
-    near = jnp.where(jnp.eye(len(count), dtype=bool), 0.0, about.table) @ count + count - 1.0
+    near = about.apart @ count + count - 1.0
     one = place(near[value], uniforms[0])
     return jnp.stack([one, place(others(about, state, one), uniforms[1])])
 
@@ -128,6 +129,7 @@ def uniform() -> Matchmaker:
     return Matchmaker("uniform", no_table, pick_uniform, log_uniform)
 
 
+@lru_cache
 @lru_cache
 def similar(strength: float = 2.0) -> Matchmaker:
     """Two players in proportion to f, which is 1 for equal urns; `strength` is lambda, from 0: ValueError."""

@@ -1,0 +1,269 @@
+"""Urnings played by players of known proportions, who are matched by their urns, at the speed of many games at once.
+
+The paper's matchmaker is followed game by game, without approximation. Pairs are proposed at random and play with the
+probability f of `matchmakers.py` (of `uniform`: 1), which is to pick in proportion to f. A try reads the urns
+of its two players and, in Q, the sum S of f over all pairs. A step takes many tries at once, all from the urns before
+it, and keeps those up to the first one of which another could come out: one of its players moved in an earlier try, or
+the earlier moves might change its decision, by what they can at most change of S. The rest come again in the next step.
+So the games do not depend on how many are tried at once.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.events import Array
+from jaxrate.matchmakers import Likeness, Matchmaker, counts, log_ratio, uniform
+from jaxrate.system import RatingSystem
+from jaxrate.systems.urnings import Constants, State, chances, correction, draw, mock
+
+WIDTH = 32  # tries at once
+CHUNK = 1 << 13  # tries whose random numbers are made at once
+REACH = 8.0  # f is from 0 to 1, so this bounds what one move changes of what another one changes of S
+
+
+class World(NamedTuple):
+    """A simulated history of urns."""
+
+    state: State  # [num_players] at the end
+    green: np.ndarray[Any, Any]  # [records, num_players] balls after every so many games
+    games: np.ndarray[Any, Any]  # [records] games played before each record
+
+
+class Rule(NamedTuple):
+    """What is static of a game."""
+
+    variant: str
+    tries: bool  # whether pairs are tried, or picked by the matchmaker
+    corrected: bool
+    matchmaker: Matchmaker
+    width: int = WIDTH
+
+
+class Tries(NamedTuple):
+    """Pairs and their random numbers, each leaf [...]."""
+
+    one: Array
+    two: Array
+    plays: Array
+    score: Array
+    mock: Array
+    moves: Array
+
+
+def urnings_world(
+    system: RatingSystem,
+    proportions: Any,
+    games: int,
+    key: Array,
+    *,
+    matchmaker: Matchmaker | None = None,
+    state: State | None = None,
+    every: int | None = None,
+    corrected: bool = True,
+) -> World:
+    """Players of known proportions play so many games and are rated by Urnings as they go.
+
+    Args:
+      system: from `urnings()`; its outcomes and weights are also the truth's.
+      proportions: [num_players] above 0, below 1; the score of i against j follows the model.
+      games: how many.
+      key: a PRNG key.
+      matchmaker: from `jaxrate.matchmakers`, or of your own; None: `uniform()`. Any but `uniform` and `similar`
+        costs num_players a game.
+      state: urns to start from, by default newcomers'.
+      every: record the urns after every so many games; None: only at the end.
+      corrected: whether Q counts. Without it the ratings of matched players spread too far.
+
+    Raises:
+      ValueError: for another system, proportions out of range, less than two players or one game, `every` not a divisor
+        of games, a state of other players, or a matchmaker by which not all players can meet, if only by way of others.
+    """
+    if system.name != "urnings":
+        raise ValueError(f"only urnings play in this world, not {system.name}")
+    truth = np.asarray(proportions, np.float64)
+    if truth.ndim != 1 or len(truth) < 2 or not ((truth > 0) & (truth < 1)).all():
+        raise ValueError("proportions must be [num_players] numbers above 0 and below 1, of at least two players")
+    every = games if every is None else every
+    if games < 1 or every < 1 or games % every:
+        raise ValueError(f"games must be at least 1, and a multiple of every; got {games} and {every}")
+    state = system.init(system.params, len(truth)) if state is None else state
+    if len(state.green) != len(truth):
+        raise ValueError(f"there are {len(truth)} proportions, but {len(state.green)} urns")
+    matchmaker = uniform() if matchmaker is None else matchmaker
+    table = matchmaker.table(state)
+    tries = matchmaker.name in ("uniform", "similar")
+    if not tries:
+        check_connected(matchmaker, table, state)
+    rule = Rule(system.settings["variant"], tries, corrected, matchmaker)
+    constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
+    skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
+    keys = jax.random.split(key, games // every)
+    state, green = _play(rule, every, constants, skill, table, State(*map(jnp.asarray, state)), keys)
+    return World(state, np.asarray(green), every * np.arange(1, len(keys) + 1))
+
+
+def check_connected(matchmaker: Matchmaker, table: Any, state: State) -> None:
+    """ValueError if the players fall into groups that never meet, as the urns are."""
+    num_players = len(state.green)
+    player = jnp.arange(num_players, dtype=jnp.int32)
+
+    def row(one: Array) -> Array:
+        pairs = jnp.stack([jnp.full_like(player, one), player], axis=-1)
+        return jax.vmap(partial(matchmaker.log_probability, table, state))(pairs) > -jnp.inf
+
+    meets = np.array(lax.map(row, player))
+    meets |= meets.T
+    reached = np.zeros(num_players, bool)
+    border = np.array([0])
+    while border.size:
+        reached[border] = True
+        border = np.flatnonzero(meets[border].any(axis=0) & ~reached)
+    if not reached.all():
+        raise ValueError(
+            f"by this matchmaker players 0 and {int(np.argmin(reached))} never meet, not even by way of others"
+        )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _play(
+    rule: Rule, every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
+) -> tuple[State, Array]:
+    play = _by_tries if rule.tries else _one_by_one
+
+    def record(state: State, key: Array) -> tuple[State, Array]:
+        state = play(rule, every, constants, skill, table, state, key)
+        return state, state.green
+
+    return lax.scan(record, state, keys)
+
+
+def _score(constants: Constants, lead: Array, uniform: Array) -> Array:
+    """X of a real game, of the difference of true logits."""
+    return draw(chances(constants, lead), uniform)
+
+
+def _one_by_one(
+    rule: Rule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+) -> State:
+    def game(state: State, number: Array) -> tuple[State, None]:
+        u = jax.random.uniform(jax.random.fold_in(key, number), (5,))
+        pair = rule.matchmaker.pick(table, state, u[:2])
+        one, two = (jax.tree.map(lambda x: x[pair[k]], state) for k in (0, 1))  # noqa: B023
+        score = _score(constants, skill[pair[0]] - skill[pair[1]], u[2])
+        gain = score - draw(mock(rule.variant, constants, one, two, score), u[3])
+        ratio = correction(rule.variant, constants, one, two, gain)
+        if rule.corrected:
+            ratio = ratio * jnp.exp(log_ratio(rule.matchmaker, table, state, pair, gain))
+        gain = jnp.where(u[4] < ratio, gain, 0)
+        return state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain]))), None
+
+    return lax.scan(game, state, jnp.arange(games, dtype=jnp.uint32))[0]
+
+
+def _by_tries(
+    rule: Rule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+) -> State:
+    """Chunks of tries, until so many games are played."""
+
+    def chunk(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        number, left, state, count = carry
+        tries = _tries(jax.random.fold_in(key, number), len(skill), rule.width)
+
+        def steps(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            start, left, state, count = carry
+            some = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, rule.width), tries)
+            done, played, state, count = _step(rule, constants, skill, table, state, count, some, left)
+            return start + done, left - played, state, count
+
+        more = jnp.int32(0), left, state, count
+        _, left, state, count = lax.while_loop(lambda x: (x[0] < CHUNK) & (x[1] > 0), steps, more)
+        return number + 1, left, state, count
+
+    count = counts(table, state) if isinstance(table, Likeness) else None
+    carry = jnp.uint32(0), jnp.int32(games), state, count
+    return lax.while_loop(lambda x: x[1] > 0, chunk, carry)[2]
+
+
+def _tries(key: Array, num_players: int, width: int) -> Tries:
+    """[CHUNK + width] of which the last are none."""
+    bits = jax.random.bits(key, (6, CHUNK), jnp.uint32)
+    u = (bits >> 8).astype(jnp.result_type(float)) * 2.0**-24
+    u = jnp.pad(u, ((0, 0), (0, width)), constant_values=1.0)
+    one = (u[0] * num_players).astype(jnp.int32)
+    two = (u[1] * (num_players - 1)).astype(jnp.int32)
+    return Tries(one, two + (two >= one).astype(jnp.int32), *u[2:])
+
+
+def _step(
+    rule: Rule, constants: Constants, skill: Array, about: Any, state: State, count: Any, some: Tries, left: Array
+) -> tuple[Array, Array, State, Any]:
+    """How many tries are done, games played, and the urns after them."""
+    order = np.arange(rule.width, dtype=np.int32)
+    one, two = (jax.tree.map(lambda x: x[k], state) for k in (some.one, some.two))  # noqa: B023
+
+    def game(one: State, two: State, lead: Array, score: Array, number: Array) -> tuple[Array, Array]:
+        x = _score(constants, lead, score)
+        gain = x - draw(mock(rule.variant, constants, one, two, x), number)
+        return gain, jnp.asarray(correction(rule.variant, constants, one, two, gain), lead.dtype)
+
+    gain, accept = jax.vmap(game)(one, two, skill[some.one] - skill[some.two], some.score, some.mock)
+    doubt = jnp.zeros(rule.width, bool)
+    if count is None:
+        plays = some.plays < 1.0
+        moves = plays & (gain != 0) & (some.moves < accept)
+    else:
+        a, b = about.first[some.one] + one.green, about.first[some.two] + two.green
+        f = about.table[a, b]
+        plays = some.plays < f
+        if rule.corrected:
+            change, total = _change(about, count, a, b, gain)
+            bound, ratio = some.moves * (1.0 + change / total), accept * about.table[a + gain, b - gain]
+            ratio = ratio / jnp.where(plays, f, 1.0)
+        else:
+            change, total, bound, ratio = jnp.zeros_like(f), jnp.ones_like(f[0]), some.moves, accept
+        moves = plays & (gain != 0) & (bound < ratio)
+        if rule.corrected:
+            doubt = plays & (abs(bound - ratio) <= some.moves * _error(moves, change, total))
+    same = [x[:, None] == y[None, :] for x in (some.one, some.two) for y in (some.one, some.two)]
+    moved = moves[None, :] & (order[None, :] < order[:, None])
+    stale = jnp.any((same[0] | same[1] | same[2] | same[3]) & moved, axis=1)
+    bad = stale | doubt
+    done = jnp.where(jnp.any(bad), jnp.argmax(bad).astype(jnp.int32), rule.width)
+    done = jnp.minimum(done, jnp.sum(jnp.cumsum(plays, dtype=jnp.int32) <= left, dtype=jnp.int32))
+    kept = jnp.where(moves & (done > order), gain, 0)
+    state = state._replace(green=state.green.at[some.one].add(kept).at[some.two].add(-kept))
+    if count is not None:
+        weight = (kept != 0).astype(count.dtype)
+        values = jnp.concatenate([a, b, a + kept, b - kept])
+        count = count.at[values].add(jnp.concatenate([-weight, -weight, weight, weight]))
+    return done, jnp.sum(plays & (done > order), dtype=jnp.int32), state, count
+
+
+def _change(about: Likeness, count: Array, a: Array, b: Array, gain: Array) -> tuple[Array, Array]:
+    """[width] what each move would change of S, and S, of values a and b of the urns."""
+    near = about.apart @ count
+    total = 0.5 * (count @ near + jnp.sum(count * (count - 1.0)))
+    near = near + count
+    ends = jnp.stack([a, a + gain, b, b - gain])
+    sign = np.array([-1.0, 1.0, -1.0, 1.0], np.float32).astype(count.dtype)
+    own = about.table[ends[:, None], ends[None, :]] * (sign[:, None] * sign[None, :])[:, :, None]
+    return sign @ near[ends] + 0.5 * jnp.sum(own, axis=(0, 1)), total
+
+
+def _error(moves: Array, change: Array, total: Array) -> Array:
+    """[width] how far earlier moves may at most bring (change of S) / S, and rounding; 0 without earlier moves."""
+
+    def before(x: Array) -> Array:
+        return jnp.cumsum(x) - x
+
+    number = before(moves.astype(change.dtype))
+    drift = before(jnp.where(moves, abs(change) + REACH * number, 0.0))
+    least = jnp.maximum(total - drift, 0.0)
+    error = (REACH * number + abs(change) * drift / total) / jnp.where(least > 0, least, 1.0)
+    error = jnp.where(least > 0, error, jnp.inf)
+    return jnp.where(number > 0, error + 1e-5, 0.0)
