@@ -45,4 +45,4 @@ def _recording(rules: Rules, summary: Any) -> Rules:
     def update(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
         return rules.update(constants[0], rows, event, key)
 
-    return Rules(prepare, advance, predict, update)
+    return Rules(prepare, advance, predict, update, rules.draw)

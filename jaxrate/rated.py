@@ -92,7 +92,7 @@ def rate(
     check_times(system, data)
     with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
-    if system.random and key is None:
+    if system.rules.draw is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
     result = history(system, events, state=None if onto is None else onto.state, key=key, num_players=n)
     flat = data.matches if of_matches else data.rounds.events

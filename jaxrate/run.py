@@ -59,11 +59,11 @@ def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> Stat
     return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
 
 
-def step(rules: Rules, constants: Constants, rows: State, event: Any, key: Array | None) -> tuple[State, Any]:
+def step(rules: Rules, constants: Constants, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
     """One event on its rows: the rows after it, and the prediction before it."""
     rows = advance(rules, constants, rows, event)
     guess = rules.predict(constants, rows, event)
-    return rules.update(constants, rows, event, key), guess
+    return rules.update(constants, rows, event, drawn), guess
 
 
 def run(
@@ -108,7 +108,7 @@ def run(
             hint = "; group them by periods(matches, length), or give `rate` a period"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
     system.check(events)
-    if system.random and key is None:
+    if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
     params = system.params if params is None else params
     flat = events.events if isinstance(events, Ragged) else events
@@ -180,10 +180,11 @@ def worth(system: RatingSystem, params: Params, key: Array | None, events: Match
 
     On a CPU, XLA compiles a stream of simple rules into one native loop, which only wide steps can match: they cross
     near 100 matches a step for Elo, which has one leaf, and near 40 for Glicko, which has three. It does not for rules
-    with an inner loop or random numbers, in float64 or under differentiation, and no GPU runs a stream well.
+    with an inner loop or keys of their own, in float64 or under differentiation, and no GPU runs a stream well.
     """
     double = jnp.result_type(float) == np.float64
-    if double or key is not None or jax.default_backend() != "cpu" or _traced(params):
+    hashes = key is not None and system.rules.draw is None
+    if double or hashes or jax.default_backend() != "cpu" or _traced(params):
         return 2.0
     match = on_device(jax.tree.map(lambda x: np.asarray(x)[:1], events))
     leaves, structure = jax.tree.flatten((params, jax.tree.map(lambda x: x[0], match)))
@@ -214,7 +215,8 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
     """
 
     def rate(params: Params, match: Matches) -> Any:
-        return step(rules, rules.prepare(params), init(params, 2), match, None)
+        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
+        return step(rules, rules.prepare(params), init(params, 2), match, drawn)
 
     params, match = jax.tree.unflatten(structure, types)
     leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
@@ -264,8 +266,17 @@ def _known(option: str, value: Any) -> bool:
     return True
 
 
-def _key(key: Array | None, index: Array) -> Array | None:
-    return None if key is None else jax.random.fold_in(key, index)
+def _drawn(rules: Rules, key: Array | None, index: Array) -> Any:
+    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule."""
+    if key is None:
+        return None
+
+    def one(number: Array) -> Any:
+        own = jax.random.fold_in(key, number)
+        return own if rules.draw is None else rules.draw(own)
+
+    flat = jax.vmap(one)(index.ravel())
+    return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
 
 
 def _stream(
@@ -276,7 +287,7 @@ def _stream(
     Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
     which stalls the store buffer (Glicko: 16 against 23 million matches/s).
     """
-    del num_matches, number
+    del number
 
     def read(x: Array, i: Array) -> Array:
         return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
@@ -288,34 +299,35 @@ def _stream(
         first, second = player[0], player[1]
         return jax.tree.map(lambda x: read(x, first), state), jax.tree.map(lambda x: read(x, second), state)
 
-    def body(carry: tuple[Any, ...], event: Matches) -> tuple[tuple[Any, ...], Any]:
+    def body(carry: tuple[Any, ...], entry: tuple[Matches, Any]) -> tuple[tuple[Any, ...], Any]:
         index, state, (first, second) = carry
+        event, drawn = entry
         rows = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
-        rows, guess = step(rules, constants, rows, event, _key(key, index))
+        rows, guess = step(rules, constants, rows, event, drawn)
         for player, row in zip((event.player[0], event.player[1]), sides(rows, event), strict=True):
             state = jax.tree.map(partial(write, i=player), state, row)
         return (index + 1, state, rows_of(state, read(events.player, index + 1))), guess
 
     constants = rules.prepare(params)
-    (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, rows_of(state, events.player[0])), events)
+    entries = events, _drawn(rules, key, jnp.arange(num_matches, dtype=jnp.int32))
+    (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries)
     return state, guess
 
 
 def _scan(
-    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, index: Array, key: Array | None
+    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, drawn: Any
 ) -> tuple[State, Any]:
     """Steps of disjoint events: `one` rates a step's on their rows."""
 
     def body(carry: tuple[Array, State, State], entry: Any) -> tuple[tuple[Array, State, State], Any]:
         number, state, rows = carry
-        event, slot = entry
-        keys = None if key is None else jax.vmap(partial(_key, key))(slot)
-        rows, guess = one(rows, event, keys)
+        event, drawn = entry
+        rows, guess = one(rows, event, drawn)
         state = put(state, event.player, rows)
         following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
         return (number + 1, state, take(state, following)), guess
 
-    (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, take(state, events.player[0])), (events, index))
+    (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, take(state, events.player[0])), (events, drawn))
     return state, guess
 
 
@@ -324,7 +336,7 @@ def _levels(
 ) -> tuple[State, Any]:
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
     one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-    state, guess = _scan(one, state, events, index, key)
+    state, guess = _scan(one, state, events, _drawn(rules, key, index))
     return state, _scatter(_zeros(num_matches, guess, 2), index, guess)
 
 
@@ -372,7 +384,7 @@ def _block(
     state, prediction = so_far
     events, position = gather_events(flat, starts, index, size)
     one = jax.vmap(partial(step, rules, rules.prepare(params)))
-    state, guess = _scan(one, state, events, index, key)
+    state, guess = _scan(one, state, events, _drawn(rules, key, index))
     return state, guess if prediction is None else _scatter(prediction, position, guess)
 
 

@@ -81,9 +81,13 @@ class Predict(Protocol):
 
 
 class Update(Protocol):
-    """The rows after the event, from the advanced rows before it. `key` is None unless the caller gave one."""
+    """The rows after the event, from the advanced rows before it.
 
-    def __call__(self, constants: Constants, rows: State, event: Any, key: Array | None) -> State: ...
+    `key` is what `draw` of the rules made of the event's key; without `draw` the key, or None unless the caller gave
+    one.
+    """
+
+    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State: ...
 
 
 class Rules(NamedTuple):
@@ -93,6 +97,7 @@ class Rules(NamedTuple):
     advance: Advance
     predict: Predict
     update: Update
+    draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
 
 
 class RatingSystem(NamedTuple):
@@ -109,7 +114,6 @@ class RatingSystem(NamedTuple):
     clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
     settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation at which those who play on settle
     check: Callable[[Any], None] = lambda events: None  # ValueError if events lack what it needs; names the row
-    random: bool = False  # whether `update` draws random numbers: then `run` needs a key
 
 
 def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:

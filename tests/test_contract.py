@@ -66,7 +66,7 @@ def head(matches, n):
 
 def options(system):
     """What `jr.run` needs."""
-    return {"key": jax.random.key(0)} if system.random else {}
+    return {} if system.rules.draw is None else {"key": jax.random.key(0)}
 
 
 def whole(system, matches):
@@ -112,7 +112,7 @@ def system(request):
     if Matches not in request.param.events and (form in ("stream", "levels") or one_by_one):
         pytest.skip(f"{request.param.name} does not rate single matches")
     for test, reason in DRAWN.items():
-        if request.param.random and test in request.node.name:
+        if request.param.rules.draw is not None and test in request.node.name:
             pytest.skip(reason)
     double = request.node.callspec.params.get("x64")
     if double and request.param.name in LONG and "stream_equals_levels" not in request.node.name:

@@ -276,7 +276,7 @@ def key_of(system: jr.RatingSystem) -> Any:
     """The PRNG key of a command, if the system draws random numbers: the same every time."""
     import jax
 
-    return jax.random.key(0) if system.random else None
+    return None if system.rules.draw is None else jax.random.key(0)
 
 
 def check_period(data: jr.Dataset, period: float | None) -> None:

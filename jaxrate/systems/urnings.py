@@ -169,11 +169,16 @@ def play(variant: str, constants: Constants, one: State, two: State, score: Arra
     return jnp.where(uniforms[1] < correction(variant, constants, one, two, gain), gain, 0)
 
 
-def update(variant: str, constants: Constants, rows: State, event: Matches, key: Any) -> State:
+def update(variant: str, constants: Constants, rows: State, event: Matches, key: Array) -> State:
     score = jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
     one, two = sides(rows, event)
-    urns = moved(one, two, play(variant, constants, one, two, score, jax.random.uniform(key, (2,))))
+    urns = moved(one, two, play(variant, constants, one, two, score, key))
     return jax.tree.map(lambda *x: jnp.stack(x), *urns)
+
+
+def numbers(key: Array) -> Array:
+    """The two uniform numbers of a game."""
+    return jax.random.uniform(key, (2,))
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -199,7 +204,7 @@ def check(weights: tuple[float, ...], events: Matches) -> None:
 
 @lru_cache
 def _functions(weights: tuple[float, ...], variant: str) -> tuple[Rules, Any]:
-    rules = Rules(partial(prepare, weights), advance, predict, partial(update, variant))
+    rules = Rules(partial(prepare, weights), advance, predict, partial(update, variant), numbers)
     return rules, partial(check, weights)
 
 
@@ -244,7 +249,7 @@ def urnings(
         )
     rules, fits = _functions(given, variant)
     settings = {"outcomes": outcomes, "weights": given, "variant": variant}
-    return RatingSystem("urnings", params, SPACE, (Matches,), init, rules, summary, settings, check=fits, random=True)
+    return RatingSystem("urnings", params, SPACE, (Matches,), init, rules, summary, settings, check=fits)
 
 
 def urns(size: Any, proportion: Any = 0.5) -> State:
