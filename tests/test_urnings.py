@@ -396,3 +396,23 @@ def test_bad_matchmakers_are_refused():
         matchmakers.similar(-1)
     with pytest.raises(ValueError, match="urns of 100 sizes have 5150 values, more than 4096"):
         matchmakers.chooser().table(jr.urns(np.arange(1, 101)))
+
+
+def test_files_are_rated_saved_and_carried_on(tmp_path):
+    pytest.importorskip("pyarrow")
+    played = random_matches(12, 300, 2, seed=9)
+    a, b = (np.array([f"p{k:02}" for k in range(12)])[played.player[:, k]] for k in (0, 1))
+    columns = {"a": a, "b": b, "score": played.score}
+    system = jr.urnings(50, weights=(1, 2.5, 1), variant="U1")
+    first = jr.rate(system, jr.read({k: x[:150] for k, x in columns.items()}))
+    jr.save(tmp_path / "run", first)
+    loaded = jr.load(tmp_path / "run")
+    assert (loaded.system.params, loaded.system.settings) == (system.params, system.settings)
+    np.testing.assert_array_equal(loaded.state.green, first.state.green)
+    whole = jr.read(columns, players=first.players)
+    again = jr.rate(system, whole, key=jax.random.key(3))
+    assert int(again.state.green.sum()) == 25 * 12 and len(again.predictions) == 300
+    np.testing.assert_array_equal(again.state.green, jr.rate(system, whole, key=jax.random.key(3)).state.green)
+    more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, players=first.players), onto=loaded)
+    assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
+    assert set(jr.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
