@@ -17,7 +17,19 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Array
-from jaxrate.matchmakers import Likeness, Matchmaker, counts, log_ratio, uniform
+from jaxrate.matchmakers import (
+    Likeness,
+    Matchmaker,
+    counts,
+    log_chooser,
+    log_ratio,
+    log_similar,
+    log_uniform,
+    pick_chooser,
+    pick_similar,
+    pick_uniform,
+    uniform,
+)
 from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings import Constants, State, chances, correction, draw, mock
 
@@ -96,8 +108,9 @@ def urnings_world(
         raise ValueError(f"there are {len(truth)} proportions, but {len(state.green)} urns")
     matchmaker = uniform() if matchmaker is None else matchmaker
     table = matchmaker.table(state)
-    tries = matchmaker.name in ("uniform", "similar")
-    if not tries:
+    way = matchmaker.pick, matchmaker.log_probability
+    tries = way in ((pick_uniform, log_uniform), (pick_similar, log_similar))
+    if not tries and way != (pick_chooser, log_chooser):  # by which anybody may meet anybody
         check_connected(matchmaker, table, state)
     rule = Rule(system.settings["variant"], tries, corrected, matchmaker)
     constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
@@ -212,23 +225,19 @@ def _step(
         return gain, jnp.asarray(correction(rule.variant, constants, one, two, gain), lead.dtype)
 
     gain, accept = jax.vmap(game)(one, two, skill[some.one] - skill[some.two], some.score, some.mock)
-    doubt = jnp.zeros(rule.width, bool)
-    if count is None:
-        plays = some.plays < 1.0
-        moves = plays & (gain != 0) & (some.moves < accept)
-    else:
+    plays, doubt = some.plays < 1.0, jnp.zeros(rule.width, bool)
+    moves = plays & (gain != 0) & (some.moves < accept)
+    if count is not None:
         a, b = about.first[some.one] + one.green, about.first[some.two] + two.green
         f = about.table[a, b]
         plays = some.plays < f
+        moves = moves & plays
         if rule.corrected:
             change, total = _change(about, count, a, b, gain)
-            bound, ratio = some.moves * (1.0 + change / total), accept * about.table[a + gain, b - gain]
-            ratio = ratio / jnp.where(plays, f, 1.0)
-        else:
-            change, total, bound, ratio = jnp.zeros_like(f), jnp.ones_like(f[0]), some.moves, accept
-        moves = plays & (gain != 0) & (bound < ratio)
-        if rule.corrected:
-            doubt = plays & (abs(bound - ratio) <= some.moves * _error(moves, change, total))
+            bound = some.moves * (1.0 + change / total)
+            ratio = accept * about.table[a + gain, b - gain] / jnp.where(plays, f, 1.0)
+            moves = plays & (gain != 0) & (bound < ratio)
+            doubt = plays & (gain != 0) & (abs(bound - ratio) <= some.moves * _error(moves, change, total))
     same = [x[:, None] == y[None, :] for x in (some.one, some.two) for y in (some.one, some.two)]
     moved = moves[None, :] & (order[None, :] < order[:, None])
     stale = jnp.any((same[0] | same[1] | same[2] | same[3]) & moved, axis=1)
