@@ -130,7 +130,6 @@ def uniform() -> Matchmaker:
 
 
 @lru_cache
-@lru_cache
 def similar(strength: float = 2.0) -> Matchmaker:
     """Two players in proportion to f, which is 1 for equal urns; `strength` is lambda, from 0: ValueError."""
     return Matchmaker("similar", partial(likeness, _strength(strength)), pick_similar, log_similar)
