@@ -15,7 +15,6 @@ compared on the matches that count for all. (In the Lichess games nearly nobody 
 """
 
 import argparse
-import json
 import os
 import time
 from pathlib import Path
@@ -25,7 +24,7 @@ import jax
 import matplotlib
 import numpy as np
 from scipy.special import ndtr
-from speed import circumstances, show, version
+from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.simulate import league
@@ -248,10 +247,9 @@ def main():
         show(title, table)
     print(f"({time.perf_counter() - start:.0f} s)")
     if out:
-        results = json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.5g}"))
+        results = rounded(results)
         note = {"data": "the paper's Duelyst II matches are not public"}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | note | {"results": results}, indent=1) + "\n")
+        write(out, report | note | {"results": results})
         for name, figure in figures.items():
             figure.savefig(out.parent / f"blatmmr_figure_{name}.png", dpi=130)
 

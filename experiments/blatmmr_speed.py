@@ -22,7 +22,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from speed import circumstances, distance, race, show, spawn, tennis
+from speed import circumstances, distance, race, rounded, show, spawn, tennis, write
 
 import jaxrate as jr
 from jaxrate.run import blank, most
@@ -205,11 +205,10 @@ def main():
             show(f"{name}: {title}", rows)
         print(f"({name}: {time.perf_counter() - start:.0f} s)")
         if tables:
-            results[name] = json.loads(json.dumps(tables), parse_float=lambda x: float(f"{float(x):.5g}"))
+            results[name] = rounded(tables)
     out = options.out or (None if options.quick else Path(__file__).parent / "results/blatmmr_speed.json")
     if out:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+        write(out, report | {"results": results})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ history. The league has 10,000 players and 500 periods.
 """
 
 import argparse
-import json
 import os
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
-from speed import circumstances, race, show
+from speed import circumstances, race, rounded, show, write
 
 import jaxrate as jr
 from jaxrate.events import part
@@ -170,9 +169,8 @@ def main():
     for title, rows in results.items():
         show(title, rows)
     if out:
-        results = json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.6g}"))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+        results = rounded(results, 6)
+        write(out, report | {"results": results})
 
 
 if __name__ == "__main__":

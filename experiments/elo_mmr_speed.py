@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib
 import numpy as np
-from speed import circumstances, show, spawn
+from speed import circumstances, rounded, show, spawn, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds, part
@@ -221,10 +221,9 @@ def main():
             show(f"{name}: {title}", rows)
         print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
         if tables:
-            results[name] = json.loads(json.dumps(tables), parse_float=lambda x: float(f"{float(x):.5g}"))
+            results[name] = rounded(tables)
         if out:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+            write(out, report | {"results": results})
 
 
 if __name__ == "__main__":

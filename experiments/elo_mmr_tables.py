@@ -18,7 +18,6 @@ Scored are contests from the tenth part on, and in them whoever had been in five
 """
 
 import argparse
-import json
 import os
 import time
 from functools import partial
@@ -30,7 +29,7 @@ import matplotlib
 import numpy as np
 import pyarrow.parquet as pq
 from scipy.optimize import minimize
-from speed import circumstances, show, version
+from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.events import part
@@ -245,9 +244,8 @@ def main():
     print("", *(f"{name}: {note}" for name, note in notes.items()), sep="\n")
     print(f"({time.perf_counter() - start:.0f} s)")
     if out:
-        results = json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.7g}"))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | {"notes": notes, "results": results}, indent=1) + "\n")
+        results = rounded(results, 7)
+        write(out, report | {"notes": notes, "results": results})
         figure.savefig(out.parent / "elo_mmr_figure_1.png", dpi=130)
 
 

@@ -510,6 +510,17 @@ def circumstances():
     }
 
 
+def rounded(results, digits=5):
+    """The same with every fraction to so many digits."""
+    return json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.{digits}g}"))
+
+
+def write(out, report):
+    """Write the JSON file."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(report, indent=1) + "\n")
+
+
 def show(title, rows):
     def text(value):
         return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -547,11 +558,10 @@ def main():
             show(f"{name}: {title}", rows)
         print(f"({name}: {time.perf_counter() - start:.0f} s)")
         if tables:
-            tables = json.loads(json.dumps(tables), parse_float=lambda x: float(f"{float(x):.5g}"))
+            tables = rounded(tables)
             results[name] = {"date": report["date"], "backend": report["backend"], **tables}
     if out:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+        write(out, report | {"results": results})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ first half.
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -28,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 from scipy.optimize import minimize
-from speed import circumstances, show
+from speed import circumstances, rounded, show, write
 
 import jaxrate as jr
 from jaxrate.simulate import league
@@ -193,9 +192,8 @@ def main():
     for title, rows in results.items():
         show(title, rows)
     if out:
-        results = json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.6g}"))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+        results = rounded(results, 6)
+        write(out, report | {"results": results})
 
 
 if __name__ == "__main__":

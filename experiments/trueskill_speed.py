@@ -11,7 +11,6 @@ matches or rounds; their speed does not depend on how many.
 import argparse
 import importlib
 import importlib.util
-import json
 import math
 import os
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from speed import F, circumstances, compiled, numba, race, show, tennis, version
+from speed import F, circumstances, compiled, numba, race, rounded, show, tennis, version, write
 
 import jaxrate as jr
 from jaxrate.events import part
@@ -253,10 +252,9 @@ def main():
         for title, rows in (tables or {}).items():
             show(f"{name}: {title}", rows)
         print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
-        results |= json.loads(json.dumps(tables or {}), parse_float=lambda x: float(f"{float(x):.5g}"))
+        results |= rounded(tables or {})
     if out:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(report | {"results": results}, indent=1) + "\n")
+        write(out, report | {"results": results})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.system import Params, Rating, RatingSystem, State
-from jaxrate.text import interval, table
+from jaxrate.text import decimals, interval, table
 
 
 def ratings(system: RatingSystem, state: State, *, time: float | None = None, params: Params = None) -> Rating:
@@ -36,7 +36,7 @@ class Leaderboard(NamedTuple):
     deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none or ratings are cautious
 
     def __str__(self) -> str:
-        digits = 3 if np.abs(self.rating).max(initial=0.0) <= 1 else 1  # of shares
+        digits = decimals(self.rating)
         rating = [f"{r:.{digits}f}" for r in self.rating]
         head, columns = ["rank", "player", "rating"], [self.rank, self.player, rating]
         if self.deviation is not None:

@@ -5,6 +5,11 @@ from collections.abc import Iterable
 from typing import Any
 
 
+def decimals(ratings: Any) -> int:
+    """Of ratings [n] for people to read: points need one, shares three."""
+    return 3 if max((abs(x) for x in ratings), default=0.0) <= 1 else 1
+
+
 def interval(mean: float, deviation: float) -> str:
     """The central 95 % of a normal belief, in whole points; of a share, with decimals."""
     digits = 2 if abs(mean) <= 1 and deviation <= 0.5 else 0

@@ -34,7 +34,7 @@ from jaxrate.cli.common import (
     system_option,
 )
 from jaxrate.events import count_teams, part
-from jaxrate.text import number, table
+from jaxrate.text import decimals, number, table
 
 EXAMPLES = """\b
 Examples:
@@ -295,7 +295,7 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
     times = found.pop("time")
     if rated.clock is not None:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
-    digits = 3 if np.abs(found["rating"]).max(initial=0.0) <= 1 else 1  # of shares
+    digits = decimals(found["rating"])
     shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
     shown |= {"rating": f".{digits}f", "change": f"+.{digits}f"}
     rows = [
