@@ -17,6 +17,10 @@ from jaxrate.events import periods as periods
 from jaxrate.events import rounds as rounds
 from jaxrate.history import History as History
 from jaxrate.history import history as history
+from jaxrate.inference import SameSkill as SameSkill
+from jaxrate.inference import confidence_band as confidence_band
+from jaxrate.inference import per_side as per_side
+from jaxrate.inference import same_skill as same_skill
 from jaxrate.leaderboard import leaderboard as leaderboard
 from jaxrate.leaderboard import ratings as ratings
 from jaxrate.lists import from_teams as from_teams
@@ -50,4 +54,5 @@ from jaxrate.systems.urnings import urnings as urnings
 from jaxrate.systems.urnings import urns as urns
 from jaxrate.systems.weng_lin import weng_lin as weng_lin
 from jaxrate.world import World as World
+from jaxrate.world import urnings_replay as urnings_replay
 from jaxrate.world import urnings_world as urnings_world

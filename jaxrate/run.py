@@ -113,7 +113,7 @@ def run(
     params = system.params if params is None else params
     flat = events.events if isinstance(events, Ragged) else events
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
-    state = _start(system, params, state, num_players, known)
+    state = start(system, params, state, num_players, known)
     if isinstance(events, Ragged):
         if isinstance(flat, Rounds) and system.clocked(params):
             check_order(events)
@@ -141,7 +141,7 @@ def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block
     return blocks(events)
 
 
-def _start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
+def start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
     """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
     have = 0 if state is None else len(jax.tree.leaves(state)[0])
     rows = num_players if num_players is not None else known if state is None else have
@@ -266,7 +266,7 @@ def _known(option: str, value: Any) -> bool:
     return True
 
 
-def _drawn(rules: Rules, key: Array | None, index: Array) -> Any:
+def drawn_for(rules: Rules, key: Array | None, index: Array) -> Any:
     """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule."""
     if key is None:
         return None
@@ -309,7 +309,7 @@ def _stream(
         return (index + 1, state, rows_of(state, read(events.player, index + 1))), guess
 
     constants = rules.prepare(params)
-    entries = events, _drawn(rules, key, jnp.arange(num_matches, dtype=jnp.int32))
+    entries = events, drawn_for(rules, key, jnp.arange(num_matches, dtype=jnp.int32))
     (_, state, _), guess = lax.scan(body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries)
     return state, guess
 
@@ -336,7 +336,7 @@ def _levels(
 ) -> tuple[State, Any]:
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
     one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-    state, guess = _scan(one, state, events, _drawn(rules, key, index))
+    state, guess = _scan(one, state, events, drawn_for(rules, key, index))
     return state, _scatter(_zeros(num_matches, guess, 2), index, guess)
 
 
@@ -384,7 +384,7 @@ def _block(
     state, prediction = so_far
     events, position = gather_events(flat, starts, index, size)
     one = jax.vmap(partial(step, rules, rules.prepare(params)))
-    state, guess = _scan(one, state, events, _drawn(rules, key, index))
+    state, guess = _scan(one, state, events, drawn_for(rules, key, index))
     return state, guess if prediction is None else _scatter(prediction, position, guess)
 
 
@@ -446,7 +446,7 @@ def predict(
 def _grown(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
     """The state, with newcomers if they are asked for; ValueError if others are named."""
     if num_players is not None or known > len(jax.tree.leaves(state)[0]):
-        return _start(system, params, state, num_players, known)
+        return start(system, params, state, num_players, known)
     _check_shapes(system, state, jax.eval_shape(lambda p: system.init(p, 1), params))
     return state
 

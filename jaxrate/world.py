@@ -1,11 +1,11 @@
-"""Urnings played by players of known proportions, who are matched by their urns, at the speed of many games at once.
+"""Urnings where who met whom depended on the urns: games of known proportions, and histories of a known matchmaker.
 
-The paper's matchmaker is followed game by game, without approximation. Pairs are proposed at random and play with the
-probability f of `matchmakers.py` (of `uniform`: 1), which is to pick in proportion to f. A try reads the urns
-of its two players and, in Q, the sum S of f over all pairs. A step takes many tries at once, all from the urns before
-it, and keeps those up to the first one of which another could come out: one of its players moved in an earlier try, or
-the earlier moves might change its decision, by what they can at most change of S. The rest come again in the next step.
-So the games do not depend on how many are tried at once.
+The paper's matchmaker is followed game by game, without approximation. In the simulated world pairs are proposed at
+random and play with the probability f of `matchmakers.py` (of `uniform`: 1), which is to pick in proportion to f. A try
+reads the urns of its two players and, in Q, the sum S of f over all pairs. A step takes many tries at once, all from
+the urns before it, and keeps those up to the first one of which another could come out: one of its players moved in an
+earlier try, or the earlier moves might change its decision, by what they can at most change of S. The rest come again
+in the next step. So the games do not depend on how many are tried at once.
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import Array
+from jaxrate.events import Array, Matches
 from jaxrate.matchmakers import (
     Likeness,
     Matchmaker,
@@ -25,13 +25,15 @@ from jaxrate.matchmakers import (
     log_ratio,
     log_similar,
     log_uniform,
-    pick_chooser,
     pick_similar,
     pick_uniform,
     uniform,
 )
+from jaxrate.run import Run, drawn_for, start
+from jaxrate.schedule import on_device
 from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings import Constants, State, chances, correction, draw, mock
+from jaxrate.systems.urnings import predict as expected_score
 
 WIDTH = 32  # tries at once
 CHUNK = 1 << 13  # tries whose random numbers are made at once
@@ -95,8 +97,7 @@ def urnings_world(
       ValueError: for another system, proportions out of range, less than two players or one game, `every` not a divisor
         of games, a state of other players, or a matchmaker by which not all players can meet, if only by way of others.
     """
-    if system.name != "urnings":
-        raise ValueError(f"only urnings play in this world, not {system.name}")
+    _only_urnings(system)
     truth = np.asarray(proportions, np.float64)
     if truth.ndim != 1 or len(truth) < 2 or not ((truth > 0) & (truth < 1)).all():
         raise ValueError("proportions must be [num_players] numbers above 0 and below 1, of at least two players")
@@ -107,17 +108,65 @@ def urnings_world(
     if len(state.green) != len(truth):
         raise ValueError(f"there are {len(truth)} proportions, but {len(state.green)} urns")
     matchmaker = uniform() if matchmaker is None else matchmaker
-    table = matchmaker.table(state)
     way = matchmaker.pick, matchmaker.log_probability
     tries = way in ((pick_uniform, log_uniform), (pick_similar, log_similar))
-    if not tries and way != (pick_chooser, log_chooser):  # by which anybody may meet anybody
-        check_connected(matchmaker, table, state)
+    table = _table(matchmaker, state)
     rule = Rule(system.settings["variant"], tries, corrected, matchmaker)
     constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
     skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
     keys = jax.random.split(key, games // every)
     state, green = _play(rule, every, constants, skill, table, State(*map(jnp.asarray, state)), keys)
     return World(state, np.asarray(green), every * np.arange(1, len(keys) + 1))
+
+
+def urnings_replay(
+    system: RatingSystem, matches: Matches, key: Array, *, matchmaker: Matchmaker, state: State | None = None
+) -> Run:
+    """`run` for a history whose matchmaker is known, game by game: Q is its ratio of probabilities of the pair.
+
+    Args:
+      system: from `urnings()`.
+      matches: [n] in order of time. Where the matchmaker knows who chose whom, player 0 did.
+      key: a PRNG key; game i has the same random numbers as in `run`.
+      matchmaker: from `jaxrate.matchmakers`, or of your own. A game costs what `log_probability` does: num_players.
+      state: urns to start from, by default newcomers'.
+
+    Returns:
+      `Run(state, prediction)`.
+
+    Raises:
+      ValueError: for another system, matches that `run` refuses, ids beyond the state, a matchmaker by which not all
+        players can meet, or the first match of two whom it could not have matched as their urns then were.
+    """
+    _only_urnings(system)
+    system.check(matches)
+    state = start(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
+    table = _table(matchmaker, state)
+    constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
+    uniforms = drawn_for(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
+    replay = _replay(system.settings["variant"], matchmaker, constants, table, state, on_device(matches), uniforms)
+    state, (prediction, possible) = replay
+    missing = np.flatnonzero(~np.asarray(possible))
+    if missing.size:
+        one, two = np.asarray(matches.player)[missing[0]]
+        raise ValueError(
+            f"row {missing[0]} (counting from 0): the matchmaker could not have matched players {one} and {two}; "
+            "drop such matches, or give the matchmaker that made them"
+        )
+    return Run(state, prediction)
+
+
+def _only_urnings(system: RatingSystem) -> None:
+    if system.name != "urnings":
+        raise ValueError(f"only urnings know a matchmaker, not {system.name}")
+
+
+def _table(matchmaker: Matchmaker, state: State) -> Any:
+    """The matchmaker's table; ValueError unless all can meet."""
+    table = matchmaker.table(state)
+    if matchmaker.log_probability not in (log_uniform, log_similar, log_chooser):  # by which anybody may meet anybody
+        check_connected(matchmaker, table, state)
+    return table
 
 
 def check_connected(matchmaker: Matchmaker, table: Any, state: State) -> None:
@@ -160,20 +209,59 @@ def _score(constants: Constants, lead: Array, uniform: Array) -> Array:
     return draw(chances(constants, lead), uniform)
 
 
+def _rate(
+    variant: str,
+    matchmaker: Matchmaker | None,
+    constants: Constants,
+    table: Any,
+    state: State,
+    pair: Array,
+    score: Array,
+    uniforms: Array,
+) -> State:
+    """The urns after a game that ended `score`, of `uniforms` [2]; without a matchmaker, Q is 1."""
+    one, two = (jax.tree.map(lambda x: x[pair[k]], state) for k in (0, 1))  # noqa: B023
+    gain = score - draw(mock(variant, constants, one, two, score), uniforms[0])
+    ratio = correction(variant, constants, one, two, gain)
+    if matchmaker is not None:
+        ratio = ratio * jnp.exp(log_ratio(matchmaker, table, state, pair, gain))
+    gain = jnp.where(uniforms[1] < ratio, gain, 0)
+    return state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain])))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _replay(
+    variant: str,
+    matchmaker: Matchmaker,
+    constants: Constants,
+    table: Any,
+    state: State,
+    matches: Matches,
+    uniforms: Array,
+) -> tuple[State, tuple[Array, Array]]:
+    """The urns at the end; [n] predictions, and whether the matchmaker could have matched the pairs."""
+    levels = len(constants.weights) - 1
+
+    def game(state: State, entry: tuple[Matches, Array]) -> tuple[State, tuple[Array, Array]]:
+        event, numbers = entry
+        guess = expected_score(constants, jax.tree.map(lambda x: x[event.player], state), event)
+        possible = matchmaker.log_probability(table, state, event.player) > -jnp.inf
+        score = jnp.round(event.score * levels).astype(jnp.int32)
+        return _rate(variant, matchmaker, constants, table, state, event.player, score, numbers), (guess, possible)
+
+    return lax.scan(game, state, (matches, uniforms))
+
+
 def _one_by_one(
     rule: Rule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
+    known = rule.matchmaker if rule.corrected else None
+
     def game(state: State, number: Array) -> tuple[State, None]:
         u = jax.random.uniform(jax.random.fold_in(key, number), (5,))
         pair = rule.matchmaker.pick(table, state, u[:2])
-        one, two = (jax.tree.map(lambda x: x[pair[k]], state) for k in (0, 1))  # noqa: B023
         score = _score(constants, skill[pair[0]] - skill[pair[1]], u[2])
-        gain = score - draw(mock(rule.variant, constants, one, two, score), u[3])
-        ratio = correction(rule.variant, constants, one, two, gain)
-        if rule.corrected:
-            ratio = ratio * jnp.exp(log_ratio(rule.matchmaker, table, state, pair, gain))
-        gain = jnp.where(u[4] < ratio, gain, 0)
-        return state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain]))), None
+        return _rate(rule.variant, known, constants, table, state, pair, score, u[3:]), None
 
     return lax.scan(game, state, jnp.arange(games, dtype=jnp.uint32))[0]
 

@@ -307,7 +307,7 @@ def test_large_rounds_are_predicted_as_small_ones():
 
 
 def test_other_systems_have_no_outlook():
-    with pytest.raises(ValueError, match="only trueskill has an outlook, not elo$"):
+    with pytest.raises(ValueError, match="only trueskill and urnings have an outlook, not elo$"):
         jr.outlook(jr.elo())
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import matchmakers
+from jaxrate import matchmakers, world
+from jaxrate.schedule import on_device
 from jaxrate.systems.urnings import State, correction, draw, mock, play
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
@@ -208,6 +209,38 @@ def test_theorem_1_the_unadjusted_update_has_the_law_with_z():
     np.testing.assert_allclose(got, law / law.sum(), atol=1e-12)
 
 
+def balanced(step, law):
+    """Detailed balance, and that any state leads to any other one."""
+    flow = law[:, None] * step
+    np.testing.assert_allclose(flow, flow.T, atol=1e-14)
+    assert (np.linalg.matrix_power((step > 0).astype(float), len(law)) > 0).all()
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_theorem_2_two_players_have_the_law_of_binomials(variant):
+    n, proportion, total = [5, 5], [0.35, 0.7], 5
+    every = np.array(twin.states(n, total))
+    with jax.enable_x64(True):
+        step = matrix(variant, [1, 1], n, proportion, every, lambda r: {(0, 1): 1.0})
+    balanced(step, twin.target(n, proportion, total))
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+@pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
+def test_theorems_3_and_4_more_players_matched_by_whatever_rule(variant, kind):
+    """Unequal urns and draws, the pairs' probabilities by the library; `uniform` is Theorem 3."""
+    n, proportion, total = [2, 3, 2, 2], [0.2, 0.4, 0.6, 0.7], 4
+    every = np.array(twin.states(n, total))
+    with jax.enable_x64(True):
+        q = pair_probabilities(kind, 0.8, every, n)
+        step = matrix(variant, [1, 2.5, 1], n, proportion, every, lambda r: q[tuple(r)])
+        balanced(step, twin.target(n, proportion, total))
+        if kind != "uniform":
+            without = matrix(variant, [1, 2.5, 1], n, proportion, every, lambda r: q[tuple(r)], corrected=False)
+            with pytest.raises(AssertionError):
+                balanced(without, twin.target(n, proportion, total))
+
+
 @pytest.mark.parametrize("total", [3, 6, 10])
 def test_theorem_5_odds_ratios_are_the_same_for_every_sum(total):
     """Odds times a constant have the same law, which is that of the library's update."""
@@ -247,6 +280,10 @@ def test_predictions_follow_the_model(x64):
     even = jr.predict(system, jr.urns([7, 7, 7, 7, 1], [0, 0, 1, 1, 0]), jr.matches([[0, 1], [2, 3]], [0, 0]))
     np.testing.assert_allclose(even, 0.5)
 
+    levels = np.asarray(jr.predict(jr.outlook(system), state, jr.matches(player, np.zeros(len(player)))))
+    wanted = [twin.observed(weights, pi[a], pi[b]) for a, b in player]
+    np.testing.assert_allclose(levels, wanted, rtol=1e-12 if x64 else 1e-5)
+
 
 def test_ratings_have_the_standard_errors_of_binomials():
     system, state = jr.urnings(), jr.urns([100, 10], [0.2, 0.5])
@@ -270,6 +307,7 @@ def test_ratings_have_the_standard_errors_of_binomials():
         (lambda: jr.urnings(weights=(1, -2, 1)), "weights must be finite, from 0, and above 0 of the scores 0 and 1"),
         (lambda: jr.urnings(weights=(1, 1, 0)), "above 0 of the scores 0 and 1"),
         (lambda: jr.urnings(variant="U3"), "variant must be U1 or U2, got 'U3'"),
+        (lambda: jr.urnings(2, 4, variant="U1"), "U1 draws 3 balls at once, and an urn has only 2"),
         (lambda: jr.urnings(draw_wait=2.0), "did you mean 'draw_weight'"),
         (lambda: jr.urns([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),
         (lambda: jr.urns([10, 10], [0.5, 1.1]), r"row 1 .*proportion 1.1 is outside \[0, 1\]"),
@@ -371,6 +409,53 @@ def test_the_stored_trace_of_matched_games(number, x64):
 
     columns = jnp.asarray(green[:-1], jnp.int32), jnp.asarray(games.T, jnp.int32), jnp.asarray(uniforms.T, float)
     np.testing.assert_array_equal(quick(jax.vmap(game))(*columns), green[1:])
+
+
+@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if trace["adaptive"]])
+def test_the_replay_of_a_known_matchmaker_follows_the_stored_trace(number, x64):
+    trace = TRACES[number]
+    with np.load(FOLDER / "urnings.npz") as file:
+        games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
+    m, matchmaker = len(trace["w"]) - 1, matchmakers.similar(trace["lam"])
+    system = jr.urnings(outcomes=m + 1, weights=trace["w"], variant=trace["family"])
+    state = State(jnp.asarray(green[0], jnp.int32), jnp.asarray(trace["n"], jnp.int32))
+    replay = partial(world._replay, trace["family"], matchmaker, system.rules.prepare(system.params))
+    played = on_device(jr.matches(games[:2].T, games[2] / m))
+    after, (guess, possible) = replay(matchmaker.table(state), state, played, jnp.asarray(uniforms.T, float))
+    np.testing.assert_array_equal(after.green, green[-1])
+    assert possible.all() and len(guess) == len(green) - 1
+
+
+def test_the_replay_of_uniform_pairs_is_the_run():
+    system, played, key = jr.urnings(20, 3), random_matches(9, 300, 2, seed=4), jax.random.key(1)
+    got = jr.urnings_replay(system, played, key, matchmaker=matchmakers.uniform())
+    wanted = jr.run(system, played, key=key)
+    np.testing.assert_array_equal(got.state.green, wanted.state.green)
+    np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=1e-6)
+    matched = jr.urnings_replay(system, played, key, matchmaker=matchmakers.chooser()).state
+    assert int(matched.green.sum()) == 90 and (np.asarray(matched.green) != np.asarray(wanted.state.green)).any()
+
+
+def strangers(table, state, pair):
+    """Who is 2 balls apart does not meet."""
+    return jnp.where(jnp.abs(state.green[pair[0]] - state.green[pair[1]]) < 2, 0.0, -jnp.inf)
+
+
+def test_a_history_that_the_matchmaker_could_not_have_made_is_refused():
+    system, own = jr.urnings(10), matchmakers.uniform()._replace(log_probability=strangers)
+    played, state = jr.matches([[0, 1], [1, 2], [0, 3]], [1, 0, 1]), jr.urns([10] * 4, [0.5, 0.5, 0.6, 0.8])
+    with pytest.raises(ValueError, match="players 0 and 3 never meet"):
+        jr.urnings_replay(system, played, jax.random.key(0), matchmaker=own, state=state)
+    state = jr.urns([10] * 4, [0.5, 0.5, 0.6, 0.7])
+    with pytest.raises(ValueError, match=r"row 2 .*could not have matched players 0 and 3"):
+        jr.urnings_replay(system, played, jax.random.key(0), matchmaker=own, state=state)
+    with pytest.raises(ValueError, match="only urnings know a matchmaker, not elo"):
+        jr.urnings_replay(jr.elo(), played, jax.random.key(0), matchmaker=own)
+    with pytest.raises(ValueError, match=r"row 1 .*score 0.5 is none of"):
+        drawn = jr.matches([[0, 1], [1, 2]], [1, 0.5])
+        jr.urnings_replay(system, drawn, jax.random.key(0), matchmaker=matchmakers.uniform())
+    with pytest.raises(ValueError, match="the events name player 3, but there are only 3 players"):
+        jr.urnings_replay(system, played, jax.random.key(0), matchmaker=own, state=jr.urns([10] * 3))
 
 
 @pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])

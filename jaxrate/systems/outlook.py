@@ -1,4 +1,4 @@
-"""What TrueSkill expects of a match or round, in full: who wins, whether nobody does, the ranks, and match quality."""
+"""What TrueSkill and Urnings expect in full: who wins, whether nobody does, the ranks, match quality; every score."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -8,11 +8,12 @@ from jax import lax
 from jax.scipy.special import log_ndtr, ndtr
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.system import RatingSystem, Rules
+from jaxrate.system import Predict, RatingSystem, Rules
 from jaxrate.systems import field
 from jaxrate.systems.teams import Teams, by_number, total
 from jaxrate.systems.trueskill import Constants, State, lead, performances
 from jaxrate.systems.trueskill import predict as expected_score
+from jaxrate.systems.urnings import predict_levels
 
 
 class Outlook(NamedTuple):
@@ -25,23 +26,26 @@ class Outlook(NamedTuple):
 
 
 def outlook(system: RatingSystem) -> RatingSystem:
-    """The same system, predicting an `Outlook` of every match or round, in `jr.run` and in `jr.predict`.
+    """The same system, predicting in full, in `jr.run` and in `jr.predict`.
 
-    In rounds of P participants the probabilities to win take time of order P^2 (and memory of order P).
+    TrueSkill predicts an `Outlook` of every match or round; Urnings [n, m + 1], the probabilities of the scores 0, 1/m,
+    ..., 1 of player 0. In rounds of P participants TrueSkill's probabilities to win take time of order P^2 (and memory
+    of order P).
 
     Args:
-      system: as from `trueskill()`.
+      system: as from `trueskill()` or `urnings()`.
 
     Raises:
       ValueError: if the system is another one.
     """
-    if system.name != "trueskill":
-        raise ValueError(f"only trueskill has an outlook, not {system.name}")
-    return system._replace(rules=_rules(system.rules))
+    full = {"trueskill": predict, "urnings": predict_levels}
+    if system.name not in full:
+        raise ValueError(f"only trueskill and urnings have an outlook, not {system.name}")
+    return system._replace(rules=_rules(system.rules, full[system.name]))
 
 
 @lru_cache
-def _rules(rules: Rules) -> Rules:
+def _rules(rules: Rules, predict: Predict) -> Rules:
     return rules._replace(predict=predict)
 
 

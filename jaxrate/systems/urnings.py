@@ -12,7 +12,8 @@ the score X* = x has a probability proportional to
     s_x = w_x (g_i)_x (N_i - g_i)_(m-x) (g_j)_(m-x) (N_j - g_j)_x,   (z)_k = z (z - 1) ... (z - k + 1),   Z = sum s_x
 
 and the balls of the real game replace those of the mock one, r_i + X - X* and r_j - X + X*, with probability
-min(1, A Q). U1 (the paper): N = n, g = r, A = Z before / Z after; if Z = 0, as when both urns are full, nothing moves.
+min(1, A Q). U1 (the paper): N = n, g = r, A = Z before / Z after; if Z = 0, as when both urns are full, nothing moves
+(an urn of fewer than m balls never does).
 U2 (the same authors, later): the real balls are put in first, N = n + m, g_i = r_i + X, g_j = r_j + m - X, and A = 1.
 Q is the probability that these two were matched, after over before: 1 if it does not depend on the urns, as `run` takes
 it.
@@ -96,10 +97,20 @@ def chances(constants: Constants, lead: Array) -> list[Array]:
 
 def predict(constants: Constants, rows: State, event: Matches) -> Array:
     """Expected score of the first player."""
-    one, two = sides(rows, event)
     m = len(constants.weights) - 1
-    expected: Any = sum(x / m * p for x, p in enumerate(chances(constants, logit(*one) - logit(*two))))
+    expected: Any = sum(x / m * p for x, p in enumerate(chances(constants, lead(rows, event))))
     return expected
+
+
+def predict_levels(constants: Constants, rows: State, event: Matches) -> Array:
+    """[m + 1] P(x)."""
+    return jnp.stack(chances(constants, lead(rows, event)))
+
+
+def lead(rows: State, event: Matches) -> Array:
+    """The difference of the logits."""
+    one, two = sides(rows, event)
+    return logit(*one) - logit(*two)
 
 
 def pairs(constants: Constants, one: State, two: State) -> tuple[list[Array], list[Array]]:
@@ -228,7 +239,7 @@ def urnings(
         is that of the predictions from the urns as they are.
 
     Raises:
-      ValueError: for an unknown name or a value out of range, or if a newcomer's urn would be empty or full.
+      ValueError: for an unknown name or a value out of range, or a newcomer's urn that is empty, full or too small.
     """
     if outcomes is None:
         outcomes = 2 if weights is None else len(weights)
@@ -242,6 +253,10 @@ def urnings(
     if variant not in ("U1", "U2"):
         raise ValueError(f"urnings: variant must be U1 or U2, got {variant!r}")
     params = override("urnings", Params(), SPACE, {"size": size, **changes})
+    if variant == "U1" and params.size < outcomes - 1:
+        raise ValueError(
+            f"urnings: U1 draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2"
+        )
     if not 0 < np.rint(params.size * params.initial_proportion) < params.size:
         raise ValueError(
             f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "

@@ -1,0 +1,95 @@
+"""What urns tell of skills: confidence bands, urns for each side, and whether two urns of each player hold one skill.
+
+While skills stand still, r green balls of n are binomial, of the proportion pi (Theorem 4 of Bolsinova and others 2022;
+all standard errors are a little smaller, for the sum is known). The chance that pi lies within a band is then as said;
+while they move, the band is that of what the urn has learnt, and too narrow.
+"""
+
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.events import Context, Matches
+from jaxrate.systems.urnings import State
+
+NumPy = np.ndarray[Any, Any]
+
+
+class SameSkill(NamedTuple):
+    """Two urns of each player beside what chance makes of one skill."""
+
+    correlation: float  # of r / n in the first and in the second urns
+    difference: float  # mean of the first r / n less the second
+    correlations: NumPy  # [samples] the same of balls that were shared out anew
+    differences: NumPy  # [samples]
+    correlation_p: float  # the chance of a correlation as low, if each player has one skill
+    difference_p: float  # the chance of a difference as far from 0
+
+
+def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
+    """[num_players] lower and upper ends of pi (Wilson 1927): where |r / n - pi| <= z sqrt(pi (1 - pi) / n).
+
+    Raises:
+      ValueError: unless 0 < level < 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0, below 1, got {level}")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    green, size = (np.asarray(x, np.float64) for x in state)
+    centre = (green + z * z / 2) / (size + z * z)
+    width = z * np.sqrt(green * (size - green) / size + z * z / 4) / (size + z * z)
+    return np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
+
+
+def per_side(matches: Matches) -> Matches:
+    """The same matches between players 2 k, who is player k as the first, and 2 k + 1, who is k as the second.
+
+    So that a player has ratings of his own for white and black, home and away. Sides are then in the ids: `side` is
+    dropped.
+    """
+    context: Context = matches.context._replace(side=None)
+    return matches._replace(player=2 * np.asarray(matches.player) + np.arange(2), context=context)
+
+
+def same_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
+    """Whether two urns of each player can hold one skill (section 3.2 of Bolsinova and others 2022).
+
+    Of one skill, how the green balls of a player are shared between his urns is chance (hypergeometric, whatever the
+    skill): all his balls are put together and shared out anew, `samples` times. An advantage that all players have in
+    the first urn is a difference too, which the correlation hardly notices.
+
+    Args:
+      one, two: leaves [num_players] of the same players' urns; take those who have played about 3 games per ball in
+        both. Of a state after `per_side`: `jax.tree.map(lambda x: x[0::2], state)`, and `x[1::2]`.
+      samples: how often; the least p value is 1 / (samples + 1).
+      seed: the same seed gives the same samples.
+
+    Raises:
+      ValueError: for urns of different numbers of players, fewer than 3 players, samples below 1, or all urns alike,
+        which have no correlation.
+    """
+    (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (one, two))
+    if r1.shape != r2.shape or r1.ndim != 1 or len(r1) < 3:
+        raise ValueError(f"there must be two urns of each of at least 3 players, got {r1.shape} and {r2.shape}")
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    for green, size in ((r1, n1), (r2, n2)):
+        if (share := green / size).min() == share.max():
+            raise ValueError("all urns have the same share of green balls: they have no correlation")
+    random = np.random.default_rng(seed)
+    drawn = random.hypergeometric(r1 + r2, n1 + n2 - r1 - r2, n1, (samples, len(r1)))
+    first, second = drawn / n1, (r1 + r2 - drawn) / n2
+    with np.errstate(invalid="ignore"):  # of equal shares
+        correlations = np.nan_to_num(_correlation(first, second))
+    differences = (first - second).mean(axis=-1)
+    correlation, difference = float(_correlation(r1 / n1, r2 / n2)), float((r1 / n1 - r2 / n2).mean())
+    as_far = np.array([correlations <= correlation + 1e-12, np.abs(differences) >= abs(difference) - 1e-12])
+    p = (as_far.sum(axis=1) + 1) / (samples + 1)
+    return SameSkill(correlation, difference, correlations, differences, float(p[0]), float(p[1]))
+
+
+def _correlation(x: NumPy, y: NumPy) -> NumPy:
+    """[...] of [..., num_players]."""
+    x, y = (a - a.mean(axis=-1, keepdims=True) for a in (x, y))
+    return np.asarray((x * y).sum(axis=-1) / np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1)))

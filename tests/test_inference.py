@@ -1,0 +1,78 @@
+"""Bands, urns per side and the test of one skill against laws worked out otherwise."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxrate as jr
+
+
+def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
+    state = jr.urns([10, 10, 10, 100, 7], [0.0, 0.3, 1.0, 0.62, 3 / 7])
+    green, size = (np.asarray(x, float) for x in state)
+    pi = np.linspace(0, 1, 100_001)[:, None]
+    within = np.abs(green / size - pi) <= 1.959964 * np.sqrt(pi * (1 - pi) / size)
+    low, high = jr.confidence_band(state)
+    np.testing.assert_allclose(low, [pi[x, 0].min() for x in within.T], atol=2e-5)
+    np.testing.assert_allclose(high, [pi[x, 0].max() for x in within.T], atol=2e-5)
+    narrow = jr.confidence_band(state, 0.5)
+    assert (narrow[0][1:] > low[1:]).all() and (narrow[1][[0, 1, 3, 4]] < high[[0, 1, 3, 4]]).all()
+    with pytest.raises(ValueError, match="level must be above 0, below 1, got 1"):
+        jr.confidence_band(state, 1)
+
+
+def test_each_side_has_players_of_its_own():
+    played = jr.matches([[0, 2], [2, 1]], [1, 0.5], [3, 4], side=[1, 0], weight=[1, 2])
+    got = jr.per_side(played)
+    np.testing.assert_array_equal(got.player, [[0, 5], [4, 3]])
+    assert got.context.side is None
+    np.testing.assert_array_equal(got.context.weight, [1, 2])
+    result = jr.run(jr.elo(), got)
+    assert len(result.state.rating) == 6 and float(result.state.rating[1]) == jr.elo().params.initial_rating
+
+
+def urns_of(proportion, n, seed):
+    random = np.random.default_rng(seed)
+    return jr.urns(np.full(len(proportion), n), random.binomial(n, proportion) / n)
+
+
+def test_one_skill_is_shared_out_as_the_hypergeometric_law_says():
+    """Every way to share the balls of three players, beside the frequencies of 20,000 samples."""
+    one, two = jr.urns([2, 3, 4], [0.5, 2 / 3, 0.25]), jr.urns([3, 2, 4], [1 / 3, 1.0, 0.5])
+    got = jr.same_skill(one, two, samples=20_000, seed=1)
+    ways = [(1.0, 0.0)]
+    for r1, n1, r2, n2 in zip(*map(np.asarray, (*one, *two)), strict=True):
+        law = stats.hypergeom(n1 + n2, r1 + r2, n1)
+        gaps = [(law.pmf(k), (k / n1 - (r1 + r2 - k) / n2) / 3) for k in range(n1 + 1) if law.pmf(k) > 0]
+        ways = [(p * q, d + gap) for p, d in ways for q, gap in gaps]
+    share = [np.asarray(x.green) / np.asarray(x.size) for x in (one, two)]
+    observed = float(np.mean(share[0] - share[1]))
+    exact = sum(p for p, d in ways if abs(d) >= abs(observed) - 1e-9)
+    assert got.difference == pytest.approx(observed, abs=1e-6)
+    assert got.difference_p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
+    assert np.mean(got.differences) == pytest.approx(sum(p * d for p, d in ways), abs=0.01)
+    assert got.correlation == pytest.approx(np.corrcoef(*share)[0, 1], abs=1e-6)
+
+
+def test_p_values_are_uniform_for_one_skill_and_small_for_two():
+    random = np.random.default_rng(0)
+    skill = random.uniform(0.2, 0.8, 60)
+    same = [jr.same_skill(urns_of(skill, 30, 2 * k), urns_of(skill, 30, 2 * k + 1), samples=99) for k in range(200)]
+    for p in ([x.correlation_p for x in same], [x.difference_p for x in same]):
+        assert stats.kstest(p, "uniform").pvalue > 0.01 and min(p) >= 0.01
+    shifted = jr.same_skill(urns_of(skill, 30, 1), urns_of(skill + 0.1, 30, 2))
+    assert shifted.difference_p < 0.01 and shifted.difference < -0.05
+    other = jr.same_skill(urns_of(skill, 30, 1), urns_of(random.permutation(skill), 30, 2))
+    assert other.correlation_p < 0.01 and other.difference_p > 0.01
+
+
+def test_bad_urns_of_two_sides_are_refused():
+    urns = jr.urns([4, 4, 4], [0.25, 0.5, 0.75])
+    for two, says in (
+        (jr.urns([4, 4], 0.5), r"at least 3 players, got \(3,\) and \(2,\)"),
+        (jr.urns([4, 2, 4], 0.5), "all urns have the same share of green balls"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            jr.same_skill(urns, two)
+    with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
+        jr.same_skill(urns, urns, samples=0)
