@@ -1,0 +1,186 @@
+"""Section 3.1 of "Urnings: a new method for tracking dynamically changing parameters" (Bolsinova and others 2022).
+
+    python experiments/urnings_simulation.py          # a quarter of an hour: 1e8 games each; writes PNGs and JSON
+    python experiments/urnings_simulation.py --quick  # seconds, 100 players; writes nothing unless --out is given
+
+A thousand players whose logits are quantiles of the standard normal distribution, in urns of 100 balls, matched by
+likeness of their urns (lambda = 2). Half of the balls are green, a fifth or four fifths; with the correction for the
+matchmaking, and without; U2, and the paper's U1. Means are over the records after the first tenth, as in the paper.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import matplotlib
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+from speed import circumstances, rounded, show, version, write
+
+import jaxrate as jr
+from jaxrate import matchmakers
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+SIZE, RECORDS, PIECES = 100, 5000, 10
+BLUE, RED, GREEN = "tab:blue", "tab:red", "tab:green"
+
+
+class Setting(NamedTuple):
+    variant: str
+    share: float  # of green balls
+    corrected: bool = True
+
+
+PAPER, UNCORRECTED = Setting("U2", 0.5), Setting("U2", 0.5, corrected=False)
+LOW, HIGH = Setting("U2", 0.2), Setting("U2", 0.8)
+SETTINGS = PAPER, UNCORRECTED, LOW, HIGH, Setting("U1", 0.5), Setting("U1", 0.5, corrected=False)
+
+
+class Played(NamedTuple):
+    green: np.ndarray  # [records, num_players]
+    games: np.ndarray  # [records]
+    seconds: float
+
+    @property
+    def settled(self):
+        """[records, num_players] r / n without the first tenth."""
+        return self.green[len(self.green) // 10 :] / SIZE
+
+
+def logit(p):
+    return np.log(p / (1 - p))
+
+
+def expit(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def play(setting, truth, games, records):
+    """In pieces, to tell how far it is; compiling is not timed."""
+    system, similar = jr.urnings(SIZE, variant=setting.variant), matchmakers.similar(2.0)
+    state = jr.urns(np.full(len(truth), SIZE), setting.share)
+    options = dict(matchmaker=similar, corrected=setting.corrected, every=games // records)
+    keys = jax.random.split(jax.random.key(SETTINGS.index(setting)), PIECES)
+    jr.urnings_world(system, truth, games // PIECES, keys[0], state=state, **options)
+    print(f"{setting.variant}, {setting.share:g} of the balls, {'' if setting.corrected else 'not '}corrected:", end="")
+    green, start = [], time.perf_counter()
+    for number, key in enumerate(keys):
+        state, some, _ = jr.urnings_world(system, truth, games // PIECES, key, state=state, **options)
+        green.append(some.astype(np.int16))
+        print(f" {(number + 1) / PIECES:.0%}", end="", flush=True)
+    seconds = time.perf_counter() - start
+    print(f", {games / seconds / 1e6:.2f} million games/s")
+    return Played(np.concatenate(green), games // records * np.arange(1, records + 1), seconds)
+
+
+def implied(truth, share):
+    """[num_players] the proportions that have the same odds ratios as the true ones and this mean."""
+    shift = brentq(lambda c: expit(logit(truth) + c).mean() - share, -20, 20)
+    return expit(logit(truth) + shift)
+
+
+def row(setting, truth, played):
+    p, target = played.settled, implied(truth, setting.share)
+    mean = p.mean(axis=0)
+    slope, intercept = np.polyfit(logit(truth), logit(np.clip(mean, 1e-3, 1 - 1e-3)), 1)
+    return {
+        **setting._asdict(),
+        "correlation": np.mean([np.corrcoef(truth, one)[0, 1] for one in p]),
+        "correlation_end": np.corrcoef(truth, p[-1])[0, 1],
+        "variance": p.var(axis=1).mean(),
+        "variance_of_theory": target.var() + (target * (1 - target)).mean() / SIZE,
+        "logit_slope": slope,
+        "logit_intercept": intercept,
+        "intercept_of_theory": (logit(target) - logit(truth)).mean(),
+        "inside_ellipse": np.mean(np.abs(p - target) <= 1.96 * np.sqrt(target * (1 - target) / SIZE)),
+        "million_games_per_second": played.games[-1] / played.seconds / 1e6,
+    }
+
+
+def ellipse(axes):
+    """Where r / n of binomial urns is in 95 of 100 cases."""
+    pi = np.linspace(0, 1, 501)
+    width = 1.96 * np.sqrt(pi * (1 - pi) / SIZE)
+    axes.plot(pi, pi - width, "k", pi, pi + width, "k", linewidth=1)
+
+
+def figure_1(truth, played):
+    figure, axes = plt.subplots(figsize=(5.2, 5), layout="constrained")
+    for setting, colour, label in ((UNCORRECTED, BLUE, "without correction"), (PAPER, RED, "with correction")):
+        axes.plot(truth, played[setting].green[-1] / SIZE, ".", color=colour, markersize=3, label=label)
+    ellipse(axes)
+    axes.set(xlabel="true proportion $\\pi$", ylabel="scaled urning $r/n$ after the last game", aspect="equal")
+    axes.legend(loc="upper left", frameon=False, markerscale=3)
+    return figure
+
+
+def figure_2(truth, played):
+    """Two players, one tenth from either end; every tenth record."""
+    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    for place, player in enumerate((len(truth) // 10, len(truth) - 1 - len(truth) // 10)):
+        for setting, colour in ((UNCORRECTED, BLUE), (PAPER, RED)):
+            one = played[setting]
+            label = "with correction" if setting.corrected else "without correction"
+            line = axes.plot(one.games[::10] / 1e6, one.green[::10, player] / SIZE, color=colour, linewidth=0.8)
+            line[0].set_label(None if place else label)
+        axes.axhline(truth[player], color="black", linewidth=1.2)
+    axes.set(xlabel="games (million)", ylabel="scaled urning $r/n$", ylim=(0, 1), xlim=(0, None))
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def figure_3(truth, played):
+    """Dots are the simulation, lines the theory."""
+    figure, panels = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+    player = len(truth) // 2
+    balls = np.arange(SIZE + 1)
+    for setting, colour in ((LOW, BLUE), (PAPER, RED), (HIGH, GREEN)):
+        p, target = played[setting].settled, implied(truth, setting.share)
+        label = f"$R_+/(nN)$ = {setting.share:g}"
+        panels[0].plot(truth[::10], p.mean(axis=0)[::10], ".", color=colour, label=label)
+        panels[0].plot(truth, target, color=colour, linewidth=0.8)
+        panels[1].plot(logit(truth)[::10], logit(p.mean(axis=0))[::10], ".", color=colour)
+        panels[1].plot(logit(truth), logit(target), color=colour, linewidth=0.8)
+        below = (p[:, player, None] <= (balls + 0.5) / SIZE).mean(axis=0)
+        panels[2].plot(balls / SIZE, below, ".", color=colour, markersize=4)
+        panels[2].step(balls / SIZE, binom.cdf(balls, SIZE, target[player]), color=colour, linewidth=0.8, where="post")
+    panels[0].set(xlabel="true proportion $\\pi$", ylabel="mean scaled urning")
+    panels[1].set(xlabel="logit of $\\pi$", ylabel="logit of the mean scaled urning")
+    panels[2].set(xlabel="scaled urning of the median player", ylabel="cumulative distribution")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="100 players and few games")
+    parser.add_argument("--games", type=int, help="of each setting, 1e8 by default; a multiple of 5,000")
+    parser.add_argument("--out", type=Path, help="the JSON file; the figures go beside it")
+    options = parser.parse_args()
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/urnings_simulation.json")
+    players, records = (100, 500) if options.quick else (1000, RECORDS)
+    games = options.games or (200_000 if options.quick else 10**8)
+    if games < records or games % records:
+        parser.error(f"--games must be a multiple of {records}")
+    report = circumstances()
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    report["versions"]["matplotlib"] = version("matplotlib")
+
+    truth = expit(norm.ppf((np.arange(players) + 0.5) / players))
+    played = {setting: play(setting, truth, games, records) for setting in SETTINGS}
+    rows = [row(setting, truth, one) for setting, one in played.items()]
+    show(f"{players:,} players, {games:,} games", rows)
+    figures = {"1": figure_1(truth, played), "2": figure_2(truth, played), "3": figure_3(truth, played)}
+    if out:
+        write(out, report | {"players": players, "games": games, "results": rounded({"section 3.1": rows})})
+        for name, figure in figures.items():
+            figure.savefig(out.parent / f"urnings_figure_{name}.png", dpi=130)
+
+
+if __name__ == "__main__":
+    main()
