@@ -36,7 +36,7 @@ from jaxrate.systems.urnings import Constants, State, chances, correction, draw,
 from jaxrate.systems.urnings import predict as expected_score
 
 WIDTH = 32  # tries at once
-CHUNK = 1 << 13  # tries whose random numbers are made at once
+CHUNK = 1 << 13  # tries whose random numbers are made at once, if so many games are asked for
 REACH = 8.0  # f is from 0 to 1, so this bounds what one move changes of what another one changes of S
 
 
@@ -270,10 +270,11 @@ def _by_tries(
     rule: Rule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     """Chunks of tries, until so many games are played."""
+    size = min(CHUNK, 1 << (2 * games).bit_length())
 
     def chunk(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         number, left, state, count = carry
-        tries = _tries(jax.random.fold_in(key, number), len(skill), rule.width)
+        tries = _tries(jax.random.fold_in(key, number), size, len(skill), rule.width)
 
         def steps(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             start, left, state, count = carry
@@ -282,7 +283,7 @@ def _by_tries(
             return start + done, left - played, state, count
 
         more = jnp.int32(0), left, state, count
-        _, left, state, count = lax.while_loop(lambda x: (x[0] < CHUNK) & (x[1] > 0), steps, more)
+        _, left, state, count = lax.while_loop(lambda x: (x[0] < size) & (x[1] > 0), steps, more)
         return number + 1, left, state, count
 
     count = counts(table, state) if isinstance(table, Likeness) else None
@@ -290,9 +291,9 @@ def _by_tries(
     return lax.while_loop(lambda x: x[1] > 0, chunk, carry)[2]
 
 
-def _tries(key: Array, num_players: int, width: int) -> Tries:
-    """[CHUNK + width] of which the last are none."""
-    bits = jax.random.bits(key, (6, CHUNK), jnp.uint32)
+def _tries(key: Array, size: int, num_players: int, width: int) -> Tries:
+    """[size + width] of which the last are none."""
+    bits = jax.random.bits(key, (6, size), jnp.uint32)
     u = (bits >> 8).astype(jnp.result_type(float)) * 2.0**-24
     u = jnp.pad(u, ((0, 0), (0, width)), constant_values=1.0)
     one = (u[0] * num_players).astype(jnp.int32)

@@ -27,29 +27,30 @@ def play(width, system, matchmaker, corrected, games=3000):
     return world._play(rule, games // 3, constants, skill, matchmaker.table(state), state, keys)[1]
 
 
-@pytest.mark.parametrize("kind", ["uniform", "similar", "uncorrected"])
-@pytest.mark.parametrize("variant", ["U1", "U2"])
+@pytest.mark.parametrize(
+    ("kind", "variant"), [("uniform", "U2"), ("similar", "U1"), ("similar", "U2"), ("uncorrected", "U2")]
+)
 def test_the_games_do_not_depend_on_how_many_are_tried_at_once(kind, variant):
     matchmaker = matchmakers.uniform() if kind == "uniform" else matchmakers.similar(1.5)
     system = jr.urnings(20, 3, variant=variant)
     one = play(1, system, matchmaker, kind != "uncorrected")
     assert (np.diff(np.asarray(one), axis=0) != 0).any() and (np.asarray(one).sum(axis=1) == 10 * PLAYERS).all()
-    for width in (7, 32):
-        np.testing.assert_array_equal(one, play(width, system, matchmaker, kind != "uncorrected"))
+    np.testing.assert_array_equal(one, play(32, system, matchmaker, kind != "uncorrected"))
 
 
-@pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
-@pytest.mark.parametrize("variant", ["U1", "U2"])
+@pytest.mark.parametrize(
+    ("kind", "variant"), [("uniform", "U1"), ("similar", "U1"), ("similar", "U2"), ("chooser", "U2")]
+)
 def test_matched_games_keep_the_law_of_theorem_4(kind, variant):
-    """One world of three players with unequal urns and draws, looked at 4,000 times, 60 games apart."""
+    """One world of three players with unequal urns and draws, looked at 1,500 times, 60 games apart."""
     n, proportion, weights, total = [3, 4, 6], [0.3, 0.55, 0.7], (1, 2.5, 1), 6
     matchmaker = matchmakers.uniform() if kind == "uniform" else getattr(matchmakers, kind)(0.3)
     system, law = jr.urnings(weights=weights, variant=variant), twin.target(n, proportion, total)
     result = jr.urnings_world(
-        system, proportion, 240_000, jax.random.key(1), matchmaker=matchmaker, state=jr.urns(n, 0.45), every=60
+        system, proportion, 90_000, jax.random.key(1), matchmaker=matchmaker, state=jr.urns(n, 0.45), every=60
     )
-    assert result.green.shape == (4000, 3) and (result.green.sum(axis=1) == total).all()
-    np.testing.assert_array_equal(result.games, 60 * np.arange(1, 4001))
+    assert result.green.shape == (1500, 3) and (result.green.sum(axis=1) == total).all()
+    np.testing.assert_array_equal(result.games, 60 * np.arange(1, 1501))
     count = np.array([(result.green == r).all(axis=1).sum() for r in twin.states(n, total)])
     assert abs(chi_square(count, law)) < 4
     if kind != "uniform":
@@ -64,7 +65,7 @@ def test_without_the_correction_matched_games_have_the_biased_law():
     result = jr.urnings_world(
         jr.urnings(),
         proportion,
-        240_000,
+        90_000,
         jax.random.key(2),
         matchmaker=similar,
         state=jr.urns(n, 0.45),
