@@ -15,6 +15,13 @@ from jaxrate.events import Rounds as Rounds
 from jaxrate.events import matches as matches
 from jaxrate.events import periods as periods
 from jaxrate.events import rounds as rounds
+from jaxrate.fit import Fit as Fit
+from jaxrate.fit import Profile as Profile
+from jaxrate.fit import Rolling as Rolling
+from jaxrate.fit import fit as fit
+from jaxrate.fit import profile as profile
+from jaxrate.fit import rolling as rolling
+from jaxrate.fit import sweep as sweep
 from jaxrate.history import History as History
 from jaxrate.history import history as history
 from jaxrate.inference import SameSkill as SameSkill

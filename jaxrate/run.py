@@ -6,8 +6,10 @@ number of players.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -100,16 +102,7 @@ def run(
         schedule of other events, or no key where one is needed. Events must be concrete: under `jax.jit` they may not
         be among the traced arguments.
     """
-    kind = type(events.events) if isinstance(events, Ragged) else type(events)
-    if kind not in system.events:
-        names = " or ".join(e.__name__ for e in system.events)
-        hint = ""
-        if (kind, system.events) == (Matches, (Periods,)):
-            hint = "; group them by periods(matches, length), or give `rate` a period"
-        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
-    system.check(events)
-    if system.rules.draw is not None and key is None:
-        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
+    check_events(system, events, key)
     params = system.params if params is None else params
     flat = events.events if isinstance(events, Ragged) else events
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
@@ -227,15 +220,44 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
 def _compiled(replay: Callable[..., Any], params: Params, state: State, key: Array | None, kind: type = Matches) -> Any:
     """`replay` under jit: in place at the top level, plain inside somebody's transformation."""
     inside = _traced((params, state, key, jnp.zeros(())))
-    return _jit(replay, inside, kind, any(x.ndim > 1 for x in jax.tree.leaves(state)))
+    return _jit(replay, inside, kind, any(x.ndim > 1 for x in jax.tree.leaves(state)), _outermost.get())
 
 
 @lru_cache
-def _jit(replay: Callable[..., Any], inside: bool, kind: type, vectors: bool) -> Any:
+def _jit(replay: Callable[..., Any], inside: bool, kind: type, vectors: bool, outermost: bool = False) -> Any:
     """`kind` of events; `vectors`: a player is more than numbers."""
-    if inside:
-        return jax.jit(replay, static_argnums=(0, 1))
-    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=3, compiler_options=_options(replay, kind, vectors))
+    options = _options(replay, kind, vectors) if outermost or not inside else None
+    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=() if inside else 3, compiler_options=options)
+
+
+_outermost = ContextVar("outermost", default=False)
+
+
+@contextmanager
+def outermost() -> Iterator[None]:
+    """Around runs that are batched or differentiated forwards but in no other jit, to compile them as others are.
+
+    (Only an outermost jit may have options. Tennis takes twice as long without, Formula 1 three times.)
+    """
+    token = _outermost.set(True)
+    try:
+        yield
+    finally:
+        _outermost.reset(token)
+
+
+def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
+    """ValueError for events that a system does not consume, or if it needs a key."""
+    kind = type(events.events) if isinstance(events, Ragged) else type(events)
+    if kind not in system.events:
+        names = " or ".join(e.__name__ for e in system.events)
+        hint = ""
+        if (kind, system.events) == (Matches, (Periods,)):
+            hint = "; group them by periods(matches, length), or give `rate` a period"
+        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
+    system.check(events)
+    if system.rules.draw is not None and key is None:
+        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
 
 
 def _options(replay: Callable[..., Any], kind: type, vectors: bool) -> dict[str, Any] | None:

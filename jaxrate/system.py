@@ -130,10 +130,15 @@ def override(name: str, defaults: Params, space: Params, changes: dict[str, floa
     return defaults._replace(**{k: v if v is None else float(v) for k, v in changes.items()})
 
 
+def bounds_of(params: Params, quantity: str) -> tuple[str, str, str]:
+    """The names of a quantity's lower bound, initial value and upper bound, if there are such parameters."""
+    least = f"{quantity}_min" if f"{quantity}_min" in params._fields else quantity.rpartition("_")[2] + "_min"
+    return least, f"initial_{quantity}", f"{quantity}_max"
+
+
 def check_bounds(name: str, params: Params, quantity: str) -> None:
     """ValueError if the bounds of a quantity cross, or its initial value lies outside them."""
-    least = f"{quantity}_min" if f"{quantity}_min" in params._fields else quantity.rpartition("_")[2] + "_min"
-    names = least, f"initial_{quantity}", f"{quantity}_max"
+    names = bounds_of(params, quantity)
     low, first, high = (getattr(params, field) for field in names)
     if not (0.0 if low is None else low) <= first <= (math.inf if high is None else high):
         raise ValueError("{}: {}, {} and {} must not decrease".format(name, *names))

@@ -57,8 +57,8 @@ SPACE = Params(
     c=Parameter("positive", ">= 0", "points per sqrt(period)", "growth of the deviation of an idle player"),
     initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
     initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
-    deviation_min=Parameter("fixed", "> 0 or None", "points", "smallest deviation"),
-    deviation_max=Parameter("fixed", "> 0 or None", "points", "largest deviation"),
+    deviation_min=Parameter("positive", "> 0 or None", "points", "smallest deviation"),
+    deviation_max=Parameter("positive", "> 0 or None", "points", "largest deviation"),
     period=Parameter("fixed", "> 0", "days, or the unit of time", "length of a rating period"),
     side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
 )

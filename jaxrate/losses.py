@@ -1,0 +1,301 @@
+"""What `fit` minimises: how much the predictions of a history lose, match by match or participant by participant.
+
+`log_loss`: minus the logarithm of the probability that was given to the result. Of an expected score p against a score
+s it is -s log p - (1 - s) log(1 - p); a system that gives every score a probability, [n, K] of 0, 1/(K-1), ..., 1 (an
+`Outlook` of matches says the same of a loss, a draw and a win), gets that of the score there was. A participant of a
+round has as score the share of the others whom he beat, a tie being half.
+
+`brier`: (p - s)^2, of the mean where there are probabilities.
+
+`pairwise`, of rounds: a participant's mean of -log P(the one who was ahead does better) over opponents, a tie being
+half of each, with P what the system says of a match of the two (a composite likelihood of the ranking; Varin, Reid and
+Firth 2011). His opponents are all others in rounds of up to 2 OPPONENTS + 1, elsewhere OPPONENTS to either side of him
+in a circle that shuffles the ids: were they chosen by the standing, neighbours would be near in performance, and the
+better player's odds would seem too small.
+"""
+
+from contextlib import nullcontext
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.events import (
+    LAST_ID, Array, Context, Matches, Periods, Ragged, Rounds, count_better, count_teams, fail_where,
+)  # fmt: skip
+from jaxrate.metrics import NumPy, seen
+from jaxrate.run import outermost, run
+from jaxrate.schedule import Block, Plan, by_level, on_device
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State
+from jaxrate.systems import field
+from jaxrate.systems.outlook import Outlook
+
+LOSSES = "log_loss", "brier", "pairwise"
+OPPONENTS = 32  # to either side
+_SHUFFLE = 2654435761  # 2^32 over the golden ratio: its multiples, modulo 2^32, lie evenly and in no order of the ids
+
+
+class Task(NamedTuple):
+    """A history to predict, and what the predictions lose."""
+
+    system: RatingSystem  # whose prediction the loss takes
+    loss: str
+    events: Matches | Ragged
+    schedule: Plan | list[Block]
+    score: Array  # [n] what was to be predicted
+    weight: NumPy  # [n] what each prediction counts; 0: not at all
+    event: NumPy  # [n] the number of its event
+    key: Array | None
+
+
+def task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None) -> Task:
+    """See `fit` for the arguments and errors."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    flat = events.events if isinstance(events, Ragged) else events
+    if isinstance(flat, Rounds):
+        score, counts, event = _shares(events)
+        if loss == "pairwise":
+            if len(flat.team) and (count_teams(events) < np.diff(events.player_start)).any():
+                raise ValueError("the pairwise loss compares players, but there are teams; take log_loss")
+            system = system._replace(rules=_pairwise(system.rules))
+    elif loss == "pairwise":
+        raise ValueError("the pairwise loss is of rounds; take log_loss")
+    else:
+        score = np.asarray(flat.score)
+        counts, event = np.ones(len(score), bool), np.arange(len(score))
+        if isinstance(flat, Periods):
+            event = np.repeat(np.arange(len(flat.time)), np.diff(events.pair_start))
+        else:
+            _check_levels(system, flat)
+    n, what = len(score), "participants" if isinstance(flat, Rounds) else "matches"
+    if n == 0:
+        raise ValueError("there are no events to fit")
+    each = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    if each.shape != (n,):
+        raise ValueError(f"weight must be [{n}], one for each of the {what}, got {each.shape}")
+    fail_where(~((each >= 0) & (each < np.inf)), lambda row: f"weight is {each[row]}; it must be from 0, and finite")
+    each = np.where(counts, each, 0.0)
+    if not each.any():
+        raise ValueError("no contest ranks anybody" if not counts.any() else f"the weights leave no {what} to score")
+    each = np.where(_seen(events, warm_up), each, 0.0)
+    if not each.any():
+        raise ValueError(f"warm_up={warm_up} games of every player leave no {what} to score; take fewer")
+    scored = score[each > 0]
+    if loss != "pairwise" and np.ptp(scored) == 0:
+        hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
+        raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
+    return Task(system, loss, events, by_level(events), on_device(score), each, event, key)
+
+
+def _seen(events: Any, games: int) -> NumPy:
+    """[n] whether all players of a match, or the participant, have played so many games before."""
+    if isinstance(events, Ragged) and isinstance(events.events, Periods):
+        flat, first = events.events, np.repeat(events.player_start[:-1], np.diff(events.pair_start))
+        events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
+    return seen(events, games)
+
+
+def _shares(rounds: Ragged) -> tuple[NumPy, NumPy, NumPy]:
+    """[n] the share of the other teams that each participant's beat; whether his contest ranks any; its number."""
+    flat: Any = rounds.events
+    event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))
+    own = rounds.player_start[event] + flat.team
+    first, member = np.unique(own, return_index=True, return_inverse=True)[1:]  # one player of each team, in order
+    which, rank = event[first], np.asarray(flat.rank)[first]
+    ahead, behind = count_better(which, rank), count_better(which, -rank)
+    others = np.bincount(which, minlength=len(flat.time))[which] - 1
+    share = (behind + 0.5 * (others - ahead - behind)) / np.maximum(others, 1)
+    ranks = np.bincount(which, ahead, minlength=len(flat.time)) > 0
+    return share[member], ranks[event], event
+
+
+def _check_levels(system: RatingSystem, matches: Matches) -> None:
+    """ValueError if a system that gives every score a probability would give none to a score."""
+
+    def predict(params: Params, event: Matches) -> Any:
+        return system.rules.predict(system.rules.prepare(params), system.init(params, 2), event)
+
+    if len(matches.score):
+        event = jax.tree.map(lambda x: x[0], on_device(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
+        guess = _plain(jax.eval_shape(predict, system.params, event), jax.eval_shape)
+        if guess.ndim:
+            last, score = guess.shape[-1] - 1, np.asarray(matches.score, np.float64)
+            off = np.abs(score * last - np.rint(score * last)) > 1e-4
+            fail_where(off, lambda row: f"{system.name} predicts the scores 0, 1/{last}, ..., 1, not {score[row]}")
+
+
+def _plain(guess: Any, call: Any = lambda f, *x: f(*x)) -> Any:
+    """Expected scores [...], or probabilities [..., K]; of an `Outlook` of matches, of a loss, a draw and a win."""
+    if not isinstance(guess, Outlook):
+        return guess
+    return call(lambda x: jnp.stack([x.win[..., 1], x.draw[..., 0], x.win[..., 0]], axis=-1), guess)
+
+
+def cross_entropy(p: Array, score: Array) -> Array:
+    """-s log p - (1 - s) log(1 - p), with p kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
+    margin = 1e-15 if p.dtype == np.float64 else 2.0**-24
+    p = jnp.clip(p, margin, 1.0 - margin)
+    return -score * jnp.log(p) - (1.0 - score) * jnp.log1p(-p)
+
+
+@partial(jax.jit, static_argnums=0)
+def _lost(loss: str, guess: Any, score: Array, weight: Array) -> Array:
+    """[n] of predictions and scores [n]; 0 where the weights [2, n] are."""
+    if isinstance(guess, Outlook) and guess.win.ndim == 1:
+        raise ValueError("there is no loss of an outlook of rounds; fit the system itself")
+    return jnp.where(jnp.any(weight > 0, axis=0), _each(loss, _plain(guess), score), 0.0)
+
+
+def _each(loss: str, guess: Any, score: Array) -> Array:
+    if loss == "pairwise":
+        return guess
+    if guess.ndim > 1:
+        last = guess.shape[1] - 1
+        if loss == "brier":
+            return (guess @ jnp.linspace(0.0, 1.0, last + 1) - score) ** 2
+        level = jnp.round(score * last).astype(jnp.int32)
+        p = jnp.take_along_axis(guess, level[:, None], axis=1)[:, 0]
+        return cross_entropy(p, jnp.ones_like(p))
+    return (guess - score) ** 2 if loss == "brier" else cross_entropy(guess, score)
+
+
+# The pairwise loss
+
+
+@lru_cache
+def _pairwise(rules: Rules) -> Rules:
+    return rules._replace(predict=partial(_against_opponents, rules))
+
+
+def _against_opponents(rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
+    """[P] what each loses, of the rows before the round."""
+    there = field.real(event)
+    count, size = jnp.sum(there, dtype=jnp.int32), len(event.rank)
+    mixed = (event.player.astype(jnp.uint32) * jnp.uint32(_SHUFFLE)) >> 1
+    order = jnp.argsort(jnp.where(there, mixed.astype(jnp.int32), LAST_ID))
+    one = jax.tree.map(lambda x: x[order], (rows, event.rank, field.weight(event)))
+    place = jnp.arange(size, dtype=jnp.int32)
+
+    def pair(one: tuple[State, Array, Array], two: tuple[State, Array, Array]) -> Array:
+        """What the system says of the two."""
+        both, _, weight = jax.tree.map(lambda x, y: jnp.stack([x, y]), one, two)
+        match = Matches(jnp.arange(2, dtype=jnp.int32), jnp.full((), 0.5), event.time, Context(weight=weight.mean()))
+        return rules.predict(constants, both, match)
+
+    def behind(step: Array) -> Array:
+        """[P] the losses against those so many places further on, and before, in the circle; twice if it is them."""
+        on, back = ((place + x) % jnp.maximum(count, 1) for x in (step, -step))
+        two = jax.tree.map(lambda x: x[on], one)
+        score = 0.5 * (1.0 + jnp.sign(two[1] - one[1]))
+        value = cross_entropy(jax.vmap(pair)(one, two), score.astype(jnp.result_type(float)))
+        value = jnp.where(2 * step == count, 0.5, 1.0) * (value + value[back])
+        return jnp.where((place < count) & (2 * step <= count), value, 0.0)
+
+    total = jnp.sum(lax.map(behind, jnp.arange(1, min(size // 2, OPPONENTS) + 1, dtype=jnp.int32)), axis=0)
+    met = jnp.clip(count - 1, 1, 2 * OPPONENTS).astype(total.dtype)
+    return jnp.zeros_like(total).at[order].set(total / met, unique_indices=True)
+
+
+# The losses of a history as functions of hyperparameters, and their derivatives
+
+ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
+
+
+class Free(NamedTuple):
+    """How free parameters, which may be any number, become those of the system."""
+
+    names: tuple[str, ...]
+    spaces: tuple[str, ...]  # "real" | "positive" | "unit" of each
+    bounds: tuple[tuple[str, str, str], ...]  # (bound, parameter, "moves" | "max" | "min"): how one keeps to the other
+
+
+def constrain(free: Free, x: Array, unit: Array, params: Params) -> Params:
+    """The hyperparameters of x [k]: exp x, 1 / (1 + exp -x) or `unit` x; bounds follow, so that none is crossed."""
+    space = {"positive": jnp.exp, "unit": jax.nn.sigmoid, "real": lambda x: x}
+    values = [space[kind](x[i]) * unit[i] for i, kind in enumerate(free.spaces)]
+    params = params._replace(**dict(zip(free.names, values, strict=True)))
+    keep = {"moves": lambda bound, value: value, "max": jnp.maximum, "min": jnp.minimum}
+    for bound, name, how in free.bounds:
+        params = params._replace(**{bound: keep[how](getattr(params, bound), getattr(params, name))})
+    return params
+
+
+def _sums(x: Array) -> Array:
+    """[..., rows] of x [..., n], ROW at a time."""
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % ROW)])
+    return jnp.sum(padded.reshape(*x.shape[:-1], -1, ROW), axis=-1)
+
+
+def _values(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """[2, rows] sums of the losses by each of two weights [2, n]."""
+    del event
+    return _sums(weight * losses(x))
+
+
+def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """The same; the slopes [k, rows] of the first; and [k, k] the sum, over events, of products of its slopes."""
+
+    def push(tangent: Array) -> Any:
+        return jax.jvp(losses, (x,), (tangent,))
+
+    value, slope = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(x)))
+    slope = weight[0] * slope
+    whole = slope if event is None else jnp.zeros_like(slope).at[:, event].add(slope)
+    return _sums(weight * value), _sums(slope), jnp.einsum("in,jn->ij", whole, whole, precision="highest")
+
+
+def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """Sums and slopes as `_forward` gives them, without the products."""
+    del event
+
+    def total(x: Array) -> Any:
+        value = losses(x)
+        return jnp.sum(weight[0] * value), _sums(weight * value)
+
+    slope, value = jax.grad(total, has_aux=True)(x)
+    return value, slope[:, None], jnp.zeros((len(x), len(x)))
+
+
+def _hessian(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """[rows, k, k] of the sums by the first weight."""
+    del event
+    return jax.jacfwd(jax.jacfwd(lambda x: _sums(weight[0] * losses(x))))(x)
+
+
+_WHAT = {"values": _values, "forward": _forward, "reverse": _reverse, "hessian": _hessian}
+
+
+def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: Params, weight: NumPy) -> Any:
+    """A function of `_WHAT`, for many settings at once; in float64, each sum complete.
+
+    Args:
+      x: [S, k] the free parameters of each setting.
+      unit: [k].
+      params: leaves [S], the others.
+      weight: [2, n] of training and of validation.
+
+    Returns:
+      Leaves [S, 2], [S, k] or [S, k, k].
+    """
+    x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
+    event = None if isinstance(task.events, Matches) else jnp.asarray(task.event, jnp.int32)
+
+    def one(x: Array, params: Params) -> Any:
+        def losses(x: Array) -> Array:
+            now = constrain(free, x, unit, params)
+            guess = run(task.system, task.events, params=now, schedule=task.schedule, key=task.key).prediction
+            return _lost(task.loss, guess, task.score, weight)
+
+        return _WHAT[what](losses, x, weight, event)
+
+    with nullcontext() if what == "reverse" else outermost():
+        result = jax.vmap(one)(x, params)
+    if what == "hessian":
+        return np.asarray(result, np.float64).sum(axis=1)
+    value, *slopes = result if isinstance(result, tuple) else (result,)
+    totals = [np.asarray(y, np.float64).sum(axis=-1) for y in (value, *slopes[:1])]
+    return (*totals, np.asarray(slopes[1], np.float64)) if slopes else totals[0]
