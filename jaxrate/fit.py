@@ -11,14 +11,14 @@ coordinates where that is the unit matrix, and the size of a gradient there mean
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
+import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import LAST_ID, Array, Ragged, Rounds
 from jaxrate.losses import Free, Task, calculate, constrain, task
@@ -44,7 +44,7 @@ class Fit(NamedTuple):
     params: Params
     free: tuple[str, ...]  # the names of the k that were fitted
     idle: tuple[str, ...]  # those that might have been, but change no loss of these events
-    unconstrained: dict[str, float]  # their logarithms, logits, or values
+    unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `constrain` in `losses`
     loss: float  # mean over the matches (pairs, participants) scored for training
     loss_history: NumPy  # [steps + 1] of it, from the start
     validation_history: NumPy | None  # [steps + 1] the same of the validation part
@@ -124,8 +124,8 @@ def fit(
       warm_up: matches of every player that are not scored, which are predicted from nothing.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
         `np.arange(n) >= n // 2` scores the last half. None: 1.
-      validation: the share of the events, the last ones, that are not fitted but decide when to stop, and which step was
-        best.
+      validation: the share of the events, the last ones, that are not fitted but decide when to stop, and which step
+        was best.
       starts: of which all but one are random about the system's own values, by factors of about e; the best wins.
       errors: "information": standard errors from the curvature of the summed log loss, right if the system is; or
         "sandwich": also from how slopes vary from event to event, right where it is not, where draws are half a win
@@ -166,7 +166,7 @@ def fit(
     best = int(np.nanargmin(path.judged))
     x, history = path.x[best], np.array(path.history[best])
     params = jax.tree.map(lambda y: float(y[0]), _values(problem, x[None], system.params))
-    covariance = _covariance(problem, x, params, errors)
+    covariance = _covariance(problem, x, errors)
     names = [problem.free.names[i] for i in problem.active]
     return Fit(
         with_params(system, params),
@@ -218,7 +218,9 @@ def sweep(
     result = []
     for at in _chunks(count, size):
         some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
-        result.append(calculate("values", what, Free((), (), ()), np.zeros((size, 0)), np.zeros(0), some, both)[:, 0])
+        result.append(
+            calculate("values", what, Free((), (), (), ()), np.zeros((size, 0)), np.zeros(0), some, both)[:, 0]
+        )
     return np.concatenate(result)[:count].reshape(shape) / what.weight.sum()
 
 
@@ -359,7 +361,7 @@ def _refusal(system: RatingSystem, name: str) -> str:
     """Why a parameter cannot be freed, or nothing."""
     value, about = getattr(system.params, name), getattr(system.space, name)
     if about.space == "fixed":
-        return f"is fixed ({about.meaning}, {about.unit}): it has no slope that could be followed; compare by `sweep`"
+        return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
     if value is None:
         return "is switched off; give the system a value to start from"
     inside = {"positive": 0.0 < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
@@ -370,7 +372,6 @@ def _refusal(system: RatingSystem, name: str) -> str:
 
 def _bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
     """The bounds, in use, of a quantity whose initial value is so named, with how each keeps to it."""
-    fields = system.params._fields
     if not name.startswith("initial_"):
         return []
     least, _, most = bounds_of(system.params, name.removeprefix("initial_"))
@@ -383,29 +384,16 @@ def _problem(what: Task, system: RatingSystem, free: Sequence[str] | None, weigh
         raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
     if not weight[0].any():
         raise ValueError("no matches are left to fit: all that are scored lie in the part that is held out")
-    names, params, space = _names(system, free), system.params, system.space
+    names, params = _names(system, free), system.params
     if not names:
         raise ValueError(f"{system.name} has no parameter to fit: none is free")
-    bounds = []
-    for name in params._fields:
-        for bound, how in _bounds(system, name):
-            moves = getattr(params, bound) == getattr(params, name)
-            if moves and bound in names:
-                raise ValueError(
-                    f"{system.name}: {bound} starts at {name}, where slopes jump; start it elsewhere to fit it as well"
-                )
-            if name in names or bound in names:
-                bounds.append((bound, name, "moves" if moves else how))
-    spaces = tuple(getattr(space, name).space for name in names)
-    into = {"positive": math.log, "unit": lambda p: math.log(p / (1.0 - p)), "real": float}
-    start = np.array([into[kind](getattr(params, name)) for kind, name in zip(spaces, names, strict=True)])
+    form, start = _form(system, names)
     mode = mode or ("forward" if len(names) <= FORWARD else "reverse")
-    form = Free(names, spaces, tuple(bounds))
     problem = _Problem(what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names)))
     loss, slope, product = (y[0] for y in _at(problem, "forward", start[None], params))
     if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
         raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
-    size, real = np.sqrt(np.diag(product)), np.array(spaces) == "real"
+    size, real = np.sqrt(np.diag(product)), np.array(form.spaces) == "real"
     active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE
     if not active.all() and (free is not None or not active.any()):
         idle = ", ".join(np.array(names)[~active])
@@ -416,6 +404,35 @@ def _problem(what: Task, system: RatingSystem, free: Sequence[str] | None, weigh
     axes = np.zeros((len(names), int(active.sum())))
     axes[active] = np.linalg.inv(np.linalg.cholesky(near_unit + ridge)).T
     return problem._replace(unit=unit, start=start / unit, active=np.flatnonzero(active), axes=axes)
+
+
+def _form(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
+    """How parameters become free, and where they start [k]."""
+    params, kept = system.params, []
+    anchors: dict[str, tuple[str, ...]] = {}
+    for name in params._fields:
+        for bound, how in _bounds(system, name):
+            apart = getattr(params, bound) != getattr(params, name)
+            if bound in names:
+                if not apart:
+                    raise ValueError(
+                        f"{system.name}: {bound} starts at {name}, the border of its space; start it apart"
+                    )
+                anchors[bound] = (*anchors.get(bound, ()), name)
+            elif name in names:
+                kept.append((bound, name, how if apart else "moves"))
+    spaces, start = [], []
+    for name in names:
+        value, space = float(getattr(params, name)), getattr(system.space, name).space
+        if name in anchors:
+            space = "above" if name.endswith("_max") else "below"
+            ends = [float(getattr(params, anchor)) for anchor in anchors[name]]
+            distance = math.log(value / max(ends)) if space == "above" else math.log(min(ends) / value)
+        into = {"real": lambda: value, "positive": lambda: math.log(value)}  # noqa: B023
+        into["unit"] = lambda: math.log(value / (1.0 - value))  # noqa: B023
+        start.append(into[space]() if space in into else math.log(distance))
+        spaces.append(space)
+    return Free(names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(kept)), np.array(start)
 
 
 def _at(problem: _Problem, what: str, x: NumPy, params: Params) -> Any:
@@ -434,8 +451,8 @@ def _values(problem: _Problem, x: NumPy, params: Params) -> Params:
     unit, form = jnp.asarray(problem.unit, float), problem.free
     columns = jax.tree.map(lambda y: jnp.broadcast_to(jnp.asarray(y, float), len(x)), params)
     values = jax.vmap(lambda x, p: constrain(form, x, unit, p))(jnp.asarray(x, float), columns)
-    kept = {y for y in params._fields if y not in (*form.names, *(bound for bound, *_ in form.bounds))}
-    exact = {y: np.broadcast_to(v, len(x)) for y in kept if (v := getattr(params, y)) is not None}
+    touched = (*form.names, *(bound for bound, *_ in form.kept))
+    exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
 
 
@@ -460,7 +477,7 @@ def _minimise(
     init, update = _quasi_newton() if optimizer is None else _vectorized(optimizer)
     axes = problem.axes if search else np.eye(len(problem.axes))[:, problem.active]
     known = np.eye(axes.shape[1]) if search else problem.axes[problem.active]  # from slopes to those along `axes`
-    number, eps = len(begin), float(jnp.finfo(float).eps)
+    number, eps = len(begin), float(np.finfo(jnp.result_type(float)).eps)
     enough = max(SMALL / math.sqrt(problem.weight[0].sum()), 32.0 * eps)
 
     def look(z: NumPy) -> tuple[NumPy, NumPy, NumPy]:
@@ -539,7 +556,7 @@ def _column(which: NumPy, like: Array) -> NumPy:
     return which.reshape(-1, *(1,) * (like.ndim - 1))
 
 
-def _covariance(problem: _Problem, x: NumPy, value: Params, errors: str) -> NumPy:
+def _covariance(problem: _Problem, x: NumPy, errors: str) -> NumPy:
     """[m, m] of the fitted parameters, at x [k], in their own units; inf unless the loss is curved upwards there."""
     here, params = np.ix_(problem.active, problem.active), problem.task.system.params
     curvature = _at(problem, "hessian", x[None], params)[0][here]
@@ -549,9 +566,8 @@ def _covariance(problem: _Problem, x: NumPy, value: Params, errors: str) -> NumP
     covariance = np.linalg.inv(curvature)
     if errors == "sandwich":
         covariance = covariance @ _at(problem, "forward", x[None], params)[2][0][here] @ covariance
-    slope = np.ones(len(problem.active))
-    for j, i in enumerate(problem.active):
-        v, space = float(getattr(value, problem.free.names[i])), problem.free.spaces[i]
-        slope[j] = {"positive": v, "unit": v * (1.0 - v), "real": problem.unit[i]}[space]
-    covariance = covariance * slope * slope[:, None] / problem.weight[0].sum()
+    unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
+    moved = jax.jacfwd(lambda x: constrain(problem.free, x, unit, params))(at)
+    slope = np.array([getattr(moved, name) for name in problem.free.names], np.float64)[here]
+    covariance = slope @ covariance @ slope.T / problem.weight[0].sum()
     return 0.5 * (covariance + covariance.T)

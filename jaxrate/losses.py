@@ -15,7 +15,7 @@ better player's odds would seem too small.
 """
 
 from contextlib import nullcontext
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -24,7 +24,16 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import (
-    LAST_ID, Array, Context, Matches, Periods, Ragged, Rounds, count_better, count_teams, fail_where,
+    LAST_ID,
+    Array,
+    Context,
+    Matches,
+    Periods,
+    Ragged,
+    Rounds,
+    count_better,
+    count_teams,
+    fail_where,
 )  # fmt: skip
 from jaxrate.metrics import NumPy, seen
 from jaxrate.run import outermost, run
@@ -68,6 +77,7 @@ def task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any
         score = np.asarray(flat.score)
         counts, event = np.ones(len(score), bool), np.arange(len(score))
         if isinstance(flat, Periods):
+            assert events.pair_start is not None
             event = np.repeat(np.arange(len(flat.time)), np.diff(events.pair_start))
         else:
             _check_levels(system, flat)
@@ -93,8 +103,9 @@ def task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any
 
 def _seen(events: Any, games: int) -> NumPy:
     """[n] whether all players of a match, or the participant, have played so many games before."""
-    if isinstance(events, Ragged) and isinstance(events.events, Periods):
-        flat, first = events.events, np.repeat(events.player_start[:-1], np.diff(events.pair_start))
+    if isinstance(events, Ragged) and events.pair_start is not None:
+        flat: Any = events.events
+        first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
         events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
     return seen(events, games)
 
@@ -209,17 +220,25 @@ class Free(NamedTuple):
     """How free parameters, which may be any number, become those of the system."""
 
     names: tuple[str, ...]
-    spaces: tuple[str, ...]  # "real" | "positive" | "unit" of each
-    bounds: tuple[tuple[str, str, str], ...]  # (bound, parameter, "moves" | "max" | "min"): how one keeps to the other
+    spaces: tuple[str, ...]  # "real" | "positive" | "unit" of each, or, of a bound, "above" | "below"
+    anchors: tuple[tuple[str, ...], ...]  # what each bound lies above, or below
+    kept: tuple[tuple[str, str, str], ...]  # (bound, parameter, "moves" | "max" | "min"): how bounds not freed give way
 
 
 def constrain(free: Free, x: Array, unit: Array, params: Params) -> Params:
-    """The hyperparameters of x [k]: exp x, 1 / (1 + exp -x) or `unit` x; bounds follow, so that none is crossed."""
-    space = {"positive": jnp.exp, "unit": jax.nn.sigmoid, "real": lambda x: x}
-    values = [space[kind](x[i]) * unit[i] for i, kind in enumerate(free.spaces)]
-    params = params._replace(**dict(zip(free.names, values, strict=True)))
-    keep = {"moves": lambda bound, value: value, "max": jnp.maximum, "min": jnp.minimum}
-    for bound, name, how in free.bounds:
+    """The hyperparameters of x [k]: `unit` x, exp x, or 1 / (1 + exp -x); a bound is exp(+-exp x) times its anchor."""
+    space: dict[str, Any] = {"real": lambda x: x, "positive": jnp.exp, "unit": jax.nn.sigmoid}
+    for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
+        if kind in space:
+            params = params._replace(**{name: space[kind](x[i]) * unit[i]})
+    for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
+        if kind not in space:
+            anchor = reduce(
+                jnp.maximum if kind == "above" else jnp.minimum, (getattr(params, y) for y in free.anchors[i])
+            )
+            params = params._replace(**{name: anchor * jnp.exp((1.0 if kind == "above" else -1.0) * jnp.exp(x[i]))})
+    keep: dict[str, Any] = {"moves": lambda bound, value: value, "max": jnp.maximum, "min": jnp.minimum}
+    for bound, name, how in free.kept:
         params = params._replace(**{bound: keep[how](getattr(params, bound), getattr(params, name))})
     return params
 
