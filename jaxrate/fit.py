@@ -33,6 +33,7 @@ MEMORY = 1 << 29  # bytes that settings computed at once may take
 REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
 IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
+ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
 HALVINGS = 12
 PATIENCE = 5  # steps without a better validation loss
 
@@ -43,7 +44,7 @@ class Fit(NamedTuple):
     system: RatingSystem  # with them, ready for `run`
     params: Params
     free: tuple[str, ...]  # the names of the k that were fitted
-    idle: tuple[str, ...]  # those that might have been, but change no loss of these events
+    idle: tuple[str, ...]  # those that might have been, but change no prediction, or none that others do not as well
     unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `constrain` in `losses`
     loss: float  # mean over the matches (pairs, participants) scored for training
     loss_history: NumPy  # [steps + 1] of it, from the start
@@ -73,6 +74,7 @@ class Rolling(NamedTuple):
 
 
 class _Problem(NamedTuple):
+    system: RatingSystem
     task: Task
     free: Free  # of k parameters, some of which may be idle
     unit: NumPy  # [k] in which real parameters are counted; 1 for others
@@ -116,7 +118,8 @@ def fit(
       system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss.
       events: as for `run`.
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
-        at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing.
+        at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
+        those before do not, such as the last of those in points, where only ratios matter.
       loss: "log_loss", "brier" or, of rounds, "pairwise" (see `losses`).
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
@@ -156,7 +159,10 @@ def fit(
         ranks = isinstance(events, Ragged) and isinstance(events.events, Rounds)
         errors = "sandwich" if loss != "log_loss" or ranks else "information"
     later = what.event >= math.ceil((1.0 - validation) * (what.event[-1] + 1))
-    problem = _problem(what, system, free, np.stack([what.weight * ~later, what.weight * later]), mode)
+    parts = np.stack([what.weight * ~later, what.weight * later])
+    if validation and not parts[1].any():
+        raise ValueError(f"validation={validation} of the events leave nothing to validate on: none of them is scored")
+    problem = _problem(what, system, free, parts, mode)
     begin = np.repeat(problem.start[None], starts, axis=0)
     if starts > 1:
         assert key is not None
@@ -297,14 +303,17 @@ def rolling(
     part = what.event * (folds + 1) // (what.event[-1] + 1)
     params, fitted, default, count = [], [], [], []
     for i in range(folds):
-        now = np.stack([what.weight * (part <= i), what.weight * (part == i + 1)])
-        problem = _problem(what, system, free, now, None)
+        past, following = what.weight * (part <= i), what.weight * (part == i + 1)
+        if not following.any():
+            raise ValueError(f"nothing is scored in part {i + 2} of {folds + 1}; take fewer folds")
+        problem = _problem(what, system, free, np.stack([past, 0.0 * past]), None)
         path = _minimise(problem, problem.start[None], system.params, None, steps)
         params.append(_values(problem, path.x, system.params))
+        problem = problem._replace(weight=np.stack([past, following]))
         both = _at(problem, "values", np.concatenate([path.x, problem.start[None]]), system.params)[:, 1]
         fitted.append(both[0])
         default.append(both[1])
-        count.append(np.count_nonzero(now[1]))
+        count.append(np.count_nonzero(following))
     return Rolling(
         jax.tree.map(lambda *x: np.concatenate(x), *params), np.array(fitted), np.array(default), np.array(count)
     )
@@ -319,6 +328,15 @@ def with_params(system: RatingSystem, params: Params) -> RatingSystem:
     new = make(**params._asdict())
     plain = make(**system.params._asdict()).rules == system.rules  # not one with rules of its own, such as an outlook
     return new if plain else system._replace(params=params)
+
+
+def _allowed(system: RatingSystem, params: Params) -> bool:
+    """Whether the system's factory takes these."""
+    try:
+        with_params(system, params)
+    except ValueError:
+        return False
+    return True
 
 
 def _task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None) -> Task:
@@ -383,13 +401,15 @@ def _problem(what: Task, system: RatingSystem, free: Sequence[str] | None, weigh
     if mode not in (None, "forward", "reverse"):
         raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
     if not weight[0].any():
-        raise ValueError("no matches are left to fit: all that are scored lie in the part that is held out")
+        raise ValueError("nothing is left to fit: all that is scored lies in the part that is held out")
     names, params = _names(system, free), system.params
     if not names:
         raise ValueError(f"{system.name} has no parameter to fit: none is free")
     form, start = _form(system, names)
     mode = mode or ("forward" if len(names) <= FORWARD else "reverse")
-    problem = _Problem(what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names)))
+    problem = _Problem(
+        system, what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names))
+    )
     loss, slope, product = (y[0] for y in _at(problem, "forward", start[None], params))
     if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
         raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
@@ -398,6 +418,8 @@ def _problem(what: Task, system: RatingSystem, free: Sequence[str] | None, weigh
     if not active.all() and (free is not None or not active.any()):
         idle = ", ".join(np.array(names)[~active])
         raise ValueError(f"{system.name}: {idle} changes no prediction of these events; there is nothing to fit it by")
+    if free is None:
+        active = _independent(product, active)
     unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
     near_unit = (product * unit * unit[:, None])[np.ix_(active, active)]
     ridge = 1e-6 * np.diag(np.diag(near_unit))
@@ -435,6 +457,18 @@ def _form(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
     return Free(names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(kept)), np.array(start)
 
 
+def _independent(product: NumPy, active: NumPy) -> NumPy:
+    """[k] which active parameters have slopes that are no combination of those before."""
+    active = active.copy()
+    for i in np.flatnonzero(active):
+        before = np.flatnonzero(active[:i])
+        scale = np.sqrt(np.diag(product)[before])
+        one = product[before, i] / scale / math.sqrt(product[i, i])
+        explained = one @ np.linalg.lstsq(product[np.ix_(before, before)] / scale / scale[:, None], one, rcond=None)[0]
+        active[i] = explained < 1.0 - ALIKE
+    return active
+
+
 def _at(problem: _Problem, what: str, x: NumPy, params: Params) -> Any:
     """`calculate` at x [S, k], with means for sums; the other parameters are one number or [S]."""
     columns = jax.tree.map(lambda y: np.broadcast_to(np.asarray(y, np.float64), len(x)), params)
@@ -451,19 +485,21 @@ def _values(problem: _Problem, x: NumPy, params: Params) -> Params:
     unit, form = jnp.asarray(problem.unit, float), problem.free
     columns = jax.tree.map(lambda y: jnp.broadcast_to(jnp.asarray(y, float), len(x)), params)
     values = jax.vmap(lambda x, p: constrain(form, x, unit, p))(jnp.asarray(x, float), columns)
-    touched = (*form.names, *(bound for bound, *_ in form.kept))
+    touched = {form.names[i] for i in problem.active} | {bound for bound, *_ in form.kept}
     exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
 
 
 @lru_cache
-def _quasi_newton() -> tuple[Any, Any]:
+def _quasi_newton() -> tuple[Any, ...]:
     return _vectorized(optax.chain(optax.scale_by_lbfgs(), optax.scale(-1.0)))
 
 
-def _vectorized(optimizer: optax.GradientTransformation) -> tuple[Any, Any]:
-    """Its two functions, for many starts."""
-    return jax.vmap(optimizer.init), jax.jit(jax.vmap(optimizer.update))
+def _vectorized(optimizer: optax.GradientTransformation) -> tuple[Any, ...]:
+    """Its two functions, for many starts; its numbers may be of any type, whatever is said about types elsewhere."""
+    return tuple(
+        jax.numpy_dtype_promotion("standard")(jax.jit(jax.vmap(x))) for x in (optimizer.init, optimizer.update)
+    )
 
 
 def _minimise(
@@ -480,10 +516,16 @@ def _minimise(
     number, eps = len(begin), float(np.finfo(jnp.result_type(float)).eps)
     enough = max(SMALL / math.sqrt(problem.weight[0].sum()), 32.0 * eps)
 
+    def allowed(x: NumPy) -> NumPy:
+        values = _values(problem, x, params)
+        each = [jax.tree.map(lambda y: y[i], values) for i in range(number)]  # noqa: B023
+        return np.array([_allowed(problem.system, one) for one in each])
+
     def look(z: NumPy) -> tuple[NumPy, NumPy, NumPy]:
-        """[S, 2] the losses, [S, m] the slopes of the first, and [S] whether all is finite."""
-        loss, slope, _ = _at(problem, problem.mode, begin + z @ axes.T, params)
-        return loss, slope @ axes, np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
+        """[S, 2] the losses, [S, m] the slopes of the first, and [S] whether all is finite and the system allows it."""
+        x = begin + z @ axes.T
+        loss, slope, _ = _at(problem, problem.mode, x, params)
+        return loss, slope @ axes, np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1) & allowed(x)
 
     z = np.zeros((number, axes.shape[1]))
     loss, slope, fine = look(z)
@@ -546,7 +588,8 @@ def _minimise(
         since = np.where(lower, 0, since + moved)
         best, best_z = np.where(lower[:, None], loss, best), np.where(lower[:, None], z, best_z)
     if not search:
-        stop(np.array([rows[-1][0] > rows[0][0] for rows in history]), "diverged", False)
+        higher = np.array([rows[-1][0] > rows[0][0] for rows in history])
+        reason[higher], converged[higher] = "diverged", False
     stop(np.ones(number, bool), "steps", False)
     return _Path(begin + best_z @ axes.T, best[:, 0], best[:, judge], history, converged.tolist(), reason.tolist())
 

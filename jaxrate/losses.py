@@ -201,8 +201,8 @@ def _against_opponents(rules: Rules, constants: Constants, rows: State, event: R
         """[P] the losses against those so many places further on, and before, in the circle; twice if it is them."""
         on, back = ((place + x) % jnp.maximum(count, 1) for x in (step, -step))
         two = jax.tree.map(lambda x: x[on], one)
-        score = 0.5 * (1.0 + jnp.sign(two[1] - one[1]))
-        value = cross_entropy(jax.vmap(pair)(one, two), score.astype(jnp.result_type(float)))
+        score = 0.5 + 0.5 * jnp.sign(two[1] - one[1]).astype(jnp.result_type(float))
+        value = cross_entropy(jax.vmap(pair)(one, two), score)
         value = jnp.where(2 * step == count, 0.5, 1.0) * (value + value[back])
         return jnp.where((place < count) & (2 * step <= count), value, 0.0)
 
@@ -252,7 +252,7 @@ def _sums(x: Array) -> Array:
 def _values(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     """[2, rows] sums of the losses by each of two weights [2, n]."""
     del event
-    return _sums(weight * losses(x))
+    return _sums(weight * losses(x)[None])
 
 
 def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -262,9 +262,9 @@ def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
         return jax.jvp(losses, (x,), (tangent,))
 
     value, slope = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(x)))
-    slope = weight[0] * slope
+    slope = weight[:1] * slope
     whole = slope if event is None else jnp.zeros_like(slope).at[:, event].add(slope)
-    return _sums(weight * value), _sums(slope), jnp.einsum("in,jn->ij", whole, whole, precision="highest")
+    return _sums(weight * value[None]), _sums(slope), jnp.einsum("in,jn->ij", whole, whole, precision="highest")
 
 
 def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -273,7 +273,7 @@ def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
 
     def total(x: Array) -> Any:
         value = losses(x)
-        return jnp.sum(weight[0] * value), _sums(weight * value)
+        return jnp.sum(weight[0] * value), _sums(weight * value[None])
 
     slope, value = jax.grad(total, has_aux=True)(x)
     return value, slope[:, None], jnp.zeros((len(x), len(x)))

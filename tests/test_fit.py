@@ -1,0 +1,481 @@
+"""Fitting: losses against `jr.metrics`, slopes against differences, optima against SciPy, errors against formulas."""
+
+import math
+from functools import lru_cache
+from importlib import import_module
+from itertools import combinations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from scipy.optimize import minimize
+
+import jaxrate as jr
+from jaxrate.events import Matches, part
+from jaxrate.losses import LOSSES, calculate
+from jaxrate.run import outermost
+from jaxrate.system import Rules
+
+FIT, LOST = import_module("jaxrate.fit"), import_module("jaxrate.losses")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@lru_cache
+def league():
+    return jr.simulate.league(30, 600, seed=3, drift=10.0, side_advantage=60, draws=0.2).matches
+
+
+@lru_cache
+def contests(size=6):
+    """With ties, and one contest in which all tie. (Of one size, which saves compilations.)"""
+    rounds = jr.simulate.contests(25, 30, size=size, seed=2, grid=100.0).rounds
+    rank = rounds.events.rank.copy()
+    rank[slice(*rounds.player_start[4:6])] = 0
+    return rounds._replace(events=rounds.events._replace(rank=rank))
+
+
+def predicted(system, events, **params):
+    return np.asarray(jr.run(system, events, params=system.params._replace(**params)).prediction)
+
+
+def shares(rounds):
+    """[sum P] of the others that each beat, a tie by half, and whether the contest ranks anybody."""
+    share, ranks = [], []
+    for a, b in zip(rounds.player_start[:-1], rounds.player_start[1:], strict=True):
+        rank = rounds.events.rank[a:b]
+        share.append(0.5 + 0.5 * np.sign(rank[None, :] - rank[:, None]).sum(axis=1) / (b - a - 1))
+        ranks.append(np.full(b - a, np.ptp(rank) > 0))
+    return np.concatenate(share), np.concatenate(ranks)
+
+
+@pytest.fixture
+def no_errors(monkeypatch):
+    """Curvature takes most of the time to compile."""
+    monkeypatch.setattr(FIT, "_covariance", lambda problem, x, errors: np.eye(len(problem.active)))
+
+
+# Losses
+
+
+@pytest.mark.parametrize("warm_up", [0, 3])
+@pytest.mark.parametrize("loss", ["log_loss", "brier"])
+def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
+    system, matches, weight = jr.elo(side_advantage=20), league(), np.arange(600) % 4
+    measure = getattr(jr.metrics, loss)
+    options = {"weight": weight, "mask": jr.metrics.seen(matches, warm_up)}
+    want = [measure(predicted(system, matches, k=k), matches.score, **options) for k in (10.0, 70.0)]
+    params = system.params._replace(k=np.array([[10.0], [70.0]]))
+    got = jr.sweep(system, matches, params, loss=loss, warm_up=warm_up, weight=weight)
+    assert got.shape == (2, 1)
+    np.testing.assert_allclose(got[:, 0], want, rtol=1e-13 if x64 else 1e-6)
+
+
+def test_the_loss_of_periods_counts_games_before():
+    system, matches = jr.elo(), league()
+    periods = jr.periods(matches, 50.0)
+    want = jr.metrics.log_loss(predicted(system, periods), matches.score, mask=jr.metrics.seen(matches, 5))
+    got = jr.sweep(system, periods, system.params, warm_up=5)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "brier"])
+def test_the_loss_of_rounds_is_that_of_shares(loss):
+    system, rounds = jr.codeforces(), contests()
+    share, ranks = shares(rounds)
+    assert (~ranks).any()
+    mask = ranks & jr.metrics.seen(rounds, 2)
+    want = getattr(jr.metrics, loss)(predicted(system, rounds), share, mask=mask)
+    np.testing.assert_allclose(jr.sweep(system, rounds, system.params, loss=loss, warm_up=2), want, rtol=1e-6)
+
+
+def test_shares_are_of_other_teams():
+    """Teams A of two, B and C of one, who tie behind."""
+    rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
+    share, ranks, event = LOST._shares(rounds)
+    np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
+    assert ranks.all() and (event == 0).all()
+
+
+@pytest.mark.parametrize("most", [1, 32])
+def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most):
+    """Against a loop over the pairs, from the ratings before the contest."""
+    monkeypatch.setattr(LOST, "OPPONENTS", most)
+    LOST._pairwise.cache_clear()
+    system, rounds = jr.codeforces(beta=250.0), contests((3, 9))
+    rating = np.asarray(jr.history(system, rounds).before.mean, np.float64)
+    want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
+    for a, b in zip(rounds.player_start[:-1], rounds.player_start[1:], strict=True):
+        order = a + np.argsort(who[a:b] * np.uint64(2654435761) % np.uint64(2**32))
+        n = b - a
+        near = [(i, j) for i, j in combinations(range(n), 2) if min(j - i, n - j + i) <= most]
+        for i, j in near:
+            one, two = order[i], order[j]
+            score = 0.5 + 0.5 * np.sign(float(rounds.events.rank[two]) - rounds.events.rank[one])
+            p = 1 / (1 + np.exp(-math.pi / math.sqrt(3) * (rating[one] - rating[two]) / 250.0))
+            value = -score * np.log(p) - (1 - score) * np.log(1 - p)
+            want[[one, two]] += value / min(n - 1, 2 * most)
+    _, ranks = shares(rounds)
+    got = jr.sweep(system, rounds, system.params, loss="pairwise")
+    np.testing.assert_allclose(got, want[ranks].mean(), rtol=1e-10 if x64 else 1e-5)
+    LOST._pairwise.cache_clear()
+
+
+def test_probabilities_of_scores_are_scored_by_that_of_the_result():
+    matches = league()
+    system = jr.outlook(jr.trueskill(side_advantage=0.5))
+    view = jr.run(system, matches).prediction
+    chance = np.stack([view.win[:, 1], view.draw[:, 0], view.win[:, 0]], 1)
+    given = chance[np.arange(600), np.rint(2 * matches.score).astype(int)]
+    np.testing.assert_allclose(jr.sweep(system, matches, system.params), -np.log(given).mean(), rtol=1e-6)
+    want = jr.metrics.brier(chance @ [0.0, 0.5, 1.0], matches.score)
+    np.testing.assert_allclose(jr.sweep(system, matches, system.params, loss="brier"), want, rtol=1e-6)
+    odd = matches._replace(score=np.where(np.arange(600) == 9, 0.3, matches.score))
+    with pytest.raises(ValueError, match=r"row 9 .*predicts the scores 0, 1/2, ..., 1, not 0.3"):
+        jr.fit(system, odd)
+
+
+def test_saturated_predictions_keep_the_loss_finite():
+    sure = LOST.cross_entropy(jnp.array([0.0, 1.0, 1.0]), jnp.array([1.0, 0.0, 1.0]))
+    np.testing.assert_allclose(sure, [24 * np.log(2), 24 * np.log(2), 2.0**-24], rtol=1e-3)
+
+
+# Slopes
+
+SLOPES = {
+    "elo": (lambda: jr.elo(side_advantage=30), ("k", "side_advantage"), league, "log_loss"),
+    "glicko_moves": (jr.glicko, ("c", "initial_deviation"), league, "log_loss"),
+    "glicko_bound": (
+        lambda: jr.glicko(c=90, deviation_max=380),
+        ("initial_deviation", "deviation_max"),
+        league,
+        "brier",
+    ),
+    "pairwise": (jr.codeforces, ("weight",), contests, "pairwise"),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_and_curvature_equal_differences(name):
+    make, free, events, loss = SLOPES[name]
+    with jax.enable_x64(True):
+        system = make()
+        what = FIT._task(system, events(), loss, 0, None, None)
+        weight = np.stack([what.weight, 0 * what.weight])
+        problem = FIT._problem(what, system, free, weight, None)
+        start = problem.start + 0.1
+
+        def at(kind, x):
+            return FIT._at(problem, kind, np.atleast_2d(x), system.params)
+
+        h, k = 1e-5, len(free)
+        points = np.concatenate([start + h * np.eye(k), start - h * np.eye(k), start[None]])
+        value, slopes, product = at("forward", points)
+        np.testing.assert_allclose(slopes[-1], (value[:k, 0] - value[k:-1, 0]) / (2 * h), rtol=1e-5, atol=1e-8)
+        assert (np.linalg.eigvalsh(product[-1]) > 0).all()
+        if name != "pairwise":
+            curved = (slopes[:k] - slopes[k:-1]) / (2 * h)
+            np.testing.assert_allclose(at("hessian", start)[0], curved, rtol=1e-4, atol=1e-7)
+        if name == "elo":
+            reverse = at("reverse", start)
+            np.testing.assert_allclose(reverse[1], slopes[-1:], rtol=1e-10)
+            np.testing.assert_allclose(reverse[0], value[-1:], rtol=1e-12)
+
+
+def test_a_run_in_the_outermost_jit_is_the_same():
+    system, matches = jr.glicko(), league()
+
+    def total(c):
+        return jnp.sum(jr.run(system, matches, params=system.params._replace(c=c), schedule="levels").prediction ** 2)
+
+    with outermost():
+        value, slope = jax.vmap(lambda c: jax.jvp(total, (c,), (1.0,)))(jnp.array([10.0, 20.0]))
+    for c, v, s in zip((10.0, 20.0), value, slope, strict=True):
+        np.testing.assert_allclose(jax.value_and_grad(total)(c), (v, s), rtol=1e-4)
+
+
+# The best parameters
+
+
+@lru_cache
+def fitted(**options):
+    with jax.enable_x64(True):
+        return jr.fit(jr.elo(), league(), **options)
+
+
+def test_the_best_is_that_of_scipy():
+    system, matches, fit = jr.elo(), league(), fitted()
+    with jax.enable_x64(True):
+
+        def loss(x):
+            guess = predicted(system, matches, k=np.exp(x[0]), side_advantage=x[1])
+            return jr.metrics.log_loss(guess, matches.score)
+
+        best = minimize(loss, [3.0, 30.0], method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-12})
+        np.testing.assert_allclose(fit.loss_history[0], loss([math.log(32.0), 0.0]), rtol=1e-12)
+    assert fit.free == ("k", "side_advantage") and fit.idle == ()
+    np.testing.assert_allclose(fit.loss, best.fun, rtol=1e-9)
+    np.testing.assert_allclose([math.log(fit.params.k), fit.params.side_advantage], best.x, rtol=1e-3)
+    assert fit.converged and fit.reason == "gradient" and fit.seconds > 0
+    assert fit.loss_history[-1] == fit.loss and fit.validation_history is None
+    assert fit.system.params == fit.params and fit.params.scale == 400.0
+    np.testing.assert_allclose(fit.unconstrained["k"], math.log(fit.params.k))
+
+
+def test_standard_errors_follow_from_curvature_and_from_single_slopes():
+    """By differences of the losses of single matches, in the parameters themselves."""
+    system, matches, fit = jr.elo(), league(), fitted()
+    with jax.enable_x64(True):
+        at, h = np.array([fit.params.k, fit.params.side_advantage]), np.array([1e-2, 1e-2])
+
+        def losses(x):
+            p = predicted(system, matches, k=x[0], side_advantage=x[1])
+            return -matches.score * np.log(p) - (1 - matches.score) * np.log1p(-p)
+
+        step = np.diag(h)
+        slopes = np.stack([(losses(at + d) - losses(at - d)) / (2 * d.sum()) for d in step], axis=1)
+        hessian = np.empty((2, 2))
+        for i in range(2):
+            for j in range(2):
+                corners = [losses(at + a * step[i] + b * step[j]).sum() * a * b for a in (1, -1) for b in (1, -1)]
+                hessian[i, j] = sum(corners) / (4 * h[i] * h[j])
+    covariance = np.linalg.inv(hessian)
+    np.testing.assert_allclose(fit.covariance, covariance, rtol=2e-3)
+    np.testing.assert_allclose(fit.standard_error["k"] ** 2, covariance[0, 0], rtol=2e-3)
+    robust = fitted(errors="sandwich")
+    np.testing.assert_allclose(robust.covariance, covariance @ slopes.T @ slopes @ covariance, rtol=2e-3)
+    with jax.enable_x64(False):
+        single = jr.fit(system, league())
+    np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
+    np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
+
+
+def test_errors_of_rounds_take_a_contest_as_one():
+    """The products of slopes are of sums over contests."""
+    with jax.enable_x64(True):
+        system, rounds = jr.codeforces(), contests()
+        fit = jr.fit(system, rounds)
+        assert fit.free == ("weight",) and fit.idle == ("beta",)  # a unit of the ratings
+        share, ranks = shares(rounds)
+
+        def losses(weight):
+            p = predicted(system, rounds, weight=weight)
+            return np.where(ranks, -share * np.log(p) - (1 - share) * np.log1p(-p), 0.0)
+
+        best, h = fit.params.weight, 1e-3
+        high, here, low = losses(best + h), losses(best), losses(best - h)
+        by_contest = np.add.reduceat((high - low) / (2 * h), rounds.player_start[:-1])
+        curvature = (high - 2 * here + low).sum() / h**2
+    np.testing.assert_allclose(fit.standard_error["weight"], np.sqrt((by_contest**2).sum()) / curvature, rtol=1e-3)
+
+
+def test_known_parameters_are_found_again():
+    """Scores drawn by what Elo itself predicts."""
+    random, k, side = np.random.default_rng(5), 40.0, 70.0
+    n, players = 4000, 40
+    rating, score = np.full(players, 1500.0), np.empty(n)
+    first = random.integers(0, players, n)
+    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    for i, (a, b) in enumerate(player):
+        p = 1 / (1 + 10 ** ((rating[b] - rating[a] - side) / 400))
+        score[i] = random.random() < p
+        rating[[a, b]] += k * (score[i] - p) * np.array([1, -1])
+    fit = jr.fit(jr.elo(), jr.matches(player, score, side=np.ones(n)))
+    error = fit.standard_error
+    assert (
+        abs(fit.params.k - k) < 3 * error["k"] and abs(fit.params.side_advantage - side) < 3 * error["side_advantage"]
+    )
+    assert error["k"] < 5 and error["side_advantage"] < 10
+
+
+@pytest.mark.parametrize("options", [{"optimizer": optax.adam(0.1), "steps": 150}, {"mode": "reverse"}])
+def test_other_ways_lead_to_the_same(no_errors, options):
+    fit = jr.fit(jr.elo(), league(), **options)
+    np.testing.assert_allclose(fit.loss, fitted().loss, rtol=1e-5)
+    np.testing.assert_allclose(fit.params.k, fitted().params.k, rtol=0.02)
+
+
+def test_several_starts_agree(no_errors):
+    fit = jr.fit(jr.elo(), league(), starts=3, key=jax.random.key(1))
+    np.testing.assert_allclose(fit.loss, fitted().loss, rtol=1e-6)
+    far = jr.fit(jr.elo(k=300), league(), free=("k",), starts=6, key=jax.random.key(1), steps=1)
+    assert far.loss < jr.fit(jr.elo(k=300), league(), free=("k",), steps=1).loss  # another start won
+
+
+def test_bounds_go_with_what_they_bound(no_errors):
+    fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
+    assert fit.params.deviation_max == fit.params.initial_deviation != 350
+    tight = jr.glicko(initial_deviation=30, deviation_max=31)
+    passed = jr.fit(tight, league(), free=("initial_deviation",)).params
+    assert passed.deviation_max == passed.initial_deviation > 31
+    both = jr.fit(jr.glicko(c=90, deviation_max=400), league(), free=("initial_deviation", "deviation_max")).params
+    assert both.deviation_max > both.initial_deviation
+
+
+def test_parameters_that_change_nothing_are_left_out(no_errors):
+    still = league()._replace(time=np.zeros(600))
+    fit = jr.fit(jr.glicko(), still)
+    assert fit.free == ("initial_deviation", "side_advantage") and fit.idle == ("c",)
+    assert fit.params.c == 15.0 and len(fit.covariance) == 2
+
+
+# When to stop
+
+
+def test_validation_decides_on_the_last_part(no_errors):
+    system, matches = jr.elo(), league()
+    fit = jr.fit(system, matches, validation=0.25, optimizer=optax.sgd(1.0), steps=60)
+    guess = predicted(system, matches, **{name: getattr(fit.params, name) for name in fit.free})
+    np.testing.assert_allclose(fit.loss, jr.metrics.log_loss(guess[:450], matches.score[:450]), rtol=1e-6)
+    want = jr.metrics.log_loss(guess[450:], matches.score[450:])
+    np.testing.assert_allclose(fit.validation_history.min(), want, rtol=1e-6)
+    assert len(fit.loss_history) == len(fit.validation_history) < 61 and fit.reason == "validation" and fit.converged
+
+
+def test_diverging_steps_return_the_best_point(no_errors):
+    fit = jr.fit(jr.elo(), league(), optimizer=optax.sgd(3e3), steps=5)
+    assert fit.reason == "diverged" and not fit.converged
+    assert fit.loss == fit.loss_history.min() and all(map(np.isfinite, (fit.params.k, fit.params.side_advantage)))
+    assert jr.fit(jr.elo(), league(), steps=1).reason == "steps"
+
+
+# Sweeps, profiles, rolling origins
+
+
+def test_a_sweep_in_parts_is_the_same(monkeypatch):
+    system, matches = jr.glicko(), league()
+    params = system.params._replace(c=np.array([5.0, 15.0, 30.0])[:, None], side_advantage=np.array([0.0, 50.0]))
+    whole = jr.sweep(system, matches, params)
+    want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
+    assert whole.shape == (3, 2)
+    np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
+    monkeypatch.setattr(FIT, "MEMORY", 4 * 7 * 600 * 4)
+    np.testing.assert_allclose(jr.sweep(system, matches, params), whole, rtol=1e-6)
+    with pytest.raises(ValueError, match="must not decrease"):
+        jr.sweep(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
+
+
+def test_a_profile_fits_the_others_anew(no_errors):
+    fit = fitted()
+    profile = jr.profile(fit.system, league(), "k", [20.0, fit.params.k])
+    held = jr.fit(fit.system._replace(params=fit.params._replace(k=20.0)), league(), free=("side_advantage",))
+    np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
+    np.testing.assert_allclose(profile.params.side_advantage[0], held.params.side_advantage, rtol=1e-2)
+    np.testing.assert_allclose(profile.params.k, profile.value, rtol=1e-6)
+
+
+def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
+    system, matches = jr.elo(), league()
+    rolled = jr.rolling(system, matches, 2, warm_up=1)
+    past = jr.fit(system, part(matches, 0, 400), warm_up=1)
+    np.testing.assert_allclose(rolled.params.k[1], past.params.k, rtol=1e-3)
+    guess = predicted(system, matches, k=rolled.params.k[1], side_advantage=rolled.params.side_advantage[1])
+    mask = jr.metrics.seen(matches, 1) & (np.arange(600) >= 400)
+    np.testing.assert_allclose(rolled.fitted[1], jr.metrics.log_loss(guess, matches.score, mask=mask), rtol=1e-6)
+    want = jr.metrics.log_loss(predicted(system, matches), matches.score, mask=mask)
+    np.testing.assert_allclose(rolled.default[1], want, rtol=1e-6)
+    assert rolled.events.tolist() == [jr.metrics.seen(matches, 1)[200:400].sum(), mask.sum()]
+
+
+# Every system
+
+MADE = {
+    "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx,
+    "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
+    "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
+}  # fmt: skip
+ELSEWHERE = {"elo", "glicko", "codeforces", "topcoder", "urnings"}
+
+
+def test_no_system_is_forgotten():
+    assert {*MADE, *ELSEWHERE} == {*jr.SYSTEMS}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_step_lowers_the_loss_of_every_system(name):
+    system = MADE[name]()
+    events = league() if Matches in system.events else contests()
+    if name == "category_glicko":
+        events = jr.periods(league(), 50.0)
+    what = FIT._task(system, events, "log_loss", 0, None, None)
+    problem = FIT._problem(what, system, None, np.stack([what.weight, 0 * what.weight]), None)
+    path = FIT._minimise(problem, problem.start[None], system.params, None, 1)
+    assert path.loss[0] < path.history[0][0][0]
+    FIT.with_params(system, jax.tree.map(lambda x: x[0], FIT._values(problem, path.x, system.params)))
+
+
+def test_whole_numbers_are_not_fitted():
+    system, key = jr.urnings(outcomes=3), jax.random.key(0)
+    with pytest.raises(ValueError, match="size is fixed .*balls.*sweep"):
+        jr.fit(system, league(), free=("size",), key=key)
+    with pytest.raises(ValueError, match="needs? a key|give it a key"):
+        jr.fit(system, league())
+    got = jr.sweep(system, league(), system.params._replace(size=np.array([20.0, 100.0])), key=key)
+    guess = jr.run(system._replace(params=system.params._replace(size=20.0)), league(), key=key).prediction
+    np.testing.assert_allclose(got[0], jr.metrics.log_loss(guess, league().score), rtol=1e-6)
+    assert np.isfinite(jr.fit(system, league(), key=key).params.draw_weight)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free": ("sideadvantage",)}, "elo has no parameter 'sideadvantage'; did you mean 'side_advantage'"),
+        ({"free": ("scale",)}, "scale is fixed .*compare values of it by `sweep`"),
+        ({"free": ("k_new",)}, "k_new is switched off"),
+        ({"free": ("k", "k")}, "names a parameter twice"),
+        ({"free": ()}, "no parameter to fit"),
+        ({"loss": "accuracy"}, "loss must be one of"),
+        ({"loss": "pairwise"}, "of rounds"),
+        ({"warm_up": 1000}, "warm_up=1000 games"),
+        ({"weight": np.ones(3)}, r"weight must be \[600\]"),
+        ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
+        ({"weight": np.zeros(600)}, "the weights leave no matches"),
+        ({"weight": np.arange(600) >= 300, "validation": 0.5}, "held out"),
+        ({"weight": np.arange(600) < 300, "validation": 0.5}, "nothing to validate"),
+        ({"validation": 1.0}, "validation is a share"),
+        ({"starts": 2}, "random starts need a key"),
+        ({"starts": 0}, "starts must be"),
+        ({"errors": "bootstrap"}, "errors must be"),
+        ({"mode": "backward"}, "mode must be"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        jr.fit(jr.elo(), league(), **options)
+
+
+def test_bad_histories():
+    matches, elo = league(), jr.elo()
+    with pytest.raises(ValueError, match=r"every score is 1: .*swap half of the rows"):
+        jr.fit(elo, matches._replace(score=np.ones(600)))
+    with pytest.raises(ValueError, match="there are no events"):
+        jr.fit(elo, part(matches, 0, 0))
+    with pytest.raises(ValueError, match="side_advantage changes no prediction"):
+        jr.fit(elo, matches._replace(context=matches.context._replace(side=None)), free=("side_advantage",))
+    with pytest.raises(ValueError, match="k starts at 0, the border"):
+        jr.fit(jr.elo(k=0), matches, free=("k",))
+    with pytest.raises(ValueError, match="deviation_max starts at initial_deviation"):
+        jr.fit(jr.glicko(), matches, free=("deviation_max",))
+    with pytest.raises(ValueError, match="rates Rounds, not Matches"):
+        jr.fit(jr.codeforces(), matches)
+    teams = jr.rounds([0] * 3, [0, 1, 2], [1, 1, 2], team=[0, 0, 1])
+    with pytest.raises(ValueError, match="there are teams"):
+        jr.fit(jr.trueskill(), teams, loss="pairwise")
+    tie = jr.rounds([0] * 3, [0, 1, 2], [1, 1, 1])
+    with pytest.raises(ValueError, match="no contest ranks anybody"):
+        jr.fit(jr.codeforces(), tie)
+
+
+def test_a_start_without_a_finite_loss_is_refused():
+    elo = jr.elo()
+    rules = Rules(*elo.rules[:2], lambda constants, rows, event: rows.rating[0] * math.nan, elo.rules.update)
+    with pytest.raises(ValueError, match="the loss at the start is nan"):
+        jr.fit(elo._replace(rules=rules), league())
+
+
+def test_all_losses_are_tested():
+    assert LOSSES == ("log_loss", "brier", "pairwise") and callable(calculate)
