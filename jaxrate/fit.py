@@ -11,7 +11,7 @@ coordinates where that is the unit matrix, and the size of a gradient there mean
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from jaxrate.events import LAST_ID, Array, Ragged, Rounds
 from jaxrate.losses import Free, Task, calculate, constrain, task
 from jaxrate.metrics import NumPy
 from jaxrate.run import blank, check_events
-from jaxrate.system import Params, RatingSystem, bounds_of
+from jaxrate.system import Params, RatingSystem, State, bounds_of
 from jaxrate.systems import SYSTEMS
 from jaxrate.text import near
 
@@ -110,7 +110,9 @@ def fit(
     starts: int = 1,
     errors: str | None = None,
     mode: str | None = None,
+    state: State = None,
     key: Array | None = None,
+    watch: Callable[[int, float], Any] | None = None,
 ) -> Fit:
     """The hyperparameters with which a system predicts a history best, starting from its own.
 
@@ -134,7 +136,9 @@ def fit(
         "sandwich": also from how slopes vary from event to event, right where it is not, where draws are half a win
         (they vary less than coins), and for any loss. None: information for the log loss of matches, else sandwich.
       mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
+      state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
       key: for random starts, and for systems that draw random numbers.
+      watch: called after every step with its number and the least loss so far.
 
     Returns:
       `Fit`. Bounds go with what they bound: one that equals the initial value at the start moves with it
@@ -154,7 +158,7 @@ def fit(
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")
     if errors not in (None, "information", "sandwich"):
         raise ValueError(f'errors must be "information" or "sandwich", got {errors!r}')
-    what = _task(system, events, loss, warm_up, weight, key)
+    what = _task(system, events, loss, warm_up, weight, key, state)
     if errors is None:
         ranks = isinstance(events, Ragged) and isinstance(events.events, Rounds)
         errors = "sandwich" if loss != "log_loss" or ranks else "information"
@@ -168,7 +172,7 @@ def fit(
         assert key is not None
         random = jax.random.normal(jax.random.fold_in(key, LAST_ID), begin[1:].shape)
         begin[1:] += np.asarray(random, np.float64)
-    path = _minimise(problem, begin, system.params, optimizer, steps)
+    path = _minimise(problem, begin, system.params, optimizer, steps, watch)
     best = int(np.nanargmin(path.judged))
     x, history = path.x[best], np.array(path.history[best])
     params = jax.tree.map(lambda y: float(y[0]), _values(problem, x[None], system.params))
@@ -199,12 +203,13 @@ def sweep(
     loss: str = "log_loss",
     warm_up: int = 0,
     weight: Any = None,
+    state: State = None,
     key: Array | None = None,
 ) -> NumPy:
     """The mean losses of many settings, as many at once as take about half a gigabyte.
 
     Args:
-      system, events, loss, warm_up, weight, key: as for `fit`.
+      system, events, loss, warm_up, weight, state, key: as for `fit`.
       params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
         `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid.
 
@@ -214,7 +219,7 @@ def sweep(
     Raises:
       ValueError: as `fit`, and for a setting that the system's factory refuses, such as bounds that cross.
     """
-    what = _task(system, events, loss, warm_up, weight, key)
+    what = _task(system, events, loss, warm_up, weight, key, state)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
@@ -339,15 +344,23 @@ def _allowed(system: RatingSystem, params: Params) -> bool:
     return True
 
 
-def _task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None) -> Task:
+def _task(
+    system: RatingSystem,
+    events: Any,
+    loss: str,
+    warm_up: int,
+    weight: Any,
+    key: Array | None,
+    state: State = None,
+) -> Task:
     check_events(system, events, key)
-    return task(system, events, loss, warm_up, weight, key if system.rules.draw is not None else None)
+    key = key if system.rules.draw is not None else None
+    return task(system, events, loss, warm_up, weight, key, state)
 
 
 def _chunk(what: Task, count: int, copies: int) -> int:
     """How many settings are computed at once, of `count`, each with so many numbers for one."""
-    flat = what.events.events if isinstance(what.events, Ragged) else what.events
-    state = blank(what.system, int(np.max(flat.player)) + 1)
+    state = blank(what.system, what.num_players)
     numbers = 6 * len(what.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
     most = max(MEMORY // (copies * numbers * jnp.dtype(float).itemsize), 1)
     return -(-count // -(-count // most))
@@ -503,7 +516,12 @@ def _vectorized(optimizer: optax.GradientTransformation) -> tuple[Any, ...]:
 
 
 def _minimise(
-    problem: _Problem, begin: NumPy, params: Params, optimizer: optax.GradientTransformation | None, steps: int
+    problem: _Problem,
+    begin: NumPy,
+    params: Params,
+    optimizer: optax.GradientTransformation | None,
+    steps: int,
+    watch: Callable[[int, float], Any] | None = None,
 ) -> _Path:
     """Search from all starts at once, each with steps of its own.
 
@@ -539,7 +557,7 @@ def _minimise(
         which = which & (reason == "")
         reason[which], converged[which] = why, sure
 
-    for _ in range(steps):
+    for number_of_steps in range(1, steps + 1):
         stop(np.linalg.norm(slope @ known, axis=1) <= enough, "gradient", True)
         if judge:
             stop(since >= PATIENCE, "validation", True)
@@ -587,6 +605,8 @@ def _minimise(
         lower = moved & (loss[:, judge] <= best[:, judge] + (noise if search and not judge else 0.0))
         since = np.where(lower, 0, since + moved)
         best, best_z = np.where(lower[:, None], loss, best), np.where(lower[:, None], z, best_z)
+        if watch is not None:
+            watch(number_of_steps, float(np.nanmin(best[:, 0])))
     if not search:
         higher = np.array([rows[-1][0] > rows[0][0] for rows in history])
         reason[higher], converged[higher] = "diverged", False

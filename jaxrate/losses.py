@@ -58,9 +58,13 @@ class Task(NamedTuple):
     weight: NumPy  # [n] what each prediction counts; 0: not at all
     event: NumPy  # [n] the number of its event
     key: Array | None
+    state: State  # to carry on from, or None
+    num_players: int
 
 
-def task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None) -> Task:
+def task(
+    system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None, state: State
+) -> Task:
     """See `fit` for the arguments and errors."""
     if loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
@@ -98,7 +102,9 @@ def task(system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any
     if loss != "pairwise" and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
-    return Task(system, loss, events, by_level(events), on_device(score), each, event, key)
+    known = int(np.max(flat.player)) + 1
+    num_players = known if state is None else max(known, len(jax.tree.leaves(state)[0]))
+    return Task(system, loss, events, by_level(events), on_device(score), each, event, key, state, num_players)
 
 
 def _seen(events: Any, games: int) -> NumPy:
@@ -306,7 +312,8 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
     def one(x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
             now = constrain(free, x, unit, params)
-            guess = run(task.system, task.events, params=now, schedule=task.schedule, key=task.key).prediction
+            options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+            guess = run(task.system, task.events, params=now, **options).prediction
             return _lost(task.loss, guess, task.score, weight)
 
         return _WHAT[what](losses, x, weight, event)

@@ -5,12 +5,14 @@ quickly except the runner, which has what users have unless a test is `in_a_hurr
 """
 
 import os
+import sys
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
@@ -73,3 +75,40 @@ def share(monkeypatch):
 
     monkeypatch.setitem(jr.SYSTEMS, "share", make)
     return make
+
+
+@pytest.fixture
+def jaxrate(capsys, monkeypatch):
+    """Run the command with arguments; returns exit code, output and errors."""
+    cli = pytest.importorskip("jaxrate.cli")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["jaxrate", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def league():
+    from jaxrate import simulate
+
+    return simulate.league(40, 600, seed=4, draws=0.2).matches
+
+
+@pytest.fixture
+def games(tmp_path, league):
+    """A CSV file of the league with named players, a side and a column of walkovers."""
+    import jaxrate as jr
+
+    names = np.array([f"player {i:02}" for i in range(40)])
+    path = tmp_path / "games.csv"
+    a, b = names[league.player].T
+    columns = {"a": a, "b": b, "score": league.score, "time": league.time}
+    jr.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
+    return path

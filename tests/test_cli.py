@@ -22,38 +22,6 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @pytest.fixture
-def jaxrate(capsys, monkeypatch):
-    """Run the command with arguments; returns exit code, output and errors."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["jaxrate", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        return code, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def league():
-    return simulate.league(40, 600, seed=4, draws=0.2).matches
-
-
-@pytest.fixture
-def games(tmp_path, league):
-    """A CSV file of the league with named players, a side and a column of walkovers."""
-    names = np.array([f"player {i:02}" for i in range(40)])
-    path = tmp_path / "games.csv"
-    a, b = names[league.player].T
-    columns = {"a": a, "b": b, "score": league.score, "time": league.time}
-    jr.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
-    return path
-
-
-@pytest.fixture
 def races(tmp_path, league):
     """The same games among races, one of them random."""
     names, kinds = np.array([f"player {i:02}" for i in range(40)]), np.array(["Protoss", "Terran", "Zerg", "Random"])
@@ -946,7 +914,7 @@ def test_simulate_refuses(jaxrate, tmp_path, monkeypatch, arguments, message):
 # all of them
 
 
-@pytest.mark.parametrize("command", ["rate", "compare", "systems", "plan", "simulate", "demo"])
+@pytest.mark.parametrize("command", ["rate", "compare", "fit", "systems", "plan", "simulate", "demo"])
 def test_help_has_an_example(jaxrate, command):
     code, text, _ = jaxrate(command, "--help")
     assert code == 0 and f"jaxrate {command} " in text.split("Example")[1]

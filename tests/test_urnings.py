@@ -501,3 +501,42 @@ def test_files_are_rated_saved_and_carried_on(tmp_path):
     more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, players=first.players), onto=loaded)
     assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
     assert set(jr.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
+
+
+def draws_of(weight, players=400, games=60_000, seed=0):
+    """Games of players of known proportions, with draws of this weight."""
+    random = np.random.default_rng(seed)
+    proportion = 1 / (1 + np.exp(-random.normal(0, 0.7, players)))
+    first = random.integers(0, players, games)
+    player = np.stack([first, (first + random.integers(1, players, games)) % players], axis=1)
+    odds = proportion / (1 - proportion)
+    lead = odds[player[:, 0]] / odds[player[:, 1]]
+    chance = np.stack([np.ones(games), weight * lead, lead**2], axis=1)
+    chance = (chance / chance.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    return proportion, jr.matches(player, (random.random((games, 1)) > chance[:, :2]).sum(axis=1) / 2)
+
+
+def test_the_weight_of_draws_is_fitted_by_the_likelihood():
+    proportion, played = draws_of(4.0)
+    state = jr.urns(np.full(400, 200), proportion)  # as good as known: balls move slowly
+    found = jr.fit(jr.outlook(jr.urnings(200, 3)), played, free=("draw_weight",), state=state, key=jax.random.key(0))
+    error = found.standard_error["draw_weight"]
+    assert found.converged and error < 0.1 and abs(found.params.draw_weight - 4.0) < 4 * error
+    assert (
+        np.isclose(found.system.params.draw_weight, found.params.draw_weight) and found.system.settings["outcomes"] == 3
+    )
+
+
+def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
+    """They join players whose urns are known, and are weaker: pi = 0.25."""
+    random, n = np.random.default_rng(1), 4000
+    player = np.stack([200 + random.permutation(n) // 4, random.integers(0, 200, n)], axis=1)
+    won = random.random(n) < 1 / (1 + np.exp(-np.log(0.25 / 0.75)))
+    system, known = jr.urnings(40), jr.urns(np.full(200, 40))
+    values = np.arange(0.05, 0.96, 0.05)
+    settings = system.params._replace(initial_proportion=values)
+    loss = jr.sweep(system, jr.matches(player, won), settings, state=known, key=jax.random.key(0))
+    assert loss.shape == values.shape and abs(values[np.argmin(loss)] - 0.25) < 0.07
+    for name in ("size", "initial_proportion"):
+        with pytest.raises(ValueError, match=f"urnings: {name} is fixed .* compare values of it by `sweep`"):
+            jr.fit(system, jr.matches(player, won), free=(name,), key=jax.random.key(0))

@@ -36,9 +36,12 @@ class Report:
             click.echo(f"jaxrate: {text}", err=True)
 
     @contextmanager
-    def stage(self, text: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
-        """Some work: what is yielded takes how much of the total is done. A terminal sees a bar if it takes long."""
-        start, done = time.perf_counter(), 0.0
+    def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+        """Some work: what is yielded takes how much of the total is done, and perhaps how it goes.
+
+        A terminal sees a bar if it takes long.
+        """
+        start, done, title = time.perf_counter(), 0.0, text
         bar: Any = None
         ended = threading.Event()
 
@@ -53,14 +56,14 @@ class Report:
             if total is not None:
                 columns += [TextColumn("left"), TimeRemainingColumn()]
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-                bar.add_task(text, total=total, completed=done)
+                bar.add_task(title, total=total, completed=done)
                 ended.wait()
 
-        def update(amount: float) -> None:
-            nonlocal done
-            done = amount
+        def update(amount: float, how: str = "") -> None:
+            nonlocal done, title
+            done, title = amount, f"{text}, {how}" if how else text
             if bar is not None and bar.tasks:
-                bar.update(bar.tasks[0].id, completed=amount)
+                bar.update(bar.tasks[0].id, completed=done, description=title)
 
         thread = threading.Thread(target=show, daemon=True)
         if sys.stderr.isatty() and not self.quiet:

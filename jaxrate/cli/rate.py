@@ -33,6 +33,7 @@ from jaxrate.cli.common import (
     standings,
     system_option,
 )
+from jaxrate.cli.fit import load_params
 from jaxrate.events import count_teams, part
 from jaxrate.text import decimals, number, table
 
@@ -51,6 +52,8 @@ Examples:
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path())
 @system_option(help="One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
+@click.option("--params", "fit", type=click.Path(path_type=Path), metavar="FILE.toml",
+              help="Take system and hyperparameters from there, as `jaxrate fit --save` wrote them.")  # fmt: skip
 @period_option(help="Rate in periods of this length instead of match by match.")
 @columns
 @click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
@@ -82,6 +85,7 @@ def rate(
     file: str | None,
     name: str | None,
     params: tuple[str, ...],
+    fit: Path | None,
     period: float | None,
     options: dict[str, Any],
     state: Path | None,
@@ -109,6 +113,13 @@ def rate(
     saved = None if state is None else jr.load(state)
     said: list[str] = []
     changes = parse(params)
+    if fit is not None:
+        if saved is not None:
+            raise ValueError("--params is of a new run; the one to carry on has its own")
+        of, values, length = load_params(fit)
+        if name not in (None, of):
+            raise ValueError(f"{fit} is of {of}, not {name}")
+        name, changes, period = of, values | changes, length if period is None else period
     system = None if saved is not None or name is None else make(name, changes, period)  # better say now what is wrong
     if saved is not None:
         system, period, options = _settings(saved, name, changes, period, options)
