@@ -44,7 +44,7 @@ def run(arguments, folder):
 SERIES = "Categories, series, tournaments"
 
 
-@pytest.mark.parametrize("section", [SERIES, "Your own file", "Formats", "Command line"])
+@pytest.mark.parametrize("section", [SERIES, "Fitting", "Your own file", "Formats", "Command line"])
 def test_commands(folder, section):
     commands = [shlex.split(line) for block in blocks(section, "sh") for line in block.splitlines()]
     assert commands and all(command[0] == "jaxrate" for command in commands)
@@ -53,7 +53,7 @@ def test_commands(folder, section):
         assert out or command[1] == "simulate"
 
 
-@pytest.mark.parametrize("section", ["In Python", "Teams", SERIES, "Your own file"])
+@pytest.mark.parametrize("section", ["In Python", "Teams", SERIES, "Fitting", "Your own file"])
 def test_python(folder, section):
     (block,) = blocks(section, "python")
     assert run(["-c", block], folder)

@@ -157,10 +157,11 @@ def fit(
             key,
             f"{getattr(system.params, key):.5g}",
             f"{getattr(found.params, key):.5g}",
-            f"{found.standard_error[key]:.2g}",
+            f"{found.standard_error[key]:.2g}" if key in found.free else "moved along",
             getattr(system.space, key).unit,
         )
-        for key in found.free
+        for key in system.params._fields
+        if key in found.free or getattr(found.params, key) != getattr(system.params, key)
     ]
     click.echo(table(head, rows, left=("hyperparameter", "unit")))
     words = loss.replace("_", " ")
