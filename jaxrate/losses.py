@@ -249,8 +249,10 @@ def constrain(free: Free, x: Array, unit: Array, params: Params) -> Params:
     return params
 
 
-def _sums(x: Array) -> Array:
-    """[..., rows] of x [..., n], ROW at a time."""
+@jax.jit
+def _sums(weight: Array, x: Array) -> Array:
+    """[..., rows] of weight x [..., n], ROW at a time."""
+    x = weight * x
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % ROW)])
     return jnp.sum(padded.reshape(*x.shape[:-1], -1, ROW), axis=-1)
 
@@ -258,7 +260,7 @@ def _sums(x: Array) -> Array:
 def _values(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     """[2, rows] sums of the losses by each of two weights [2, n]."""
     del event
-    return _sums(weight * losses(x)[None])
+    return _sums(weight, losses(x)[None])
 
 
 def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -268,9 +270,16 @@ def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
         return jax.jvp(losses, (x,), (tangent,))
 
     value, slope = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(x)))
-    slope = weight[:1] * slope
-    whole = slope if event is None else jnp.zeros_like(slope).at[:, event].add(slope)
-    return _sums(weight * value[None]), _sums(slope), jnp.einsum("in,jn->ij", whole, whole, precision="highest")
+    return _sums(weight, value[None]), _sums(weight[:1], slope), _products(weight[0], slope, event)
+
+
+@jax.jit
+def _products(weight: Array, slope: Array, event: Array | None) -> Array:
+    """[k, k] the sum, over events, of products of weighted slopes [k, n] that are summed over each."""
+    whole = weight[None] * slope
+    if event is not None:
+        whole = jnp.zeros_like(whole).at[:, event].add(whole)
+    return jnp.einsum("in,jn->ij", whole, whole, precision="highest")
 
 
 def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -279,7 +288,7 @@ def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
 
     def total(x: Array) -> Any:
         value = losses(x)
-        return jnp.sum(weight[0] * value), _sums(weight * value[None])
+        return jnp.sum(weight[0] * value), _sums(weight, value[None])
 
     slope, value = jax.grad(total, has_aux=True)(x)
     return value, slope[:, None], jnp.zeros((len(x), len(x)))
@@ -288,7 +297,7 @@ def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
 def _hessian(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     """[rows, k, k] of the sums by the first weight."""
     del event
-    return jax.jacfwd(jax.jacfwd(lambda x: _sums(weight[0] * losses(x))))(x)
+    return jax.jacfwd(jax.jacfwd(lambda x: _sums(weight[0], losses(x))))(x)
 
 
 _WHAT = {"values": _values, "forward": _forward, "reverse": _reverse, "hessian": _hessian}
