@@ -34,6 +34,7 @@ REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
 IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
 ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
+OPEN = 4.0  # a parameter that may as well be 50 times larger or smaller is not known at all
 HALVINGS = 12
 PATIENCE = 5  # steps without a better validation loss
 
@@ -52,7 +53,7 @@ class Fit(NamedTuple):
     standard_error: dict[str, float]  # in the parameter's own unit; inf where the loss is not curved
     covariance: NumPy  # [k, k] in the parameters' own units
     converged: bool
-    reason: str  # "gradient" | "validation" | "no further decrease" | "steps" | "diverged"
+    reason: str  # "gradient" | "validation" | "no further decrease" | "flat" | "steps" | "diverged"
     seconds: float
 
 
@@ -177,6 +178,9 @@ def fit(
     x, history = path.x[best], np.array(path.history[best])
     params = jax.tree.map(lambda y: float(y[0]), _values(problem, x[None], system.params))
     covariance = _covariance(problem, x, errors)
+    converged, reason = path.converged[best], path.reason[best]
+    if converged and reason != "validation" and not np.isfinite(covariance).all():
+        converged, reason = False, "flat"
     names = [problem.free.names[i] for i in problem.active]
     return Fit(
         with_params(system, params),
@@ -189,8 +193,8 @@ def fit(
         history[:, 1] if validation else None,
         dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
         covariance,
-        path.converged[best],
-        path.reason[best],
+        converged,
+        reason,
         time.perf_counter() - began,
     )
 
@@ -620,7 +624,10 @@ def _column(which: NumPy, like: Array) -> NumPy:
 
 
 def _covariance(problem: _Problem, x: NumPy, errors: str) -> NumPy:
-    """[m, m] of the fitted parameters, at x [k], in their own units; inf unless the loss is curved upwards there."""
+    """[m, m] of the fitted parameters, at x [k], in their own units; inf unless the loss is curved upwards there.
+
+    Nor is it, as far as the events can tell, where a logarithm or logit has a standard error above `OPEN`.
+    """
     here, params = np.ix_(problem.active, problem.active), problem.task.system.params
     curvature = _at(problem, "hessian", x[None], params)[0][here]
     axes = problem.axes[problem.active]
@@ -629,8 +636,12 @@ def _covariance(problem: _Problem, x: NumPy, errors: str) -> NumPy:
     covariance = np.linalg.inv(curvature)
     if errors == "sandwich":
         covariance = covariance @ _at(problem, "forward", x[None], params)[2][0][here] @ covariance
+    covariance /= problem.weight[0].sum()
+    real = np.array(problem.free.spaces)[problem.active] == "real"
+    if (np.sqrt(np.diag(covariance))[~real] > OPEN).any():
+        return np.full(curvature.shape, np.inf)
     unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
     moved = jax.jacfwd(lambda x: constrain(problem.free, x, unit, params))(at)
     slope = np.array([getattr(moved, name) for name in problem.free.names], np.float64)[here]
-    covariance = slope @ covariance @ slope.T / problem.weight[0].sum()
+    covariance = slope @ covariance @ slope.T
     return 0.5 * (covariance + covariance.T)

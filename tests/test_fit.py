@@ -417,6 +417,15 @@ def test_whole_numbers_are_not_fitted():
     assert np.isfinite(jr.fit(system, league(), key=key).params.draw_weight)
 
 
+def test_what_the_events_leave_open_is_flat():
+    """Who won loses next: it is best to learn nothing, and ever smaller factors are as good."""
+    n = 1000
+    player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] // 2 % 20)
+    found = jr.fit(jr.elo(), jr.matches(player, np.arange(n) % 2), free=("k",))
+    assert (found.converged, found.reason) == (False, "flat") and found.standard_error["k"] == np.inf
+    assert 0 < found.params.k < 0.1 and abs(found.loss - np.log(2)) < 1e-5
+
+
 # Mistakes
 
 

@@ -33,6 +33,7 @@ from jaxrate.text import table
 WHY = {
     "gradient": "no step would lower it by more than rounding does",
     "no further decrease": "no step lowers it further",
+    "flat": "the matches leave some of them open; free fewer",
     "validation": "the validation part got no better",
     "steps": "all steps are used up; it may fall further with more --steps",
     "diverged": "steps led away, and this is the best point seen; start elsewhere, by --param",
