@@ -630,8 +630,11 @@ def _covariance(problem: _Problem, x: NumPy, errors: str) -> NumPy:
     """
     here, params = np.ix_(problem.active, problem.active), problem.task.system.params
     curvature = _at(problem, "hessian", x[None], params)[0][here]
-    axes = problem.axes[problem.active]
-    if not (np.isfinite(curvature).all() and np.linalg.eigvalsh(axes.T @ curvature @ axes)[0] > 1e-6):
+    curvature, axes = 0.5 * (curvature + curvature.T), problem.axes[problem.active]
+    if not np.isfinite(curvature).all():
+        return np.full(curvature.shape, np.inf)
+    bends = np.linalg.eigvalsh(axes.T @ curvature @ axes)
+    if not bends[0] > max(1e-6, float(np.finfo(jnp.result_type(float)).eps) * bends[-1]):  # or it is rounding
         return np.full(curvature.shape, np.inf)
     covariance = np.linalg.inv(curvature)
     if errors == "sandwich":

@@ -251,6 +251,16 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes():
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
 
 
+def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
+    """Rounded, it need not be symmetric, nor curved upwards: the inverse had variances below 0."""
+    what = FIT._task(jr.elo(), league(), "log_loss", 0, None, None)
+    problem = FIT._problem(what, jr.elo(), None, np.stack([what.weight, 0 * what.weight]), None)
+    curvature = np.array([[1e8, 10200.0], [9900.0, 1.0]])
+    problem = problem._replace(active=np.arange(2), axes=np.eye(2))
+    monkeypatch.setattr(FIT, "_at", lambda *_: curvature[None])
+    assert np.isinf(FIT._covariance(problem, problem.start, "information")).all()
+
+
 def test_errors_of_rounds_take_a_contest_as_one():
     """The products of slopes are of sums over contests."""
     with jax.enable_x64(True):
