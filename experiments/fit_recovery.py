@@ -1,0 +1,191 @@
+"""Whether the intervals of `jr.fit` hold what they say: parameters found again from results that a system drew itself.
+
+    python experiments/fit_recovery.py          # minutes; writes experiments/results/fit_recovery.json
+    python experiments/fit_recovery.py --quick  # seconds, few replications; writes nothing unless --out is given
+
+Who meets whom and when is fixed. In a replication the results are drawn one event after the other from what the system
+predicts, at known parameters, by rules whose `update` does so: scores of matches and of the pairs of a period by their
+probabilities, independently; the standing of a round by performances about the ratings. (In float64, so that a plain
+run over these results predicts the same.) The parameters are then fitted as anybody would, from a start elsewhere, and
+an interval is the estimate +- 1.96 standard errors: of the parameter itself, and of its logarithm or logit ("free").
+"""
+
+import argparse
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from speed import circumstances, rounded, show, write
+
+import jaxrate as jr
+from jaxrate.events import Rounds
+from jaxrate.run import drawn_for
+from jaxrate.system import Rating
+from jaxrate.systems import field
+from jaxrate.systems.elo_mmr import noise
+from jaxrate.systems.outlook import Outlook
+
+REPLICATIONS = 100
+SPACES = {  # of `fit`, and slopes there
+    "positive": (np.log, lambda x: 1.0 / x),
+    "unit": (lambda x: np.log(x / (1.0 - x)), lambda x: 1.0 / (x * (1.0 - x))),
+    "real": (lambda x: x, np.ones_like),
+}
+
+
+class Case(NamedTuple):
+    """A system, and events without results."""
+
+    start: Any  # the system with the parameters from which fits start
+    truth: dict[str, float]  # the parameters that are fitted
+    events: Any
+    size: tuple[int, ...] = ()  # of the pairs or participants of each event
+
+
+def pairs(players, matches):
+    random = np.random.default_rng(0)
+    first = random.integers(0, players, matches)
+    return np.stack([first, (first + random.integers(1, players, matches)) % players], axis=1)
+
+
+def matches(players, number, days=2000.0, side=False):
+    """Spread over the days."""
+    time, whose = np.linspace(0, days, number), np.ones(number) if side else None
+    return jr.matches(pairs(players, number), np.zeros(number), time, side=whose)
+
+
+def periods(players, number, size):
+    """Weeks of equally many matches."""
+    player, week = pairs(players, number * size), np.repeat(np.arange(number), size)
+    return jr.periods(jr.matches(player, np.zeros(number * size), 7.0 * week), 7.0)
+
+
+def rounds(players, number, size):
+    random = np.random.default_rng(0)
+    player = np.concatenate([random.choice(players, size, replace=False) for _ in range(number)])
+    return jr.rounds(np.repeat(np.arange(number), size), player, np.tile(np.arange(size), number))
+
+
+def cases(quick):
+    """By name."""
+    elo, glicko = jr.elo(k=20), jr.glicko(c=20, initial_deviation=200, deviation_max=None)
+    first = Case(elo, {"k": 30.0, "side_advantage": 50.0}, matches(200, 2000 if quick else 20_000, side=True))
+    if quick:
+        return {"elo": first}
+    skill = jr.outlook(jr.trueskill(tau=0.3, draw_probability=0.2))
+    volatile = jr.glicko2(initial_volatility=0.4, initial_deviation=200)
+    return {
+        "elo": first,
+        "glicko": Case(glicko, {"c": 30.0, "initial_deviation": 150.0}, matches(400, 20_000)),
+        "glicko in periods": Case(glicko, {"c": 40.0, "initial_deviation": 150.0}, periods(400, 100, 256), (256,)),
+        "elo_mmx in rounds": Case(
+            jr.elo_mmx(weight=0.3), {"weight": 0.2, "limit_deviation": 100.0}, rounds(200, 800, 16), (16,)
+        ),
+        "trueskill": Case(
+            skill, {"tau": 0.5, "draw_probability": 0.15, "initial_deviation": 7.0}, matches(400, 20_000)
+        ),
+        "glicko2 in periods": Case(
+            volatile,
+            {"tau": 0.6, "initial_volatility": 0.5, "initial_deviation": 150.0},
+            periods(100, 200, 128),
+            (128,),
+        ),
+    }
+
+
+def outcome(law, random):
+    """Scores by their probabilities, or ranks by performances, of events [..., size]."""
+    if isinstance(law, Outlook):
+        win, draw = law.win[..., 0], law.draw[..., 0]
+        return 0.5 * (random < win) + 0.5 * (random < win + draw)
+    if isinstance(law, Rating):
+        performance = law.mean + law.deviation * random
+        return jnp.sum(performance[..., None, :] > performance[..., :, None], axis=-1, dtype=jnp.int32)
+    return (random < law).astype(float)
+
+
+@lru_cache
+def drawing(rules, name, size):
+    """Rules that draw the results they learn from, and predict with each event the law of its result."""
+
+    def draw(key):
+        return jax.random.normal(key, size) if name == "elo_mmx" else jax.random.uniform(key, size)
+
+    def law(constants, rows, event):
+        if not isinstance(event, Rounds):
+            return rules.predict(constants, rows, event)
+        return Rating(rows.rating, jnp.sqrt(rows.variance + sum(noise(constants, rows, field.weight(event)))))
+
+    def predict(constants, rows, event):
+        return rules.predict(constants, rows, event), law(constants, rows, event)
+
+    def update(constants, rows, event, random):
+        return rules.update(constants, rows, replaced(event, outcome(law(constants, rows, event), random)), None)
+
+    return rules._replace(predict=predict, update=update, draw=draw)
+
+
+def replaced(event, result):
+    return event._replace(rank=result) if isinstance(event, Rounds) else event._replace(score=result)
+
+
+def simulate(case, key):
+    """The events with results, and by how much a plain run over them predicts otherwise."""
+    truth, ragged = case.start._replace(params=case.start.params._replace(**case.truth)), bool(case.size)
+    flat = case.events.events if ragged else case.events
+    with jax.enable_x64(True):
+        system = truth._replace(rules=drawing(truth.rules, truth.name, case.size))
+        guess, law = jr.run(system, case.events, key=key, schedule="levels").prediction
+        random = drawn_for(system.rules, key, jnp.arange(len(flat.time)))
+        law = jax.tree.map(lambda x: x.reshape(len(flat.time), *case.size, *x.shape[1:]), law)
+        flat = replaced(flat, np.asarray(outcome(law, random)).ravel())
+        events = case.events._replace(events=flat) if ragged else flat
+        again = jr.run(truth, events, schedule="levels").prediction
+        off = jax.tree.map(lambda x, y: float(jnp.max(jnp.abs(x - y))), guess, again)
+    return events, max(jax.tree.leaves(off))
+
+
+def recover(name, case, replications):
+    """A row for each parameter."""
+    names, begin, off, converged, found, error = list(case.truth), time.perf_counter(), 0.0, [], [], []
+    for number in range(replications):
+        events, apart = simulate(case, jax.random.key(number))
+        fit = jr.fit(case.start, events, free=names)
+        off, converged = max(off, apart), [*converged, fit.converged]
+        found.append([getattr(fit.params, x) for x in names])
+        error.append([fit.standard_error[x] for x in names])
+    rows = []
+    for (x, truth), value, width in zip(case.truth.items(), np.transpose(found), np.transpose(error), strict=True):
+        sure = np.isfinite(width)
+        value, width = value[sure], width[sure]
+        into, slope = SPACES[getattr(case.start.space, x).space]
+        row = {"system": name, "parameter": x, "truth": truth, "mean": value.mean(), "median": np.median(value)}
+        row |= {"deviation": value.std(ddof=1), "mean_error": width.mean(), "median_error": np.median(width)}
+        row["covered"] = np.sum(np.abs(value - truth) <= 1.96 * width) / replications
+        row["covered_free"] = np.sum(np.abs(into(value) - into(truth)) <= 1.96 * width * slope(value)) / replications
+        rows.append(row | {"with_errors": sure.mean(), "converged": np.mean(converged)})
+    rows[0] |= {"replications": replications, "off": off, "seconds": time.perf_counter() - begin}
+    show(name, rows)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few replications of Elo, seconds in all")
+    parser.add_argument("--out", type=Path, help="the JSON file")
+    options = parser.parse_args()
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/fit_recovery.json")
+    report, rows = circumstances(), []
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    for name, case in cases(options.quick).items():
+        rows += recover(name, case, 5 if options.quick else REPLICATIONS)
+        if out:
+            write(out, report | {"results": rounded({"recovery": rows}, 5)})
+
+
+if __name__ == "__main__":
+    main()
