@@ -11,6 +11,7 @@ an interval is the estimate +- 1.96 standard errors: of the parameter itself, an
 """
 
 import argparse
+import json
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -77,7 +78,6 @@ def cases(quick):
     if quick:
         return {"elo": first}
     skill = jr.outlook(jr.trueskill(tau=0.3, draw_probability=0.2))
-    volatile = jr.glicko2(initial_volatility=0.4, initial_deviation=200)
     return {
         "elo": first,
         "glicko": Case(glicko, {"c": 30.0, "initial_deviation": 150.0}, matches(400, 20_000)),
@@ -87,12 +87,6 @@ def cases(quick):
         ),
         "trueskill": Case(
             skill, {"tau": 0.5, "draw_probability": 0.15, "initial_deviation": 7.0}, matches(400, 20_000)
-        ),
-        "glicko2 in periods": Case(
-            volatile,
-            {"tau": 0.6, "initial_volatility": 0.5, "initial_deviation": 150.0},
-            periods(100, 200, 128),
-            (128,),
         ),
     }
 
@@ -176,12 +170,17 @@ def recover(name, case, replications):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few replications of Elo, seconds in all")
-    parser.add_argument("--out", type=Path, help="the JSON file")
+    parser.add_argument("--out", type=Path, help="the JSON file; with --only, its other systems are kept")
+    parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="as 'glicko in periods'")
     options = parser.parse_args()
     out = options.out or (None if options.quick else Path(__file__).parent / "results/fit_recovery.json")
     report, rows = circumstances(), []
     report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    if out and out.exists() and options.only:
+        rows = [row for row in json.loads(out.read_text())["results"]["recovery"] if row["system"] not in options.only]
     for name, case in cases(options.quick).items():
+        if options.only and name not in options.only:
+            continue
         rows += recover(name, case, 5 if options.quick else REPLICATIONS)
         if out:
             write(out, report | {"results": rounded({"recovery": rows}, 5)})
