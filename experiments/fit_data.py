@@ -1,0 +1,478 @@
+"""Default hyperparameters against fitted ones on real histories, and the best of them against other libraries'.
+
+    python experiments/fit_data.py           # half an hour; writes experiments/results/fit_data.json, set by set
+    python experiments/fit_data.py --quick   # seconds, on simulated ones; writes nothing unless --out is given
+
+What is fitted knows the first 80 % of the events, cut between two weeks. Scored is the mean log loss of the rest, one
+step ahead: the ratings go on learning there, the hyperparameters do not. In matches a draw is half a win; in rounds
+what is predicted is the share of the others that each one beats. Standard errors are those of the mean of paired
+differences, match by match or contest by contest.
+
+On tennis fits take 15 steps at most, and slow systems (`fitted_to` in the table) are fitted to the last 100,000 matches
+before the cut alone, of which the last half counts. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the
+best for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day
+beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
+
+The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
+match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
+and trueskill (the usual formula of its mu, sigma and beta, a draw being half a win, with the share of draws there was).
+Their settings are searched by factors of 2, then of its root, until no neighbour is better or 20 were tried, from the
+library's defaults (riix's Glicko and Glicko-2 from ours, as its unit of time is a day) on the last 30,000 matches
+before the cut, of which the last half counts; on shorter histories on all. Then they rate all matches; of tennis those
+from 150,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
+takes sides; so the best of jaxrate is also fitted without them. The best system of either camp is the one with the
+least loss on the last 15,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
+
+riix is under a non-commercial licence: it is called here, nothing of it is copied.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import math
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from pyarrow import parquet
+from speed import circumstances, rounded, show, version, write
+from trueskill_data import five_a_side
+
+import jaxrate as jr
+from jaxrate.events import part
+from jaxrate.fit import with_params
+from jaxrate.losses import task
+from jaxrate.simulate import contests, league
+
+SHARE = 0.8
+WEEK = 7.0
+STRETCH = 100_000  # matches to which slow systems are fitted
+STEPS = 15  # of fits to more matches than that
+PEER_STRETCH = 30_000
+PEER_START = 150_000  # matches before the cut that peers rate at most
+SETTINGS = 20  # of a peer that are tried
+SIZES = 25.0, 50.0, 100.0, 200.0  # of urns
+KEY = jax.random.key(0)
+
+
+class Contender(NamedTuple):
+    """What is rated, and where its fit starts."""
+
+    label: str
+    plain: Any
+    start: Any
+    build: Any = lambda matches: matches  # events of matches
+    slow: bool = False
+
+
+class History(NamedTuple):
+    """Matches or rounds, of which the first `cut` are fitted."""
+
+    events: Any
+    cut: int
+    contenders: list[Contender]
+    peers: tuple[str, ...]
+
+
+class Scored(NamedTuple):
+    """The losses of predictions [n], what each counts, and the number of its event."""
+
+    loss: np.ndarray
+    weight: np.ndarray
+    event: np.ndarray
+
+    def mean(self, low, high=None):
+        """Of the events from `low` on, below `high`."""
+        inside = (self.event >= low) & (self.event < (np.inf if high is None else high))
+        return float(np.average(self.loss[inside], weights=self.weight[inside]))
+
+
+def cross_entropy(p, score):
+    p = np.clip(np.asarray(p, np.float64), 2.0**-24, 1.0 - 2.0**-24)
+    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
+
+
+def paired(one, other, low):
+    """Mean loss of one less that of the other from event `low` on, and its standard error over events."""
+    inside = one.event >= low
+    weight, event = one.weight[inside], one.event[inside] - low
+    total = np.bincount(event, weight * (one.loss - other.loss)[inside])
+    count = np.bincount(event, weight)
+    mean = total.sum() / count.sum()
+    return {"difference": mean, "error": math.sqrt(((total - mean * count) ** 2).sum()) / count.sum()}
+
+
+# --- jaxrate. ---
+
+
+def score(system, events):
+    what = task(system, events, "log_loss", 0, None, KEY, None)
+    key = KEY if system.rules.draw is not None else None
+    guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
+    rounds = isinstance(events, jr.Ragged) and events.pair_start is None
+    event = what.event if rounds else np.arange(len(what.weight))
+    return Scored(cross_entropy(guess, np.asarray(what.score, np.float64)), what.weight, event)
+
+
+def tune(contender, events, steps):
+    """The fitted system, and what is told of the fit."""
+    if contender.start.name == "urnings":
+        return tune_urns(contender.start, events)
+    learnt, weight, told = events, None, {}
+    if contender.slow and len(events.score) > STRETCH:
+        learnt = part(events, len(events.score) - STRETCH, len(events.score))
+        learnt = learnt._replace(player=numbered(learnt.player))
+        weight = np.arange(STRETCH) >= STRETCH // 2
+        told = {"fitted_to": STRETCH}
+    learnt = contender.build(learnt)
+    found = jr.fit(contender.start, learnt, weight=weight, steps=steps)
+    fitted = {name: getattr(found.params, name) for name in found.free}
+    fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
+    return found.system, {"fitted": fitted, **fit, **told}
+
+
+def numbered(player):
+    """The same players with numbers from 0 without gaps."""
+    return np.unique(player, return_inverse=True)[1].reshape(-1, 2).astype(np.int32)
+
+
+def tune_urns(system, matches):
+    """The size by trial, then the weight of draws by slopes, if there are any."""
+    began = time.perf_counter()
+    sides = urns_of(matches)
+    loss = jr.sweep(system, sides, system.params._replace(size=np.array(SIZES)), key=KEY)
+    size = SIZES[int(np.argmin(loss))]
+    system, fitted = with_params(system, system.params._replace(size=size)), {"size": size}
+    told = {"steps": 0, "reason": "grid"}
+    if np.any(matches.score == 0.5):
+        found = jr.fit(jr.outlook(system), sides, key=KEY)
+        fitted |= {"draw_weight": found.params.draw_weight}
+        told = {"steps": len(found.loss_history) - 1, "reason": found.reason}
+        system = with_params(system, found.params)
+    return system, {"fitted": fitted, **told, "seconds": time.perf_counter() - began}
+
+
+def urns_of(matches):
+    return matches if matches.context.side is None else jr.per_side(matches)
+
+
+def weekly(matches):
+    return jr.periods(matches, WEEK)
+
+
+def of_matches(matches):
+    """Every system that rates matches, or periods of them; of a long history also in other forms."""
+    draws = bool(np.any(matches.score == 0.5))
+    category = matches.context.category
+    games = jr.trueskill if draws else partial(jr.trueskill, draw_probability=0.0)
+    urns = jr.urnings(outcomes=3 if draws else 2)
+    races = jr.category_glicko(1 if category is None else int(np.max(category)) + 1, period=WEEK)
+    systems = [
+        Contender("elo", jr.elo(), jr.elo()),
+        Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
+        Contender("glicko", jr.glicko(), jr.glicko()),
+        Contender("glicko2", jr.glicko2(), jr.glicko2(), slow=True),
+        Contender("category_glicko, weekly", races, races, weekly, True),
+        Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), slow=True),
+        Contender("trueskill", jr.trueskill(), games(), slow=True),
+        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), slow=True),
+        Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
+        Contender("urnings", urns, urns, urns_of),
+    ]
+    if len(matches.score) <= STRETCH:
+        return systems
+    thurstone = jr.weng_lin("thurstone_mosteller_full")
+    return [
+        *systems,
+        Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
+        Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly, True),
+        Contender("weng_lin, Bradley-Terry, by the clock", jr.weng_lin(), jr.weng_lin(drift=0.01)),
+        Contender("weng_lin, Thurstone-Mosteller", thurstone, thurstone),
+    ]
+
+
+def of_teams():
+    models = "plackett_luce", "bradley_terry_full"
+    systems = {"trueskill": jr.trueskill()} | {f"weng_lin, {model}": jr.weng_lin(model) for model in models}
+    return [Contender(label, system, system) for label, system in systems.items()]
+
+
+def of_rounds():
+    """Every system that rates rounds."""
+    systems = jr.elo_mmr(), jr.elo_mmx(), jr.codeforces(), jr.topcoder()
+    return [Contender(system.name, system, system) for system in systems] + of_teams()
+
+
+def compare(contender, history, steps):
+    """A row of the table, the losses of the fitted system, and itself."""
+    events, cut = history.events, history.cut
+    system, told = tune(contender, part(events, 0, cut), steps)
+    all_events = contender.build(events)
+    before, after = (score(each, all_events) for each in (contender.plain, system))
+    row = {"system": contender.label, "default_loss": before.mean(cut), "fitted_loss": after.mean(cut)}
+    row |= paired(after, before, cut)
+    if isinstance(events, jr.Ragged) and not len(events.events.team):
+        for name, each in (("default_pairs", contender.plain), ("fitted_pairs", system)):
+            rating = jr.history(each, events).before.mean
+            row[name] = jr.metrics.pair_inversion(events, rating, mask=before.event >= cut)
+    return row | told, after, system
+
+
+# --- Peers: predictions [n] of matches with settings, each from the matches before it. They are called in processes of
+# their own. ---
+
+
+def riix_play(name, player, score, day, **settings):
+    names = [str(i) for i in range(int(player.max()) + 1)]
+    model = getattr(importlib.import_module(f"riix.models.{name}"), name.capitalize())(names, **settings)
+    one = partial(model.fit_batch, return_pre_match_probs=True)
+    return np.array([one(player[i : i + 1], score[i : i + 1], time_step=day[i])[0] for i in range(len(score))])
+
+
+def elote_play(player, score, day, k_factor):
+    kind = importlib.import_module("elote").EloCompetitor
+    who = [kind(k_factor=k_factor) for _ in range(int(player.max()) + 1)]
+    p = np.empty(len(score))
+    for i, (a, b) in enumerate(player.tolist()):
+        first, second = who[a], who[b]
+        p[i] = first.expected_score(second)
+        (first.beat if score[i] == 1 else first.lost_to if score[i] == 0 else first.tied)(second)
+    return p
+
+
+def openskill_play(player, score, day, **settings):
+    model = importlib.import_module("openskill.models").PlackettLuce(**settings)
+    who = [model.rating() for _ in range(int(player.max()) + 1)]
+    p = np.empty(len(score))
+    for i, (a, b) in enumerate(player.tolist()):
+        teams = [[who[a]], [who[b]]]
+        p[i] = model.predict_win(teams)[0]
+        [[who[a]], [who[b]]] = model.rate(teams, ranks=[1.0 - score[i], score[i]])
+    return p
+
+
+def trueskill_play(player, score, day, draw_probability, **settings):
+    world = importlib.import_module("trueskill").TrueSkill(draw_probability=draw_probability, **settings)
+    normal, who = NormalDist(), [world.create_rating() for _ in range(int(player.max()) + 1)]
+    margin = normal.inv_cdf((draw_probability + 1.0) / 2.0) * math.sqrt(2.0) * world.beta
+    p = np.empty(len(score))
+    for i, (a, b) in enumerate(player.tolist()):
+        one, two = who[a], who[b]
+        spread = math.sqrt(2.0 * world.beta**2 + one.sigma**2 + two.sigma**2)
+        lead = one.mu - two.mu
+        p[i] = 0.5 * (normal.cdf((lead - margin) / spread) + normal.cdf((lead + margin) / spread))
+        if score[i] == 0:
+            who[b], who[a] = world.rate_1vs1(two, one)
+        else:
+            who[a], who[b] = world.rate_1vs1(one, two, drawn=score[i] == 0.5)
+    return p
+
+
+PEERS = {  # how each plays, and the settings that are searched, from where
+    "trueskill": (trueskill_play, {"sigma": 25 / 3, "tau": 25 / 300}),
+    "riix glicko2": (
+        partial(riix_play, "glicko2"),
+        {"initial_rd": 350.0, "initial_sigma": 0.06 / math.sqrt(WEEK), "tau": 0.5},
+    ),
+    "riix glicko": (partial(riix_play, "glicko"), {"initial_rating_dev": 350.0, "c": 15.0 / math.sqrt(WEEK)}),
+    "openskill": (openskill_play, {"sigma": 25 / 3, "tau": 25 / 300}),
+    "riix elo": (partial(riix_play, "elo"), {"k": 32.0}),
+    "elote elo": (elote_play, {"k_factor": 32.0}),
+}
+
+
+def climb(loss, now):
+    """The settings whose neighbours are no better, by factors of 2 and then of its root, and how many were tried."""
+    least, tried = loss(now), 1
+    for step in (2.0, math.sqrt(2.0)):
+        better = True
+        while better and tried < SETTINGS:
+            better = False
+            for name in now:
+                for factor in (step, 1.0 / step):
+                    while tried < SETTINGS:
+                        trial = now | {name: now[name] * factor}
+                        value, tried = loss(trial), tried + 1
+                        if not value < least - 1e-6:
+                            break
+                        now, least, better = trial, value, True
+    return now, tried
+
+
+def tune_peer(name, player, score, day, cut):
+    """The best settings, how many were tried, all predictions, and seconds."""
+    began = time.perf_counter()
+    play, start = PEERS[name]
+    if name == "trueskill":
+        play = partial(play, draw_probability=float((score[:cut] == 0.5).mean()))
+    some = slice(max(cut - PEER_STRETCH, 0), cut)
+    mine, learnt, days = numbered(player[some]), score[some], day[some]
+    counts = np.arange(len(learnt)) >= (PEER_STRETCH // 2 if some.start else 0)
+
+    def loss(settings):
+        return cross_entropy(play(mine, learnt, days, **settings), learnt)[counts].mean()
+
+    settings, tried = climb(loss, start)
+    return settings, tried, play(player, score, day, **settings), time.perf_counter() - began
+
+
+# --- Histories. ---
+
+
+def between_weeks(day):
+    """The first match of the first week after 80 % of the matches."""
+    week = np.floor(np.asarray(day) / WEEK)
+    return int(np.searchsorted(week, week[int(SHARE * len(week))]))
+
+
+def from_matches(name, peers=tuple(PEERS), **columns):
+    def load(data):
+        path = data / f"{name}.parquet"
+        if not path.exists():
+            return None
+        matches = jr.read(path, sort=False, **columns).matches
+        return History(matches, between_weeks(matches.time), of_matches(matches), peers)
+
+    return load
+
+
+def from_rounds(name):
+    def load(data):
+        path = data / f"{name}.parquet"
+        if not path.exists():
+            return None
+        contest, player, rank = parquet.read_table(path, columns=["contest", "player", "rank_lo"])
+        events = jr.rounds(*(column.to_numpy() for column in (contest, player, rank)))
+        return History(events, int(SHARE * (len(events.player_start) - 1)), of_rounds(), ())
+
+    return load
+
+
+def from_teams(data):
+    if not (data / "lol_pro.parquet").exists():
+        return None
+    rows = five_a_side(data)
+    team, player = (rows["side"] == "b").astype(int), rows["player"] - rows["player"].min()
+    events = jr.rounds(rows["game"], player, 1.0 - rows["score"], team=team)
+    return History(events, int(SHARE * (len(events.player_start) - 1)), of_teams(), ())
+
+
+def small_matches(data):
+    matches = league(100, 2_000, draws=0.2, side_advantage=60.0, seed=3).matches
+    some = [contender for contender in of_matches(matches) if contender.label in ("elo", "glicko")]
+    return History(matches, between_weeks(matches.time), some, ("riix elo", "elote elo"))
+
+
+def small_rounds(data):
+    events = contests(60, 60, size=20).rounds
+    some = [contender for contender in of_rounds() if contender.label == "codeforces"]
+    return History(events, int(SHARE * 60), some, ())
+
+
+SETS = {
+    "reddit": from_rounds("reddit"),
+    "formula 1": from_rounds("f1_rounds"),
+    "league of legends": from_teams,
+    "starcraft": from_matches("sc2_tlpd_korean", category=("race_a", "race_b")),
+    "chess": from_matches("chess_tcec", time="t", side="a"),
+    "football": from_matches("intl_football", time="t", side="a", neutral="neutral"),
+    "tennis": from_matches("atp", time="t", drop="walkover", category="surface"),
+}
+QUICK = {"league": small_matches, "contests": small_rounds}
+
+
+def examine(name, history, pool):
+    """The tables of one set."""
+    events, cut = history.events, history.cut
+    number = len(events.player_start) - 1 if isinstance(events, jr.Ragged) else len(events.score)
+    steps = STEPS if cut > STRETCH else 100
+    about = {"events": number, "fitted_to": cut, "scored": number - cut}
+    waiting, low = {}, max(cut - PEER_START, 0)
+    if history.peers:
+        late = part(events, low, number)
+        player, result = numbered(late.player), np.asarray(late.score, np.float64)
+        day = np.floor(np.asarray(late.time) - late.time[0]).astype(np.int64)
+        waiting = {peer: pool.submit(tune_peer, peer, player, result, day, cut - low) for peer in history.peers}
+    rows, peers, ours, theirs, systems = [], [], {}, {}, {}
+    for contender in history.contenders:
+        label = contender.label
+        row, ours[label], systems[label] = compare(contender, history, steps)
+        rows.append(row)
+        print(f"{name}: {contender.label} {row['default_loss']:.5f} {row['fitted_loss']:.5f}", flush=True)
+
+    def best(losses):
+        return min(losses, key=lambda label: losses[label].mean(max(cut - PEER_STRETCH // 2, cut // 2), cut))
+
+    chosen = next(contender for contender in history.contenders if contender.label == best(ours))
+    sides = waiting and events.context.side is not None
+    if sides:
+        bare = events._replace(context=events.context._replace(side=None))
+        label = f"{chosen.label}, without sides"
+        row, without, _ = compare(chosen._replace(label=label), history._replace(events=bare), steps)
+        rows.append(row)
+    for peer, job in waiting.items():
+        settings, tried, p, seconds = job.result()
+        theirs[peer] = Scored(cross_entropy(p, result), np.ones(number - low), np.arange(low, number))
+        row = {"peer": peer, "settings": settings, "tried": tried, "loss": theirs[peer].mean(cut), "seconds": seconds}
+        peers.append(row)
+        print(f"{name}: {peer} {row['loss']:.5f}", flush=True)
+    tables = {"histories": [about], "fitted": rows}
+    if theirs:
+        peer = best(theirs)
+        against = {"best": chosen.label, "best_peer": peer} | paired(ours[chosen.label], theirs[peer], cut)
+        if sides:
+            against |= {f"without_sides_{key}": x for key, x in paired(without, theirs[peer], cut).items()}
+        if low:
+            same = score(systems[chosen.label], chosen.build(late))
+            same = same._replace(event=same.event + low)
+            against |= {f"same_start_{key}": x for key, x in paired(same, theirs[peer], cut).items()}
+        tables |= {"peers": peers, "best of jaxrate less the best peer": [against]}
+    return tables
+
+
+def brief(value):
+    return " ".join(f"{key}={x:.4g}" for key, x in value.items()) if isinstance(value, dict) else value
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="simulated histories, seconds in all")
+    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
+    parser.add_argument("--out", type=Path, help="the JSON file; sets in it that are not run are kept")
+    parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
+    options = parser.parse_args()
+    out = options.out or (None if options.quick else Path(__file__).parent / "results/fit_data.json")
+    report = circumstances()
+    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    there = {peer for peer in PEERS if importlib.util.find_spec(peer.split()[0])}
+    report["versions"] |= {package: version(package) for package in ("riix", "elote", "openskill", "trueskill")}
+    if missing := [peer for peer in PEERS if peer not in there]:
+        print(f"not installed: {', '.join(missing)}: skipped")
+    loaders = QUICK if options.quick else {name: SETS[name] for name in options.only}
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        for name, load in loaders.items():
+            history = load(Path(options.data))
+            if history is None:
+                print(f"there is no history of {name} in the data folder: skipped")
+                continue
+            history = history._replace(peers=tuple(peer for peer in history.peers if peer in there))
+            began = time.perf_counter()
+            tables = examine(name, history, pool)
+            for title, rows in tables.items():
+                show(f"{name}: {title}", [{key: brief(value) for key, value in row.items()} for row in rows])
+            print(f"({name}: {time.perf_counter() - began:.0f} s)", flush=True)
+            if out:
+                known = json.loads(out.read_text())["results"] if out.exists() else {}
+                write(out, report | {"results": known | {name: rounded(tables, 6)}})
+
+
+if __name__ == "__main__":
+    main()
