@@ -8,18 +8,18 @@ step ahead: the ratings go on learning there, the hyperparameters do not. In mat
 what is predicted is the share of the others that each one beats. Standard errors are those of the mean of paired
 differences, match by match or contest by contest.
 
-On tennis fits take 15 steps at most, and slow systems (`fitted_to` in the table) are fitted to the last 100,000 matches
-before the cut alone, of which the last half counts. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the
-best for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day
-beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
+On tennis fits take 10 steps at most, on the last 100,000 matches before the cut, of which the last half counts; they
+begin with the ratings to which the defaults have led by then. The urns of Urnings have a size, of 25, 50, 100 and 200
+balls the best for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a
+drift per day beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
 
 The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
 and trueskill (the usual formula of its mu, sigma and beta, a draw being half a win, with the share of draws there was).
-Their settings are searched by factors of 2, then of its root, until no neighbour is better or 20 were tried, from the
+Their settings are searched by factors of 2, then of its root, until no neighbour is better or 12 were tried, from the
 library's defaults (riix's Glicko and Glicko-2 from ours, as its unit of time is a day) on the last 30,000 matches
 before the cut, of which the last half counts; on shorter histories on all. Then they rate all matches; of tennis those
-from 150,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
+from 50,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
 takes sides; so the best of jaxrate is also fitted without them. The best system of either camp is the one with the
 least loss on the last 15,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
 
@@ -54,11 +54,11 @@ from jaxrate.simulate import contests, league
 
 SHARE = 0.8
 WEEK = 7.0
-STRETCH = 100_000  # matches to which slow systems are fitted
-STEPS = 15  # of fits to more matches than that
+STRETCH = 100_000  # matches to which systems are fitted at most
+STEPS = 10  # of fits on longer histories
 PEER_STRETCH = 30_000
-PEER_START = 150_000  # matches before the cut that peers rate at most
-SETTINGS = 20  # of a peer that are tried
+PEER_START = 50_000  # matches before the cut that peers rate at most
+SETTINGS = 12  # of a peer that are tried
 SIZES = 25.0, 50.0, 100.0, 200.0  # of urns
 KEY = jax.random.key(0)
 
@@ -70,7 +70,6 @@ class Contender(NamedTuple):
     plain: Any
     start: Any
     build: Any = lambda matches: matches  # events of matches
-    slow: bool = False
 
 
 class History(NamedTuple):
@@ -126,22 +125,21 @@ def tune(contender, events, steps):
     """The fitted system, and what is told of the fit."""
     if contender.start.name == "urnings":
         return tune_urns(contender.start, events)
-    learnt, weight, told = events, None, {}
-    if contender.slow and len(events.score) > STRETCH:
-        learnt = part(events, len(events.score) - STRETCH, len(events.score))
-        learnt = learnt._replace(player=numbered(learnt.player))
-        weight = np.arange(STRETCH) >= STRETCH // 2
-        told = {"fitted_to": STRETCH}
-    learnt = contender.build(learnt)
-    found = jr.fit(contender.start, learnt, weight=weight, steps=steps)
+    begin, state, weight = 0, None, None
+    if isinstance(events, jr.Matches) and len(events.score) > STRETCH:
+        begin, weight = len(events.score) - STRETCH, np.arange(STRETCH) >= STRETCH // 2
+        state = jr.run(contender.start, contender.build(part(events, 0, begin))).state
+    learnt = contender.build(part(events, begin, len(events.score)) if begin else events)
+    found = jr.fit(contender.start, learnt, weight=weight, steps=steps, state=state)
     fitted = {name: getattr(found.params, name) for name in found.free}
     fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
-    return found.system, {"fitted": fitted, **fit, **told}
+    return found.system, {"fitted": fitted, **fit}
 
 
 def numbered(player):
-    """The same players with numbers from 0 without gaps."""
-    return np.unique(player, return_inverse=True)[1].reshape(-1, 2).astype(np.int32)
+    """The same players with numbers from 0 in order of first appearance."""
+    _, first, which = np.unique(player, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[which].reshape(-1, 2).astype(np.int32)
 
 
 def tune_urns(system, matches):
@@ -169,7 +167,7 @@ def weekly(matches):
 
 
 def of_matches(matches):
-    """Every system that rates matches, or periods of them; of a long history also in other forms."""
+    """Every system that rates matches, or periods of them; with categories also by weeks."""
     draws = bool(np.any(matches.score == 0.5))
     category = matches.context.category
     games = jr.trueskill if draws else partial(jr.trueskill, draw_probability=0.0)
@@ -179,24 +177,20 @@ def of_matches(matches):
         Contender("elo", jr.elo(), jr.elo()),
         Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
         Contender("glicko", jr.glicko(), jr.glicko()),
-        Contender("glicko2", jr.glicko2(), jr.glicko2(), slow=True),
-        Contender("category_glicko, weekly", races, races, weekly, True),
-        Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), slow=True),
-        Contender("trueskill", jr.trueskill(), games(), slow=True),
-        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), slow=True),
+        Contender("glicko2", jr.glicko2(), jr.glicko2()),
         Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
+        Contender("trueskill", jr.trueskill(), games()),
+        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01)),
         Contender("urnings", urns, urns, urns_of),
+        Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr()),
     ]
-    if len(matches.score) <= STRETCH:
-        return systems
-    thurstone = jr.weng_lin("thurstone_mosteller_full")
-    return [
-        *systems,
-        Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
-        Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly, True),
-        Contender("weng_lin, Bradley-Terry, by the clock", jr.weng_lin(), jr.weng_lin(drift=0.01)),
-        Contender("weng_lin, Thurstone-Mosteller", thurstone, thurstone),
-    ]
+    if category is not None:
+        systems += [
+            Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
+            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly),
+            Contender("category_glicko, weekly", races, races, weekly),
+        ]
+    return systems
 
 
 def of_teams():
@@ -339,6 +333,7 @@ def from_matches(name, peers=tuple(PEERS), **columns):
         if not path.exists():
             return None
         matches = jr.read(path, sort=False, **columns).matches
+        matches = matches._replace(player=numbered(matches.player))
         return History(matches, between_weeks(matches.time), of_matches(matches), peers)
 
     return load
@@ -367,13 +362,13 @@ def from_teams(data):
 
 def small_matches(data):
     matches = league(100, 2_000, draws=0.2, side_advantage=60.0, seed=3).matches
-    some = [contender for contender in of_matches(matches) if contender.label in ("elo", "glicko")]
+    some = [contender for contender in of_matches(matches) if contender.label == "elo"]
     return History(matches, between_weeks(matches.time), some, ("riix elo", "elote elo"))
 
 
 def small_rounds(data):
     events = contests(60, 60, size=20).rounds
-    some = [contender for contender in of_rounds() if contender.label == "codeforces"]
+    some = [contender for contender in of_rounds() if contender.label == "topcoder"]
     return History(events, int(SHARE * 60), some, ())
 
 
@@ -389,12 +384,12 @@ SETS = {
 QUICK = {"league": small_matches, "contests": small_rounds}
 
 
-def examine(name, history, pool):
-    """The tables of one set."""
+def examine(name, history, pool, keep):
+    """The tables of one set; `keep` gets what there is of them after every row."""
     events, cut = history.events, history.cut
     number = len(events.player_start) - 1 if isinstance(events, jr.Ragged) else len(events.score)
     steps = STEPS if cut > STRETCH else 100
-    about = {"events": number, "fitted_to": cut, "scored": number - cut}
+    about = {"events": number, "before_cut": cut, "scored": number - cut}
     waiting, low = {}, max(cut - PEER_START, 0)
     if history.peers:
         late = part(events, low, number)
@@ -407,6 +402,7 @@ def examine(name, history, pool):
         row, ours[label], systems[label] = compare(contender, history, steps)
         rows.append(row)
         print(f"{name}: {contender.label} {row['default_loss']:.5f} {row['fitted_loss']:.5f}", flush=True)
+        keep({"histories": [about], "fitted": rows})
 
     def best(losses):
         return min(losses, key=lambda label: losses[label].mean(max(cut - PEER_STRETCH // 2, cut // 2), cut))
@@ -457,7 +453,7 @@ def main():
     if missing := [peer for peer in PEERS if peer not in there]:
         print(f"not installed: {', '.join(missing)}: skipped")
     loaders = QUICK if options.quick else {name: SETS[name] for name in options.only}
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         for name, load in loaders.items():
             history = load(Path(options.data))
             if history is None:
@@ -465,13 +461,17 @@ def main():
                 continue
             history = history._replace(peers=tuple(peer for peer in history.peers if peer in there))
             began = time.perf_counter()
-            tables = examine(name, history, pool)
+
+            def keep(tables, name=name):
+                if out:
+                    known = json.loads(out.read_text())["results"] if out.exists() else {}
+                    write(out, report | {"results": known | {name: rounded(tables, 6)}})
+
+            tables = examine(name, history, pool, keep)
+            keep(tables)
             for title, rows in tables.items():
                 show(f"{name}: {title}", [{key: brief(value) for key, value in row.items()} for row in rows])
             print(f"({name}: {time.perf_counter() - began:.0f} s)", flush=True)
-            if out:
-                known = json.loads(out.read_text())["results"] if out.exists() else {}
-                write(out, report | {"results": known | {name: rounded(tables, 6)}})
 
 
 if __name__ == "__main__":
