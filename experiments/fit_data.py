@@ -8,20 +8,21 @@ step ahead: the ratings go on learning there, the hyperparameters do not. In mat
 what is predicted is the share of the others that each one beats. Standard errors are those of the mean of paired
 differences, match by match or contest by contest.
 
-On tennis fits take 10 steps at most, on the last 100,000 matches before the cut, of which the last half counts; they
-begin with the ratings to which the defaults have led by then. The urns of Urnings have a size, of 25, 50, 100 and 200
-balls the best for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a
-drift per day beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
+On tennis fits take 15 steps at most, and slow systems (`learnt_from` in the table) are fitted to the last 100,000
+matches before the cut, of which the last half counts; they begin with the ratings to which the defaults have led by
+then. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best for what is fitted, and where there are
+sides a player has two of them. A system "by the clock" has a drift per day beside that per match; "weekly" is in rating
+periods of a week, whose matches are predicted all at once.
 
 The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
 and trueskill (the usual formula of its mu, sigma and beta, a draw being half a win, with the share of draws there was).
 Their settings are searched by factors of 2, then of its root, until no neighbour is better or 12 were tried, from the
-library's defaults (riix's Glicko and Glicko-2 from ours, as its unit of time is a day) on the last 30,000 matches
+library's defaults (riix's Glicko and Glicko-2 from ours, as its unit of time is a day) on the last 100,000 matches
 before the cut, of which the last half counts; on shorter histories on all. Then they rate all matches; of tennis those
-from 50,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
+from 200,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
 takes sides; so the best of jaxrate is also fitted without them. The best system of either camp is the one with the
-least loss on the last 15,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
+least loss on the last 50,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
 
 riix is under a non-commercial licence: it is called here, nothing of it is copied.
 """
@@ -54,10 +55,10 @@ from jaxrate.simulate import contests, league
 
 SHARE = 0.8
 WEEK = 7.0
-STRETCH = 100_000  # matches to which systems are fitted at most
-STEPS = 10  # of fits on longer histories
-PEER_STRETCH = 30_000
-PEER_START = 50_000  # matches before the cut that peers rate at most
+STRETCH = 100_000  # matches to which slow systems are fitted at most
+STEPS = 15  # of fits on longer histories
+PEER_STRETCH = 100_000
+PEER_START = 200_000  # matches before the cut that peers rate at most
 SETTINGS = 12  # of a peer that are tried
 SIZES = 25.0, 50.0, 100.0, 200.0  # of urns
 KEY = jax.random.key(0)
@@ -70,6 +71,7 @@ class Contender(NamedTuple):
     plain: Any
     start: Any
     build: Any = lambda matches: matches  # events of matches
+    slow: bool = False
 
 
 class History(NamedTuple):
@@ -126,14 +128,14 @@ def tune(contender, events, steps):
     if contender.start.name == "urnings":
         return tune_urns(contender.start, events)
     begin, state, weight = 0, None, None
-    if isinstance(events, jr.Matches) and len(events.score) > STRETCH:
+    if contender.slow and len(events.score) > STRETCH:
         begin, weight = len(events.score) - STRETCH, np.arange(STRETCH) >= STRETCH // 2
         state = jr.run(contender.start, contender.build(part(events, 0, begin))).state
     learnt = contender.build(part(events, begin, len(events.score)) if begin else events)
     found = jr.fit(contender.start, learnt, weight=weight, steps=steps, state=state)
     fitted = {name: getattr(found.params, name) for name in found.free}
     fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
-    return found.system, {"fitted": fitted, **fit}
+    return found.system, {"fitted": fitted, **fit} | ({"learnt_from": STRETCH} if begin else {})
 
 
 def numbered(player):
@@ -177,18 +179,18 @@ def of_matches(matches):
         Contender("elo", jr.elo(), jr.elo()),
         Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
         Contender("glicko", jr.glicko(), jr.glicko()),
-        Contender("glicko2", jr.glicko2(), jr.glicko2()),
+        Contender("glicko2", jr.glicko2(), jr.glicko2(), slow=True),
         Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
-        Contender("trueskill", jr.trueskill(), games()),
-        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01)),
+        Contender("trueskill", jr.trueskill(), games(), slow=True),
+        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), slow=True),
         Contender("urnings", urns, urns, urns_of),
-        Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr()),
+        Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), slow=True),
     ]
     if category is not None:
         systems += [
             Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
-            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly),
-            Contender("category_glicko, weekly", races, races, weekly),
+            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly, True),
+            Contender("category_glicko, weekly", races, races, weekly, True),
         ]
     return systems
 
