@@ -1,7 +1,7 @@
 """Default hyperparameters against fitted ones on real histories, and the best of them against other libraries'.
 
     python experiments/fit_data.py           # half an hour; writes experiments/results/fit_data.json, set by set
-    python experiments/fit_data.py --quick   # seconds, on simulated ones; writes nothing unless --out is given
+    python experiments/fit_data.py --quick   # seconds, on a simulated one; writes nothing unless --out is given
 
 What is fitted knows the first 80 % of the events, cut between two weeks. Scored is the mean log loss of the rest, one
 step ahead: the ratings go on learning there, the hyperparameters do not. In matches a draw is half a win; in rounds
@@ -51,7 +51,7 @@ import jaxrate as jr
 from jaxrate.events import part
 from jaxrate.fit import with_params
 from jaxrate.losses import task
-from jaxrate.simulate import contests, league
+from jaxrate.simulate import league
 
 SHARE = 0.8
 WEEK = 7.0
@@ -368,12 +368,6 @@ def small_matches(data):
     return History(matches, between_weeks(matches.time), some, ("riix elo", "elote elo"))
 
 
-def small_rounds(data):
-    events = contests(60, 60, size=20).rounds
-    some = [contender for contender in of_rounds() if contender.label == "topcoder"]
-    return History(events, int(SHARE * 60), some, ())
-
-
 SETS = {
     "reddit": from_rounds("reddit"),
     "formula 1": from_rounds("f1_rounds"),
@@ -383,7 +377,7 @@ SETS = {
     "football": from_matches("intl_football", time="t", side="a", neutral="neutral"),
     "tennis": from_matches("atp", time="t", drop="walkover", category="surface"),
 }
-QUICK = {"league": small_matches, "contests": small_rounds}
+QUICK = {"league": small_matches}
 
 
 def examine(name, history, pool, keep):
@@ -442,7 +436,7 @@ def brief(value):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="simulated histories, seconds in all")
+    parser.add_argument("--quick", action="store_true", help="a simulated history, seconds in all")
     parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
     parser.add_argument("--out", type=Path, help="the JSON file; sets in it that are not run are kept")
     parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))

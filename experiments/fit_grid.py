@@ -95,10 +95,10 @@ def compare(matches, free, grid):
     return rows, fit
 
 
-def errors(matches, fit):
+def errors(matches, fit, precisions):
     """Standard errors at the optimum, by formula and precision."""
     rows = []
-    for double in (False, True):
+    for double in precisions:
         for formula in ("information", "sandwich"):
             with jax.enable_x64(double):
                 here = jr.fit(fit.system, matches, free=fit.free, errors=formula, steps=0)
@@ -132,7 +132,7 @@ def main():
     parts = {
         "fit and grid": lambda: rows,
         "loss and slopes": lambda: cost(matches, path, number, 2 if options.quick else 5),
-        "standard errors": lambda: errors(matches, fit),
+        "standard errors": lambda: errors(matches, fit, (False,) if options.quick else (False, True)),
     }
     for title, part in parts.items():
         results[title] = rounded(part(), 9)
