@@ -11,7 +11,7 @@ coordinates where that is the unit matrix, and the size of a gradient there mean
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -231,8 +231,7 @@ def sweep(
         with_params(system, jax.tree.map(lambda x: x[i], columns))  # noqa: B023
     size, both = _chunk(what, count, 1), np.stack([what.weight] * 2)
     result = []
-    for at in _chunks(count, size):
-        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
+    for some in _chunks(columns, count, size):
         result.append(
             calculate("values", what, Free((), (), (), ()), np.zeros((size, 0)), np.zeros(0), some, both)[:, 0]
         )
@@ -273,8 +272,7 @@ def profile(
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
     size = _chunk(what, len(value), 1 + len(others))
     losses, found = [], []
-    for at in _chunks(len(value), size):
-        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
+    for some in _chunks(columns, len(value), size):
         path = _minimise(problem, np.repeat(problem.start[None], size, axis=0), some, None, steps)
         losses.append(path.loss)
         found.append(_values(problem, path.x, some))
@@ -370,9 +368,11 @@ def _chunk(what: Task, count: int, copies: int) -> int:
     return -(-count // -(-count // most))
 
 
-def _chunks(count: int, size: int) -> list[NumPy]:
-    """Indices, always `size` of them: the last one may be repeated."""
-    return [np.minimum(np.arange(low, low + size), count - 1) for low in range(0, count, size)]
+def _chunks(columns: Params, count: int, size: int) -> Iterator[Params]:
+    """Leaves [count], always `size` at a time: the last one may be repeated."""
+    for low in range(0, count, size):
+        at = np.minimum(np.arange(low, low + size), count - 1)
+        yield jax.tree.map(lambda x: x[at], columns)  # noqa: B023
 
 
 def _names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import Array, Matches
+from jaxrate.events import Array, Matches, fail_where
 from jaxrate.matchmakers import (
     Likeness,
     Matchmaker,
@@ -29,10 +29,10 @@ from jaxrate.matchmakers import (
     pick_uniform,
     uniform,
 )
-from jaxrate.run import Run, drawn_for, start
+from jaxrate.run import Run, check_events, drawn_for, start
 from jaxrate.schedule import on_device
 from jaxrate.system import RatingSystem
-from jaxrate.systems.urnings import Constants, State, chances, correction, draw, mock
+from jaxrate.systems.urnings import Constants, State, chances, correction, draw, level, mock, play
 from jaxrate.systems.urnings import predict as expected_score
 
 WIDTH = 32  # tries at once
@@ -112,7 +112,7 @@ def urnings_world(
     tries = way in ((pick_uniform, log_uniform), (pick_similar, log_similar))
     table = _table(matchmaker, state)
     rule = Rule(system.settings["variant"], tries, corrected, matchmaker)
-    constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
+    constants = _constants(system)
     skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
     keys = jax.random.split(key, games // every)
     state, green = _play(rule, every, constants, skill, table, State(*map(jnp.asarray, state)), keys)
@@ -139,26 +139,33 @@ def urnings_replay(
         players can meet, or the first match of two whom it could not have matched as their urns then were.
     """
     _only_urnings(system)
-    system.check(matches)
+    check_events(system, matches, key)
     state = start(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
     table = _table(matchmaker, state)
-    constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
+    constants = _constants(system)
     uniforms = drawn_for(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
     replay = _replay(system.settings["variant"], matchmaker, constants, table, state, on_device(matches), uniforms)
     state, (prediction, possible) = replay
-    missing = np.flatnonzero(~np.asarray(possible))
-    if missing.size:
-        one, two = np.asarray(matches.player)[missing[0]]
-        raise ValueError(
-            f"row {missing[0]} (counting from 0): the matchmaker could not have matched players {one} and {two}; "
-            "drop such matches, or give the matchmaker that made them"
+
+    def say(row: int) -> str:
+        one, two = np.asarray(matches.player)[row]
+        return (
+            f"the matchmaker could not have matched players {one} and {two}; drop such matches, or give the matchmaker "
+            "that made them"
         )
+
+    fail_where(~np.asarray(possible), say)
     return Run(state, prediction)
 
 
 def _only_urnings(system: RatingSystem) -> None:
     if system.name != "urnings":
         raise ValueError(f"only urnings know a matchmaker, not {system.name}")
+
+
+def _constants(system: RatingSystem) -> Constants:
+    constants: Constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
+    return constants
 
 
 def _table(matchmaker: Matchmaker, state: State) -> Any:
@@ -195,10 +202,10 @@ def check_connected(matchmaker: Matchmaker, table: Any, state: State) -> None:
 def _play(
     rule: Rule, every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
 ) -> tuple[State, Array]:
-    play = _by_tries if rule.tries else _one_by_one
+    games = _by_tries if rule.tries else _one_by_one
 
     def record(state: State, key: Array) -> tuple[State, Array]:
-        state = play(rule, every, constants, skill, table, state, key)
+        state = games(rule, every, constants, skill, table, state, key)
         return state, state.green
 
     return lax.scan(record, state, keys)
@@ -221,11 +228,8 @@ def _rate(
 ) -> State:
     """The urns after a game that ended `score`, of `uniforms` [2]; without a matchmaker, Q is 1."""
     one, two = (jax.tree.map(lambda x: x[pair[k]], state) for k in (0, 1))  # noqa: B023
-    gain = score - draw(mock(variant, constants, one, two, score), uniforms[0])
-    ratio = correction(variant, constants, one, two, gain)
-    if matchmaker is not None:
-        ratio = ratio * jnp.exp(log_ratio(matchmaker, table, state, pair, gain))
-    gain = jnp.where(uniforms[1] < ratio, gain, 0)
+    ratio = None if matchmaker is None else lambda gain: jnp.exp(log_ratio(matchmaker, table, state, pair, gain))
+    gain = play(variant, constants, one, two, score, uniforms, ratio)
     return state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain])))
 
 
@@ -240,13 +244,12 @@ def _replay(
     uniforms: Array,
 ) -> tuple[State, tuple[Array, Array]]:
     """The urns at the end; [n] predictions, and whether the matchmaker could have matched the pairs."""
-    levels = len(constants.weights) - 1
 
     def game(state: State, entry: tuple[Matches, Array]) -> tuple[State, tuple[Array, Array]]:
         event, numbers = entry
         guess = expected_score(constants, jax.tree.map(lambda x: x[event.player], state), event)
         possible = matchmaker.log_probability(table, state, event.player) > -jnp.inf
-        score = jnp.round(event.score * levels).astype(jnp.int32)
+        score = level(constants, event)
         return _rate(variant, matchmaker, constants, table, state, event.player, score, numbers), (guess, possible)
 
     return lax.scan(game, state, (matches, uniforms))

@@ -367,17 +367,11 @@ def _value(text: str) -> Any:
     return {"none": None, "true": True, "false": False}.get(text.lower(), text)
 
 
-def _side_counts(system: jr.RatingSystem) -> bool:
-    return bool(getattr(system.params, "side_advantage", 0.0))
-
-
 def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
     if not isinstance(data.events, jr.Matches):
         return
-    sided, counts = (
-        data.matches.context.side is not None,
-        any(map(_side_counts, systems)),
-    )
+    sided = data.matches.context.side is not None
+    counts = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
     if sided and not counts and any("side_advantage" in system.params._fields for system in systems):
         report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
     if counts and not sided:

@@ -27,7 +27,7 @@ certain because an urn is empty.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -171,19 +171,34 @@ def moved(one: State, two: State, gain: Array) -> tuple[State, State]:
     return one._replace(green=one.green + gain), two._replace(green=two.green - gain)
 
 
-def play(variant: str, constants: Constants, one: State, two: State, score: Array, uniforms: Array) -> Array:
-    """How many green balls the first urn gains by a game with Q = 1 that ended X = `score`.
+def play(
+    variant: str,
+    constants: Constants,
+    one: State,
+    two: State,
+    score: Array,
+    uniforms: Array,
+    ratio: Callable[[Array], Array] | None = None,
+) -> Array:
+    """How many green balls the first urn gains by a game that ended X = `score`.
 
-    `uniforms` [2] are for X*, and to accept.
+    `uniforms` [2] are for X*, and to accept; `ratio` is Q, of the gain, or 1.
     """
     gain = score - draw(mock(variant, constants, one, two, score), uniforms[0])
-    return jnp.where(uniforms[1] < correction(variant, constants, one, two, gain), gain, 0)
+    chance = correction(variant, constants, one, two, gain)
+    if ratio is not None:
+        chance = chance * ratio(gain)
+    return jnp.where(uniforms[1] < chance, gain, 0)
+
+
+def level(constants: Constants, event: Matches) -> Array:
+    """X of a match."""
+    return jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
 
 
 def update(variant: str, constants: Constants, rows: State, event: Matches, key: Array) -> State:
-    score = jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
     one, two = sides(rows, event)
-    urns = moved(one, two, play(variant, constants, one, two, score, key))
+    urns = moved(one, two, play(variant, constants, one, two, level(constants, event), key))
     return jax.tree.map(lambda *x: jnp.stack(x), *urns)
 
 
