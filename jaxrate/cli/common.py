@@ -266,6 +266,24 @@ def fitted(name: str, changes: dict[str, Any], period: float | None, data: jr.Da
     return make(name, changes, period)
 
 
+def default_for(data: jr.Dataset, options: dict[str, Any]) -> str:
+    """The system of those who name none."""
+    of_contests = "trueskill" if "team" in options else "elo_mmr"
+    return "glicko" if isinstance(data.events, jr.Matches) else of_contests
+
+
+def check_form(
+    report: Report, system: jr.RatingSystem, data: jr.Dataset, period: float | None, file: str
+) -> float | None:
+    """The length of the periods to rate in, if any; ValueError if the system cannot rate these events so."""
+    if system.events == (jr.Periods,) and period is None:
+        period = system.params.period
+        report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
+    check_fits(system, data, period)
+    check_times(system, data, file)
+    return period
+
+
 def outcomes_of(system: jr.RatingSystem, matches: jr.Matches) -> dict[str, Any]:
     """How many scores at equal distances there are in these matches, if the system asks."""
     if "outcomes" not in system.settings:

@@ -15,9 +15,9 @@ from jaxrate.cli.common import (
     Reading,
     Report,
     as_known,
-    check_fits,
-    check_times,
+    check_form,
     columns,
+    default_for,
     fitted,
     hint_side,
     key_of,
@@ -116,13 +116,8 @@ def fit(
         raise ValueError(f"--save {save} is a folder; name a file, as fitted.toml")
     data = read(report, file, options)
     contests = not isinstance(data.events, jr.Matches)
-    system = fitted(name or (("trueskill" if "team" in options else "elo_mmr") if contests else "glicko"),
-                    changes, period, data)  # fmt: skip
-    if system.events == (jr.Periods,) and period is None:
-        period = system.params.period
-        report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
-    check_fits(system, data, period)
-    check_times(system, data, file)
+    system = fitted(name or default_for(data, options), changes, period, data)
+    period = check_form(report, system, data, period, file)
     if free and "side_advantage" not in free:
         hint_side(report, data, [system])
     data = as_known(system, data)

@@ -16,9 +16,9 @@ from jaxrate.cli.common import (
     Reading,
     Report,
     as_known,
-    check_fits,
-    check_times,
+    check_form,
     columns,
+    default_for,
     duels,
     fitted,
     hint_side,
@@ -135,14 +135,8 @@ def rate(
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
         if saved is None or system is None:
-            of_contests = "trueskill" if "team" in options else "elo_mmr"
-            default = "glicko" if isinstance(data.events, jr.Matches) else of_contests
-            system = fitted(name or default, changes, period, data)
-        if system.events == (jr.Periods,) and period is None:
-            period = system.params.period
-            report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
-        check_fits(system, data, period)
-        check_times(system, data, file)
+            system = fitted(name or default_for(data, options), changes, period, data)
+        period = check_form(report, system, data, period, file)
         if "category" in options and "categories" not in system.settings:
             report.note(f"{system.name} takes no notice of categories; category_glicko does")
             options = {key: x for key, x in options.items() if key not in ("category", "mixtures")}
