@@ -95,7 +95,8 @@ def task(
     each = np.where(counts, each, 0.0)
     if not each.any():
         raise ValueError("no contest ranks anybody" if not counts.any() else f"the weights leave no {what} to score")
-    each = np.where(_seen(events, warm_up), each, 0.0)
+    if warm_up:
+        each = np.where(_seen(events, warm_up), each, 0.0)
     if not each.any():
         raise ValueError(f"warm_up={warm_up} games of every player leave no {what} to score; take fewer")
     scored = score[each > 0]
@@ -295,9 +296,17 @@ def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
 
 
 def _hessian(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """[rows, k, k] of the sums by the first weight."""
+    """[pairs, rows] of the sums by the first weight: the second slopes along axes i <= j, in order."""
     del event
-    return jax.jacfwd(jax.jacfwd(lambda x: _sums(weight[0], losses(x))))(x)
+
+    def slope(x: Array, along: Array) -> Array:
+        return jax.jvp(lambda x: _sums(weight[0], losses(x)), (x,), (along,))[1]
+
+    def bend(one: Array, two: Array) -> Array:
+        return jax.jvp(partial(slope, along=one), (x,), (two,))[1]
+
+    axes, (i, j) = jnp.eye(len(x)), np.triu_indices(len(x))
+    return jax.vmap(bend)(axes[i], axes[j])
 
 
 _WHAT = {"values": _values, "forward": _forward, "reverse": _reverse, "hessian": _hessian}
@@ -330,7 +339,10 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
     with nullcontext() if what == "reverse" else outermost():
         result = jax.vmap(one)(x, params)
     if what == "hessian":
-        return np.asarray(result, np.float64).sum(axis=1)
+        i, j = np.triu_indices(x.shape[1])
+        whole = np.empty((len(x), x.shape[1], x.shape[1]))
+        whole[:, i, j] = whole[:, j, i] = np.asarray(result, np.float64).sum(axis=-1)
+        return whole
     value, *slopes = result if isinstance(result, tuple) else (result,)
     totals = [np.asarray(y, np.float64).sum(axis=-1) for y in (value, *slopes[:1])]
     return (*totals, np.asarray(slopes[1], np.float64)) if slopes else totals[0]
