@@ -139,7 +139,7 @@ def fit(
     best = int(np.nanargmin(path.judged))
     x, history = path.x[best], np.array(path.history[best])
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
-    covariance = covariance_of(problem, x, errors)
+    covariance = covariance_of(path.problem[best], x, errors)
     converged, reason = path.converged[best], path.reason[best]
     if converged and reason != "validation" and not np.isfinite(covariance).all():
         converged, reason = False, "flat"
@@ -177,7 +177,8 @@ def sweep(
     Args:
       system, events, loss, warm_up, weight, state, key: as for `fit`.
       params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
-        `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid.
+        `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid. (The kernel and nodes of BlatMMR
+        are those of `system`: see there how far from its own values they hold.)
 
     Returns:
       [...] float64; NaN where the system fails.
@@ -270,7 +271,9 @@ def rolling(
         raise ValueError(f"folds must be a whole number from 1, got {folds!r}")
     what = _task(system, events, loss, warm_up, weight, key)
     part = what.event * (folds + 1) // (what.event[-1] + 1)
-    params, fitted, default, count = [], [], [], []
+    params, count = [], []
+    fitted: list[float] = []
+    default: list[float] = []
     for i in range(folds):
         past, following = what.weight * (part <= i), what.weight * (part == i + 1)
         if not following.any():
@@ -278,10 +281,9 @@ def rolling(
         problem = prepare(what, system, free, np.stack([past, 0.0 * past]), None)
         path = minimise(problem, problem.start[None], system.params, None, steps)
         params.append(params_at(problem, path.x, system.params))
-        problem = problem._replace(weight=np.stack([past, following]))
-        both = evaluate(problem, "values", np.concatenate([path.x, problem.start[None]]), system.params)[:, 1]
-        fitted.append(both[0])
-        default.append(both[1])
+        for losses, one, x in ((fitted, path.problem[0], path.x), (default, problem, problem.start[None])):
+            one = one._replace(weight=np.stack([past, following]))
+            losses.append(evaluate(one, "values", x, system.params)[0, 1])
         count.append(np.count_nonzero(following))
     return Rolling(
         jax.tree.map(lambda *x: np.concatenate(x), *params), np.array(fitted), np.array(default), np.array(count)

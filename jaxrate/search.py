@@ -9,6 +9,7 @@ matrix, and the size of a gradient there means the same whatever is fitted.
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import jax
@@ -30,6 +31,7 @@ IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, t
 ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
 OPEN = 4.0  # a parameter that may as well be 50 times larger or smaller is not known at all
 HALVINGS = 12
+NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
 PATIENCE = 5  # steps without a better validation loss
 
 
@@ -54,6 +56,7 @@ class Path(NamedTuple):
     history: list[list[NumPy]]  # [S][steps + 1] both losses
     converged: list[bool]
     reason: list[str]
+    problem: list[Problem]  # [S] with rules made for hyperparameters near the best
 
 
 def with_params(system: RatingSystem, params: Params) -> RatingSystem:
@@ -195,13 +198,18 @@ def _independent(product: NumPy, active: NumPy) -> NumPy:
 
 def evaluate(problem: Problem, what: str, x: NumPy, params: Params) -> Any:
     """`calculate` at x [S, k], with means for sums; the other parameters are one number or [S]."""
-    columns = jax.tree.map(lambda y: np.broadcast_to(np.asarray(y, np.float64), len(x)), params)
+    columns = _columns(params, len(x))
     sums = calculate(what, problem.task, problem.free, x, problem.unit, columns, problem.weight)
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
     if isinstance(sums, tuple):
         return sums[0] / each, sums[1] / each[0], sums[2] / each[0]
     return sums / (each if what == "values" else each[0])
+
+
+def _columns(params: Params, count: int) -> Params:
+    """Leaves [count] of numbers or [count]."""
+    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
 
 
 def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
@@ -244,10 +252,30 @@ def minimise(
     steps: int,
     watch: Callable[[int, float], Any] | None = None,
 ) -> Path:
-    """Search from all starts [S, k] at once, each with steps of its own.
+    """Search from all starts [S, k] at once, each with steps of its own; `params` are those not free, numbers or [S].
 
-    Coordinates are z, x = origin + axes z: L-BFGS works where the curvature is about 1, other optimisers in x.
+    Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
+    if len(begin) == 1 or not _made_to_measure(problem):
+        return _minimise(problem, begin, params, optimizer, steps, watch)
+    paths, columns = [], _columns(params, len(begin))
+    for i in range(len(begin)):
+        one = jax.tree.map(lambda x: x[i : i + 1], columns)  # noqa: B023
+        paths.append(_minimise(problem, begin[i : i + 1], one, optimizer, steps, watch))
+    each = list(zip(*paths, strict=True))
+    return Path(*(np.concatenate(part) for part in each[:3]), *(list(chain(*part)) for part in each[3:]))  # type: ignore[arg-type]
+
+
+def _minimise(
+    problem: Problem,
+    begin: NumPy,
+    params: Params,
+    optimizer: optax.GradientTransformation | None,
+    steps: int,
+    watch: Callable[[int, float], Any] | None,
+) -> Path:
+    """Coordinates are z, x = origin + axes z: L-BFGS works where the curvature is about 1, other optimisers in x."""
+    problem = _remade(problem, begin, params)
     search, judge = optimizer is None, int(problem.weight[1].any())
     init, update = _quasi_newton() if optimizer is None else _vectorized(optimizer)
     eps = float(np.finfo(jnp.result_type(float)).eps)
@@ -316,13 +344,42 @@ def minimise(
         lower = moved & (here.loss[:, judge] <= best.loss[:, judge] + slack)
         since = np.where(lower, 0, since + moved)
         best = _choose(lower, here, best)
+        old, problem = problem, _remade(problem, here.x, params)
+        if problem is not old:
+            here, state = _look(problem, here.x, params), fresh if search else state
+            stop(~here.fine, "diverged", False)
+            best = _choose(lower & here.fine, here, best)
         if watch is not None:
             watch(number, float(np.nanmin(best.loss[:, 0])))
     if not search:
         higher = np.array([rows[-1][0] > rows[0][0] for rows in history])
         reason[higher], converged[higher] = "diverged", False
     stop(np.ones(len(begin), bool), "steps", False)
-    return Path(best.x, best.loss[:, 0], best.loss[:, judge], history, converged.tolist(), reason.tolist())
+    problems = [problem] * len(begin)
+    return Path(best.x, best.loss[:, 0], best.loss[:, judge], history, converged.tolist(), reason.tolist(), problems)
+
+
+def _made_to_measure(problem: Problem) -> bool:
+    """Whether rules are made for some hyperparameters, as are the kernel and the nodes of BlatMMR."""
+    return _rules(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params)) != problem.system.rules
+
+
+def _rules(system: RatingSystem, params: Params) -> Any:
+    """The rules for these; those there are where the factory refuses them."""
+    try:
+        return with_params(system, params).rules
+    except ValueError:
+        return system.rules
+
+
+def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
+    """Itself, or with rules made for x [S, k], where those it has are made for other hyperparameters, not near."""
+    system, now = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
+    pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
+    if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs) or _rules(system, now) == system.rules:
+        return problem
+    system = with_params(system, now)
+    return problem._replace(system=system, task=problem.task._replace(system=system))
 
 
 def _look(problem: Problem, x: NumPy, params: Params) -> _Points:

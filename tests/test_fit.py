@@ -375,6 +375,18 @@ def test_a_profile_fits_the_others_anew(no_errors):
     np.testing.assert_allclose(profile.params.k, profile.value, rtol=1e-6)
 
 
+def test_rules_are_made_anew_on_the_way(no_errors):
+    """The taps of BlatMMR's kernel are made for a width: a wider one was cut, and fits ended where that helps."""
+    matches = jr.simulate.league(30, 600, seed=3, drift=500.0).matches
+    narrow = jr.blat_mmr(size=201, half_width=3.0, kernel_width=0.07)
+    fit = jr.fit(narrow, matches, free=("kernel_width",))
+    assert fit.params.kernel_width > 0.2
+    want = jr.metrics.log_loss(jr.run(fit.system, matches).prediction, matches.score)
+    np.testing.assert_allclose(fit.loss, want, rtol=1e-5)
+    profile = jr.profile(narrow, matches, "kernel_width", [0.07, fit.params.kernel_width], free=("beta",), steps=0)
+    np.testing.assert_allclose(profile.loss[1], want, rtol=1e-5)
+
+
 def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
     system, matches = jr.elo(), league()
     rolled = jr.rolling(system, matches, 2, warm_up=1)
