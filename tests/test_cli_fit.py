@@ -85,7 +85,7 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
         (("rate", "FILE", "--params", "FILE"), "is no TOML file"),
         (("rate", "FILE", "--params", "EMPTY"), 'must say system = "..."'),
         (("rate", "FILE", "--params", "ELO", "--system", "glicko"), "is of elo, not glicko"),
-        (("rate", "FILE", "--params", "MISSING"), "No such file"),
+        (("rate", "FILE", "--params", "MISSING"), "no such file"),
         (("rate", "FILE", "--params", "ELO", "--state", "RUN"), "--params is of a new run"),
     ],
 )

@@ -1,9 +1,10 @@
 """Fitting: losses against `jr.metrics`, slopes against differences, optima against SciPy, errors against formulas."""
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import combinations
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -403,24 +404,32 @@ def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
 # Every system
 
 MADE = {
-    "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx,
+    "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx, "elo": jr.elo,
+    "glicko": jr.glicko, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
     "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
     "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
+    "urnings": lambda: jr.outlook(jr.urnings(outcomes=3)),
 }  # fmt: skip
-ELSEWHERE = {"elo", "glicko", "codeforces", "topcoder", "urnings"}
+DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 def test_no_system_is_forgotten():
-    assert {*MADE, *ELSEWHERE} == {*jr.SYSTEMS}
+    assert {*MADE} == {*jr.SYSTEMS}
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_step_lowers_the_loss_of_every_system(name):
-    system = MADE[name]()
-    events = league() if Matches in system.events else contests()
-    if name == "category_glicko":
-        events = jr.periods(league(), 50.0)
-    what = FIT._task(system, events, "log_loss", 0, None, None)
+    """Of real football and races, where the data are."""
+    system, key = MADE[name](), jax.random.key(0)
+    if Matches in system.events or name == "category_glicko":
+        football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
+        events = part(football().matches, 0, 600) if DATA.exists() else league()
+        events = jr.periods(events, 500.0) if name == "category_glicko" else events
+        events = jr.per_side(events) if name == "urnings" else events
+    else:
+        races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
+        events = part(races().rounds, 0, 20) if DATA.exists() else contests()
+    what = FIT._task(system, events, "log_loss", 0, None, key)
     problem = SEARCH.prepare(what, system, None, np.stack([what.weight, 0 * what.weight]), None)
     path = SEARCH.minimise(problem, problem.start[None], system.params, None, 1)
     assert path.loss[0] < path.history[0][0][0]

@@ -218,6 +218,8 @@ def load_params(path: Path) -> tuple[str, dict[str, Any], float | None]:
     """The system, its hyperparameters and settings, and the length of periods; ValueError if it is no such file."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
     parts = [found.get(key, {}) for key in ("params", "settings")]
