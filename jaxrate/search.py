@@ -309,9 +309,7 @@ def _minimise(
         step, state = update(numbers[0], state, numbers[1])
         step = np.asarray(step, np.float64)
         if search:
-            step = np.where(np.sum(slope * step, axis=1, keepdims=True) < 0, step, -slope)
-            longest = np.abs(np.einsum("skm,sm->sk", axes, step)).max(axis=1, keepdims=True)
-            step *= np.minimum(1.0, REACH / np.maximum(longest, 1e-300))
+            step = _within_reach(axes, slope, np.where(np.sum(slope * step, axis=1, keepdims=True) < 0, step, -slope))
         promise = np.sum(slope * step, axis=1)
         noise, share, before, moved = 4.0 * eps * np.abs(here.loss[:, 0]), np.ones(len(z)), here, np.zeros(len(z), bool)
         for _ in range(HALVINGS):
@@ -403,6 +401,17 @@ def _renew(axes: NumPy, product: NumPy, active: NumPy) -> NumPy:
 def _along(axes: NumPy, slope: NumPy) -> NumPy:
     """[S, m] the slopes along axes [S, k, m]."""
     return np.einsum("skm,sk->sm", axes, slope)
+
+
+def _within_reach(axes: NumPy, slope: NumPy, step: NumPy) -> NumPy:
+    """[S, m] steps of at most `REACH` in every parameter: cut in each alone, or all alike if that would lead uphill.
+
+    (What the events hardly tell is asked to go far, and would hold up the rest.)
+    """
+    far = np.einsum("skm,sm->sk", axes, step)
+    cut = np.stack([np.linalg.lstsq(*one)[0] for one in zip(axes, np.clip(far, -REACH, REACH), strict=True)])
+    alike = step * np.minimum(1.0, REACH / np.maximum(np.abs(far).max(axis=1, keepdims=True), 1e-300))
+    return np.where(np.sum(slope * cut, axis=1, keepdims=True) < 0, cut, alike)
 
 
 def _choose(which: NumPy, new: Any, old: Any) -> Any:

@@ -448,6 +448,14 @@ def test_whole_numbers_are_not_fitted():
     assert np.isfinite(jr.fit(system, league(), key=key).params.draw_weight)
 
 
+def test_one_far_parameter_does_not_hold_up_the_rest():
+    """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
+    axes, slope = np.array([np.diag([1e4, 1.0])]), np.array([[1e-3, 0.5]])
+    np.testing.assert_allclose(SEARCH._within_reach(axes, slope, -slope), [[-1e-4, -0.5]])
+    askew, slope = np.array([[[1.0, 0.0], [10.0, 1.0]]]), np.array([[0.5, 0.1]])  # cut alone, the second leads uphill
+    np.testing.assert_allclose(SEARCH._within_reach(askew, slope, np.array([[-1.0, 0.1]])), [[-1.0 / 9.9, 0.1 / 9.9]])
+
+
 def test_what_the_events_leave_open_is_flat():
     """Who won loses next: it is best to learn nothing, and ever smaller factors are as good."""
     n = 1000
