@@ -1,6 +1,7 @@
 from jaxrate import formats as formats
 from jaxrate import matchmakers as matchmakers
 from jaxrate import metrics as metrics
+from jaxrate import plots as plots
 from jaxrate import predictions as predictions
 from jaxrate import simulate as simulate
 from jaxrate.data import Dataset as Dataset

@@ -126,7 +126,7 @@ def prepare(what: Task, system: RatingSystem, free: Sequence[str] | None, weight
     names, params = free_names(system, free), system.params
     if not names:
         raise ValueError(f"{system.name} has no parameter to fit: none is free")
-    form, start = _form(system, names)
+    form, start = form_of(system, names)
     mode = mode or ("forward" if len(names) <= FORWARD else "reverse")
     problem = Problem(
         system, what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names))
@@ -155,7 +155,7 @@ def _axes(product: NumPy, active: NumPy) -> NumPy:
     return axes
 
 
-def _form(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
+def form_of(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
     """How parameters become free, and where they start [k]."""
     params, kept = system.params, []
     anchors: dict[str, tuple[str, ...]] = {}

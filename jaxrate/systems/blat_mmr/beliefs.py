@@ -18,6 +18,18 @@ from jaxrate.systems.blat_mmr.model import Model
 from jaxrate.systems.blat_mmr.system import CENTRE, Constants, State, average, strengths, wins_and_losses
 
 
+def grid(system: RatingSystem) -> Any:
+    """The ratings [n] in points, float64, whose probabilities every player's belief holds.
+
+    Raises:
+      ValueError: for a system with a support of its own, which need not be alike for all.
+    """
+    model = _model(system)
+    if model.grid is None:
+        raise ValueError("these beliefs are on a support of their own, and not on a grid")
+    return CENTRE + model.luck.unit * model.grid.points
+
+
 def quantile(system: RatingSystem, state: State, probability: Any) -> Array:
     """Ratings [num_players, ...] in points below which a player is with these probabilities [...].
 

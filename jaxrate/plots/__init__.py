@@ -1,0 +1,30 @@
+"""The pictures people expect of ratings, predictions and fits, by matplotlib.
+
+Every function draws into `ax` and returns it; without one it makes a figure of its own by `pyplot.subplots`, which
+notebooks show and whoever makes many closes. No setting of matplotlib is changed, nothing is shown or saved. Players
+are chosen by name, or by id unless names are numbers. Intervals are those of 95 %. The colours differ for the
+colour-blind too (Okabe and Ito 2008), and never stand alone. ImportError without matplotlib.
+
+players.py      trajectory, belief, leaderboard, matchups
+predictions.py  calibration, loss_by_difference, residuals
+fits.py         loss_surface, profile
+drawing.py      what they share
+"""
+
+from jaxrate.plots.drawing import COLOURS
+from jaxrate.plots.fits import loss_surface, profile
+from jaxrate.plots.players import belief, leaderboard, matchups, trajectory
+from jaxrate.plots.predictions import calibration, loss_by_difference, residuals
+
+__all__ = [
+    "COLOURS",
+    "belief",
+    "calibration",
+    "leaderboard",
+    "loss_by_difference",
+    "loss_surface",
+    "matchups",
+    "profile",
+    "residuals",
+    "trajectory",
+]

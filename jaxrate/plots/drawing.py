@@ -1,0 +1,172 @@
+"""What the pictures share: axes, colours, names of players, and limits of what a page can hold."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxrate.data import Dataset
+from jaxrate.events import Matches, Ragged
+from jaxrate.metrics import NumPy
+from jaxrate.rated import to_dates
+from jaxrate.system import RatingSystem
+from jaxrate.text import near
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"  # Okabe and Ito, without yellow
+GREY = "#666666"
+SHADES = "Blues"  # from light to dark, in grey print too
+MARKERS = "os^DvPX"
+LINES = "-", "--", "-.", ":"
+KINDS = 28  # lines that differ in colour or kind
+ROWS = 100  # players that a page holds
+POINTS = 2000  # of a line
+LONGEST = 30  # characters of a name
+WIDE = 1.96  # deviations to either side: 95 %
+
+
+def make_axes(ax: "Axes | None", size: tuple[float, float] | None = None) -> "Axes":
+    """`ax`, or that of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'jaxrate[plot]'") from error
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def style(number: int) -> dict[str, Any]:
+    """Of the line of a player or system by its number in the picture."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
+
+
+def number_drawn(ax: "Axes", gid: str) -> int:
+    """How many lines of this kind a picture has already."""
+    return sum(line.get_gid() == gid for line in ax.lines)
+
+
+def check_count(what: str, count: int, least: int, most: int) -> None:
+    if not least <= count <= most:
+        raise ValueError(f"a picture holds {least} to {most} {what}, not {count:,}")
+
+
+def plain(name: Any) -> str:
+    """A name in one line, as text and not as mathematics, and not hidden from legends."""
+    words = " ".join(str(name).split())
+    words = words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"
+    words = words.replace("$", r"\$")
+    return "\u200b" + words if words.startswith("_") else words
+
+
+def open_data(data: Any) -> tuple[Any, Any, str | None]:
+    """Events, names or None, and the clock, of a `Dataset` or of events alone."""
+    if isinstance(data, Dataset):
+        return data.events, data.players, data.clock
+    if isinstance(data, (Matches, Ragged)):
+        return data, None, "numbers"
+    raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {type(data).__name__}")
+
+
+def open_matches(data: Any) -> tuple[Matches, Any]:
+    """Matches, and names or None."""
+    events, names, _ = open_data(data)
+    if not isinstance(events, Matches):
+        raise ValueError("this picture is of matches of two players, and not of rounds or periods")
+    return events, names
+
+
+def time_axis(data: Any) -> tuple[NumPy, NumPy, str]:
+    """Where events [E] begin and end on an axis, and its label: time, or their number if no time passes."""
+    events, _, clock = open_data(data)
+    time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
+    if clock is None or not len(time) or time[0] == time[-1]:
+        number = np.arange(len(time) + 1)
+        return number[:-1], number[1:], "matches before" if isinstance(events, Matches) else "contests before"
+    if clock == "dates":
+        time = to_dates(time)
+    return time, time, "date" if clock == "dates" else "time"
+
+
+def choose(players: Any, names: Any, count: int) -> dict[int, str]:
+    """The labels of chosen players by id: one or several, by name or by id, of so many."""
+    alone = isinstance(players, (str, bytes)) or np.ndim(players) == 0
+    chosen: dict[int, str] = {}
+    for player in [players] if alone else list(players):
+        number = find(player, names, count)
+        if number in chosen:
+            raise ValueError(f"player {player!r} is named twice")
+        chosen[number] = label(number, names)
+    return chosen
+
+
+def find(player: Any, names: Any, count: int) -> int:
+    """The id of a player."""
+    known = [] if names is None else np.asarray(names).tolist()
+    found = [i for i, name in enumerate(known[:count]) if name == player]
+    if len(found) > 1:
+        raise ValueError(f"{len(found)} players have the name {player!r}; give an id")
+    if found:
+        return found[0]
+    numbered = all(isinstance(name, str) for name in known)
+    if numbered and isinstance(player, (int, np.integer)) and not isinstance(player, bool):
+        if 0 <= player < count:
+            return int(player)
+        raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
+    if names is None:
+        raise ValueError(f"players are ids from 0 to {count - 1}, got {player!r}; names need those of all players")
+    raise ValueError(f"no player {player!r}{near(str(player), known)}")
+
+
+def label(number: int, names: Any) -> str:
+    return f"player {number}" if names is None else plain(names[number])
+
+
+def check_finite(x: NumPy, labels: list[str]) -> None:
+    """ValueError for the first player whose rating is not finite."""
+    bad = ~np.isfinite(x)
+    if bad.any():
+        raise ValueError(f"the rating of {labels[int(np.argmax(bad))]} is {x[bad][0]}; rate with other parameters")
+
+
+def rating_label(system: RatingSystem) -> str:
+    about = getattr(system.space, "initial_proportion", None)
+    return f"rating ({'points' if about is None else about.unit})"
+
+
+def thin(count: int, most: int) -> NumPy:
+    """At most so many of `count` numbers from 0, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
+
+
+def add_legend(ax: "Axes", title: str | None = None) -> None:
+    """Above the axes, where it hides nothing."""
+    legend = ax.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, title=title, fontsize="small", frameon=False
+    )
+    legend.set_alignment("left")
+    legend.get_title().set_fontsize("small")
+
+
+def label_time(ax: "Axes", name: str) -> None:
+    """The axis of `time_axis`; of dates with few ticks, for a column of a page has no room for more."""
+    ax.set_xlabel(name)
+    if name == "date":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=6)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def list_players(ax: "Axes", labels: list[str]) -> None:
+    """One row for each, the first on top."""
+    ax.set_yticks(np.arange(len(labels)), labels)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.grid(axis="x", alpha=0.3)
+
+
+def full_height(rows: int) -> tuple[float, float]:
+    """Inches of a figure of so many rows."""
+    return 6.4, 1.2 + 0.24 * rows

@@ -1,0 +1,186 @@
+"""Pictures of fits: the loss about the best parameters, and its profile in one of them."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array
+from jaxrate.fit import Fit, Profile, sweep
+from jaxrate.losses import constrain, task
+from jaxrate.metrics import NumPy
+from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
+from jaxrate.search import form_of
+from jaxrate.system import RatingSystem, State
+from jaxrate.text import near
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+REACH = 3.0  # standard errors to either side
+FURTHEST = 2.0  # in logarithms and logits, if the standard error is larger, or there is none
+LEVELS = 1, 3, 6, 10, 15, 25, 50, 100, 250, 500, 1000
+DISK = 2.0 * math.log(20.0)  # the 95 % quantile of chi squared of 2
+LINE = 0.5 * WIDE**2  # of one parameter: the summed loss may be so far above its least
+HIGHEST = 20.0  # nats of a profile that are shown
+
+
+def loss_surface(
+    fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, loss: str = "log_loss",
+    warm_up: int = 0, weight: Any = None, state: State = None, key: Array | None = None, ax: "Axes | None" = None,
+) -> "Axes":  # fmt: skip
+    """The loss about a fit, over two of its parameters: contours, the optimum, and its 95 % confidence ellipse.
+
+    Contours are of the summed loss above the fit's, in nats of log losses; that of 3 is the 95 % region by the
+    likelihood, to be compared with the ellipse, which is by `fit.covariance`. The other parameters stay as fitted in
+    the contours; the ellipse knows that they were fitted too, and is wider. Positive parameters have logarithmic axes.
+
+    Args:
+      fit: as from `jr.fit`.
+      data: the events that were fitted, or their `Dataset`.
+      x, y: names among `fit.free`. None: the first two.
+      points: of the grid in either direction, from 3; so many squared settings are swept.
+      loss, warm_up, weight, state, key: as they were for `jr.fit`.
+
+    Raises:
+      ValueError: for names that were not fitted, or as `jr.sweep`.
+    """
+    events, system = open_data(data)[0], fit.system
+    names = _names(fit, x, y)
+    if points < 3:
+        raise ValueError(f"points must be at least 3, got {points}")
+    form, centre = form_of(system, names)
+    real = np.array(form.spaces) == "real"
+
+    def at(where: Any) -> Any:
+        """The hyperparameters at real numbers [2]; bounds move as in a fit."""
+        return constrain(form, where, np.ones(2, where.dtype), jax.tree.map(jnp.asarray, fit.params))
+
+    def both(params: Any) -> NumPy:
+        return np.stack([np.asarray(getattr(params, name), np.float64) for name in names], axis=-1)
+
+    place = [fit.free.index(name) for name in names]
+    covariance = fit.covariance[np.ix_(place, place)]
+    known, reach = bool(np.isfinite(covariance).all()), np.where(real, np.maximum(np.abs(centre), 1.0), FURTHEST)
+    if known:
+        slope = both(jax.jacfwd(at)(jnp.asarray(centre, float))).T
+        covariance = np.linalg.solve(slope, np.linalg.solve(slope, covariance).T)
+        wide = REACH * np.sqrt(np.diag(covariance))
+        reach = np.where(real, wide, np.minimum(wide, FURTHEST))
+    span = np.linspace(-1.0, 1.0, points)
+    grid = centre + reach * np.stack(np.meshgrid(span, span), axis=-1)
+    params = jax.vmap(jax.vmap(at))(jnp.asarray(grid, float))
+    swept = sweep(system, events, params, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    least = sweep(system, events, fit.params, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    count = task(system, events, loss, warm_up, weight, None, state).weight.sum()
+    above = np.ma.masked_invalid(count * (swept - least))
+    ax = make_axes(ax)
+    place_of, levels = both(params), [level for level in LEVELS if level < above.max()]
+    if len(levels) < 2:
+        levels = list(np.linspace(above.min(), above.max(), 7)[1:-1])
+    lines = ax.contour(place_of[..., 0], place_of[..., 1], above, levels, colors=GREY, linewidths=0.8)
+    ax.clabel(lines, fontsize="small", fmt="%g")
+    for axis, name, values in zip("xy", names, place_of.reshape(-1, 2).T, strict=True):
+        _parameter_axis(ax, axis, system, name, values)
+    if known:
+        turn = np.linspace(0.0, 2.0 * np.pi, 181)
+        ring = np.sqrt(DISK) * np.stack([np.cos(turn), np.sin(turn)], axis=-1) @ np.linalg.cholesky(covariance).T
+        ellipse = both(jax.vmap(at)(jnp.asarray(centre + ring, float)))
+        ax.plot(*ellipse.T, "--", color=COLOURS[1], label="95 % by the curvature")
+    ax.plot(*both(fit.params), "o", color=COLOURS[0], label="fit")
+    add_legend(ax, f"summed {loss.replace('_', ' ')} above the fit's")
+    return ax
+
+
+def profile(system: RatingSystem, result: Profile, name: str, count: float, *, ax: "Axes | None" = None) -> "Axes":
+    """The summed log loss above its least by the values of one parameter, and the 95 % interval it gives.
+
+    The interval is where it lies less than 1.92 above its least, by interpolating its square root, which is nearly
+    straight; the least is that of the parabola through the lowest three. It is open where the values do not reach far
+    enough. Shown are the lowest 20 nats.
+
+    Args:
+      system: whose parameter it is.
+      result: as from `jr.profile`.
+      name: of the parameter.
+      count: how many matches (their weight) the loss is the mean of.
+
+    Raises:
+      ValueError: for an unknown name, a count that is not above 0, or fewer than three values with finite losses.
+    """
+    if name not in system.space._fields:
+        raise ValueError(f"{system.name} has no parameter {name!r}{near(name, system.space._fields)}")
+    if not 0 < count < math.inf:
+        raise ValueError(f"count must be above 0, got {count}")
+    fine = np.isfinite(result.loss)
+    value, first = np.unique(result.value[fine], return_index=True)
+    if len(value) < 3:
+        raise ValueError(f"a profile needs three values with finite losses, got {len(value)}")
+    loss = result.loss[fine][first]
+    log = getattr(system.space, name).space == "positive" and bool(value[0] > 0)
+    t = np.log(value) if log else value
+    best, least, lowest = t[np.argmin(loss)], loss.min(), int(np.argmin(loss))
+    if 0 < lowest < len(t) - 1:
+        near_it = slice(lowest - 1, lowest + 2)
+        bend, tilt, _ = np.polyfit(t[near_it] - best, loss[near_it] - least, 2)
+        if bend > 0:
+            best, least = best - 0.5 * tilt / bend, least - 0.25 * tilt**2 / bend
+    root = np.sign(t - best) * np.sqrt(np.maximum(count * (loss - least), 0.0))
+    known = t != best
+    nodes, roots = np.append(t[known], best), np.append(root[known], 0.0)
+    nodes, roots = nodes[np.argsort(nodes)], roots[np.argsort(nodes)]
+    ends = _crossing(-nodes[::-1], -roots[::-1], -best), _crossing(nodes, roots, best)
+    low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
+    dense = np.linspace(nodes[0], nodes[-1], 401)
+    ax = make_axes(ax)
+    said = f"{low:.4g} to {high:.4g}"
+    if np.isinf(ends[1]):
+        said = f"above {low:.4g}" if np.isfinite(ends[0]) else "all of these"
+    elif np.isinf(ends[0]):
+        said = f"below {high:.4g}"
+    within = max(low, value[0]), min(high, value[-1])
+    ax.axvspan(*within, color=COLOURS[4], alpha=0.25, linewidth=0, label=f"95 %: {said}")
+    ax.axhline(LINE, color=GREY, linestyle="--", linewidth=0.8)
+    ax.plot(np.exp(dense) if log else dense, np.interp(dense, nodes, roots) ** 2, color=COLOURS[0], linewidth=1.0)
+    ax.plot(value, count * (loss - least), "o", color=COLOURS[0], markersize=4)
+    top = min(HIGHEST, 1.05 * count * (loss.max() - least))
+    ax.set(ylabel="summed excess log loss (nats)", ylim=(0.0, max(top, 2.0 * LINE)))
+    _parameter_axis(ax, "x", system, name, value)
+    add_legend(ax)
+    return ax
+
+
+def _crossing(t: NumPy, root: NumPy, best: float) -> float:
+    """Where, from the best value up, the summed loss first lies `LINE` above its least; inf if nowhere."""
+    up = t >= best
+    out = np.maximum.accumulate(root[up])
+    return float(np.interp(math.sqrt(LINE), out, t[up])) if out[-1] >= math.sqrt(LINE) else math.inf
+
+
+def _names(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:
+    names = tuple(name for name in (x, y) if name is not None)
+    for name in names:
+        if name not in fit.free:
+            raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
+    names += tuple(name for name in fit.free if name not in names)
+    if len(names) < 2 or names[0] == names[1]:
+        raise ValueError(f"a surface needs two parameters, but the fit is of {', '.join(fit.free)}: see `profile`")
+    return (names[1], names[0]) if x is None and y is not None else (names[0], names[1])
+
+
+def _parameter_axis(ax: "Axes", which: str, system: RatingSystem, name: str, values: NumPy) -> None:
+    """Label, limits and scale; a logarithmic axis of less than a decade has plain numbers at its ticks."""
+    from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
+
+    about, low, high = getattr(system.space, name), values.min(), values.max()
+    ax.set(**{f"{which}label": f"{name} ({about.unit})"})
+    if about.space == "positive" and low > 0:
+        ax.set(**{f"{which}scale": "log"})
+        if high < 10.0 * low:
+            axis = getattr(ax, f"{which}axis")
+            axis.set_major_locator(MaxNLocator(5))
+            axis.set_major_formatter(ScalarFormatter())
+            axis.set_minor_locator(NullLocator())
+    ax.set(**{f"{which}lim": (low, high)})
