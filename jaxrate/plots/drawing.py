@@ -62,11 +62,14 @@ def plain(name: Any) -> str:
 
 def open_data(data: Any) -> tuple[Any, Any, str | None]:
     """Events, names or None, and the clock, of a `Dataset` or of events alone."""
-    if isinstance(data, Dataset):
-        return data.events, data.players, data.clock
-    if isinstance(data, (Matches, Ragged)):
-        return data, None, "numbers"
-    raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {type(data).__name__}")
+    events, names, clock = (
+        (data.events, data.players, data.clock) if isinstance(data, Dataset) else (data, None, "numbers")
+    )
+    if not isinstance(events, (Matches, Ragged)):
+        raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {type(data).__name__}")
+    if not len((events.events if isinstance(events, Ragged) else events).player):
+        raise ValueError("there are no events to draw")
+    return events, names, clock
 
 
 def open_matches(data: Any) -> tuple[Matches, Any]:
@@ -81,7 +84,7 @@ def time_axis(data: Any) -> tuple[NumPy, NumPy, str]:
     """Where events [E] begin and end on an axis, and its label: time, or their number if no time passes."""
     events, _, clock = open_data(data)
     time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
-    if clock is None or not len(time) or time[0] == time[-1]:
+    if clock is None or time[0] == time[-1]:
         number = np.arange(len(time) + 1)
         return number[:-1], number[1:], "matches before" if isinstance(events, Matches) else "contests before"
     if clock == "dates":
@@ -123,11 +126,10 @@ def label(number: int, names: Any) -> str:
     return f"player {number}" if names is None else plain(names[number])
 
 
-def check_finite(x: NumPy, labels: list[str]) -> None:
-    """ValueError for the first player whose rating is not finite."""
-    bad = ~np.isfinite(x)
-    if bad.any():
-        raise ValueError(f"the rating of {labels[int(np.argmax(bad))]} is {x[bad][0]}; rate with other parameters")
+def check_finite(name: str, *values: Any) -> None:
+    """ValueError if some of a player's ratings or deviations are not finite."""
+    if not all(np.isfinite(x).all() for x in values if x is not None):
+        raise ValueError(f"ratings of {name} are not finite; other parameters may keep them so")
 
 
 def rating_label(system: RatingSystem) -> str:
@@ -140,11 +142,10 @@ def thin(count: int, most: int) -> NumPy:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
-def add_legend(ax: "Axes", title: str | None = None) -> None:
+def add_legend(ax: "Axes", title: str = "") -> None:
     """Above the axes, where it hides nothing."""
-    legend = ax.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, title=title, fontsize="small", frameon=False
-    )
+    legend = ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize="small", frameon=False)
+    legend.set_title(title)
     legend.set_alignment("left")
     legend.get_title().set_fontsize("small")
 

@@ -84,6 +84,7 @@ def loss_surface(
     ax.clabel(lines, fontsize="small", fmt="%g")
     for axis, name, values in zip("xy", names, place_of.reshape(-1, 2).T, strict=True):
         _parameter_axis(ax, axis, system, name, values)
+        ax.set(**{f"{axis}lim": (values.min(), values.max())})
     if known:
         turn = np.linspace(0.0, 2.0 * np.pi, 181)
         ring = np.sqrt(DISK) * np.stack([np.cos(turn), np.sin(turn)], axis=-1) @ np.linalg.cholesky(covariance).T
@@ -121,12 +122,12 @@ def profile(system: RatingSystem, result: Profile, name: str, count: float, *, a
     loss = result.loss[fine][first]
     log = getattr(system.space, name).space == "positive" and bool(value[0] > 0)
     t = np.log(value) if log else value
-    best, least, lowest = t[np.argmin(loss)], loss.min(), int(np.argmin(loss))
-    if 0 < lowest < len(t) - 1:
-        near_it = slice(lowest - 1, lowest + 2)
-        bend, tilt, _ = np.polyfit(t[near_it] - best, loss[near_it] - least, 2)
-        if bend > 0:
-            best, least = best - 0.5 * tilt / bend, least - 0.25 * tilt**2 / bend
+    lowest = int(np.argmin(loss))
+    best, least, first_of = t[lowest], loss[lowest], min(max(lowest - 1, 0), len(t) - 3)
+    three = slice(first_of, first_of + 3)
+    bend, tilt, base = np.polyfit(t[three] - best, loss[three] - least, 2)
+    if bend > 0 and t[0] < best - 0.5 * tilt / bend < t[-1]:
+        best, least = best - 0.5 * tilt / bend, least + base - 0.25 * tilt**2 / bend
     root = np.sign(t - best) * np.sqrt(np.maximum(count * (loss - least), 0.0))
     known = t != best
     nodes, roots = np.append(t[known], best), np.append(root[known], 0.0)
@@ -183,4 +184,3 @@ def _parameter_axis(ax: "Axes", which: str, system: RatingSystem, name: str, val
             axis.set_major_locator(MaxNLocator(5))
             axis.set_major_formatter(ScalarFormatter())
             axis.set_minor_locator(NullLocator())
-    ax.set(**{f"{which}lim": (low, high)})

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jaxrate.events import Array, Matches, Ragged, part
@@ -30,6 +31,7 @@ from jaxrate.plots.drawing import (
     number_drawn,
     open_data,
     open_matches,
+    plain,
     rating_label,
     style,
     thin,
@@ -74,7 +76,7 @@ def trajectory(
     if before[0] is None or before[0].shape != took_part.shape:
         raise ValueError("the history is of other events than the data (of rating periods, give the matches)")
     final = [None if x is None else np.asarray(x) for x in ratings(system, history.state, params=params)]
-    chosen = choose(players, names, len(history.state[0]))
+    chosen = choose(players, names, len(jax.tree.leaves(history.state)[0]))
     check_count("players", len(chosen), 1, KINDS)
     event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), time_axis(data)
     lines = []
@@ -88,7 +90,7 @@ def trajectory(
             for b, f in zip(before, final, strict=True)
         )
         assert mean is not None
-        check_finite(mean, [name] * len(mean))
+        check_finite(name, mean, deviation)
         some = thin(len(at), POINTS)
         lines.append((name, at[some], mean[some], None if deviation is None else WIDE * deviation[some]))
     ax = make_axes(ax)
@@ -116,20 +118,19 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
       params: hyperparameters, by default `system.params`.
 
     Raises:
-      ValueError: for a system without a grid, rounds, a player who is unknown or plays at one time only.
+      ValueError: for a system without a grid, rounds, a player who is unknown or plays at the end of the history only.
     """
     rating = grid(system)
     matches, names = open_matches(data)
     _, end, clock = time_axis(data)
     took_part = np.asarray(matches.player)
-    number = find(player, names, int(took_part.max(initial=-1)) + 1)
-    believed, row = _beliefs(system, matches, number, params)
-    edge = np.append(end[row], end[-1:])
+    number = find(player, names, max(int(took_part.max()) + 1, 0 if names is None else len(names)))
+    edge = np.append(end[(took_part == number).any(axis=1)], end[-1])
     last = np.flatnonzero(edge[1:] > edge[:-1])  # of several matches at one time
     if not len(last):
-        raise ValueError(f"{label(number, names)} has played at no two times, or never: there is nothing to draw")
+        raise ValueError(f"{label(number, names)} has no match before the end of the history: there is nothing to draw")
     last = last[thin(len(last), COLUMNS)]
-    edge, believed = np.append(edge[last], edge[-1]), believed[last]
+    edge, believed = np.append(edge[last], edge[-1]), _beliefs(system, matches, number, params)[last]
     mass = np.cumsum(believed, axis=1)
     low, high = (rating[np.argmax(mass >= share, axis=1)] for share in (0.025, 0.975))
     far = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
@@ -156,19 +157,16 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     return ax
 
 
-def _beliefs(system: RatingSystem, matches: Matches, number: int, params: Params) -> tuple[NumPy, NumPy]:
-    """[m, n] the beliefs in a player from each of his matches on, and [m] the numbers of these."""
-    seen, state, count = system._replace(summary=_belief), None, int(np.max(matches.player, initial=-1)) + 1
-    found, rows = [], []
+def _beliefs(system: RatingSystem, matches: Matches, number: int, params: Params) -> NumPy:
+    """[m, n] the beliefs in a player from each of his m matches on."""
+    seen, count = system._replace(summary=_belief), int(np.max(matches.player)) + 1
+    found: list[NumPy] = []
+    state: Any = None
     for low in range(0, len(matches.score), CHUNK):
         some = part(matches, low, low + CHUNK)
         state, _, before = record(seen, some, params=params, state=state, num_players=count)
-        row, side = np.nonzero(np.asarray(some.player) == number)
-        found.append(np.asarray(before[row, side]))  # type: ignore[call-overload]
-        rows.append(low + row)
-    if state is None or not any(map(len, rows)):
-        return np.zeros((0, 0)), np.zeros(0, int)
-    return np.concatenate([*found, np.asarray(state.belief)[None, number]])[1:], np.concatenate(rows)
+        found.append(np.asarray(before)[np.asarray(some.player) == number])
+    return np.concatenate([*found, np.asarray(state.belief)[None, number]])[1:]
 
 
 def _belief(params: Params, rows: State) -> Array:
@@ -189,10 +187,9 @@ def leaderboard(
     """
     board = best(system, state, players, **options)
     check_count("players", len(board.player), 1, ROWS)
-    labels = [label(i, None if players is None else board.player) for i in range(len(board.player))]
-    if players is None:
-        labels = [label(int(i), None) for i in board.player]
-    check_finite(board.rating, labels)
+    labels = [label(player, None) if players is None else plain(player) for player in board.player]
+    for name, *shown in zip(labels, board.rating, strict=True):
+        check_finite(name, *shown)
     ax = make_axes(ax, full_height(len(labels)))
     wide = None if board.deviation is None else WIDE * board.deviation
     ax.errorbar(board.rating, np.arange(len(labels)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
@@ -214,7 +211,7 @@ def matchups(
     Raises:
       ValueError: as `predictions.matchups`, or for players who are unknown.
     """
-    chosen = choose(players, names, len(state[0]))
+    chosen = choose(players, names, len(jax.tree.leaves(state)[0]))
     check_count("players", len(chosen), 2, ROWS)
     labels, count = list(chosen.values()), len(chosen)
     win = 100.0 * np.asarray(win_probabilities(system, state, list(chosen), **options), np.float64)

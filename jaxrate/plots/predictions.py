@@ -61,11 +61,11 @@ def calibration(
         line = ax.errorbar(
             predicted, observed, np.maximum([observed - middle + half, middle + half - observed], 0.0),
             marker=MARKERS[number % len(MARKERS)], markersize=4, capsize=2, elinewidth=0.8, linewidth=1.0,
-            **style(number), label=f"{plain(name)} (error {one.error:.3f})" if name else f"error {one.error:.3f}",
+            **style(number), label=f"{plain(name)}{', ' if name else ''}{one.error:.3f}",
         )  # fmt: skip
         line[0].set_gid("calibration")
     ax.set(xlabel="predicted score", ylabel="observed score", aspect="equal")
-    add_legend(ax)
+    add_legend(ax, "calibration error")
     return ax
 
 
@@ -111,7 +111,8 @@ def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...
     difference = np.abs(before[:, 0] - before[:, 1])
     if not np.isfinite(difference).all():
         raise ValueError(f"row {np.argmin(np.isfinite(difference))} (counting from 0): ratings are not finite")
-    loss, expected = (np.asarray(cross_entropy(jnp.asarray(p), jnp.asarray(x, p.dtype)), float) for x in (s, p))
+    guess = jnp.asarray(p)
+    loss, expected = (np.asarray(cross_entropy(guess, jnp.asarray(x, guess.dtype)), float) for x in (s, p))
     edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1)))
     which = np.clip(np.searchsorted(edges, difference, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(which)
@@ -150,7 +151,7 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, ax: "Axes | None" = 
     mean, wide = total[most] / games[most], WIDE * error[most] / games[most]
     ax.errorbar(mean, np.arange(len(most)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
     list_players(ax, [f"{label(int(i), names)} ({games[i]:,})" for i in most])
-    ax.set_xlabel("observed less expected score")
+    ax.set_xlabel("score above expected")
     return ax
 
 
