@@ -21,16 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import matplotlib
 import numpy as np
+from figures import BLUE, GREEN, RED, legend_above, plt, save
 from scipy.special import ndtr
 from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.simulate import league
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 DUELYST = 1_126_592  # matches in the paper
 SETTLED = 70.0  # points: matches count when both players' deviations are below
@@ -40,7 +37,7 @@ SYSTEMS = {
     BLATMMR: jr.blat_mmr(beta=0.8),
     "BlatMMR, β = 0.9": jr.blat_mmr(beta=0.9),
 }
-COLOURS = "tab:green", "tab:red", "tab:blue"
+COLOURS = GREEN, RED, BLUE
 SETS = ("atp", "go_tygem", "ncaa_basketball", "intl_football", "chess_tcec", "llmfao", "lol_pro", "sc2_tlpd_korean")
 DROP = {"atp": "walkover"}
 POINTS = 20_000  # of a system in a scatter plot: more would only cover each other
@@ -116,7 +113,7 @@ def equation_4(beta, sigma, means):
 
 def figure_3_1(means):
     """The figure, rows with the maxima, and how far the library is from equation (4) at most."""
-    figure, panels = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
     colours, rows, off = plt.cm.viridis(np.linspace(0.0, 0.85, len(SIGMAS))), [], 0.0
     for panel, beta in zip(panels, BETAS, strict=True):
         with jax.enable_x64(True):
@@ -131,7 +128,7 @@ def figure_3_1(means):
         panel.set(title=rf"$\beta$ = {beta:g}", xlabel="$m$ (points)", xlim=(0, 4000), xticks=range(0, 4001, 1000))
     panels[0].set(ylabel="$m' - m$ (points)", ylim=(0, None))
     figure.get_layout_engine().set(wspace=0.06)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False)
+    legend_above(figure, panels[0], 6)
     return figure, rows, off
 
 
@@ -140,10 +137,10 @@ def figure_3_1(means):
 
 def figure_3_2(matches, rated, skip=100):
     """The figure, and a row about each of the two; their first `skip` matches are left out."""
-    figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 4.6))
     games = np.bincount(matches.player.ravel())
     rows = []
-    for name, colour, player in zip("PQ", ("tab:red", "tab:blue"), np.argsort(-games)[:2], strict=True):
+    for name, colour, player in zip("PQ", (RED, BLUE), np.argsort(-games)[:2], strict=True):
         number, side = np.nonzero(matches.player == player)
         mean, deviation = rated.mean[number, side], rated.deviation[number, side][skip:]
         change = np.diff(mean, append=rated.final[player])[skip:]
@@ -156,7 +153,7 @@ def figure_3_2(matches, rated, skip=100):
         rows.append(row | {"deviation_least": deviation.min(), "deviation_most": deviation.max()})
     axes.axhline(0.0, color="black", linewidth=0.8)
     axes.set(xlabel="rating difference to the opponent (points)", ylabel="change in rating (points)")
-    figure.legend(loc="outside upper center", ncols=2, frameon=False, markerscale=4)
+    figure.legend(loc="outside upper center", ncols=2, markerscale=4)
     return figure, rows
 
 
@@ -177,7 +174,7 @@ def loss_by_gap(gap, loss, x, width=5.0):
 
 def figure_5_1(rated):
     """Of each system `POINTS` matches that count for it on the left, all of them on the right."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), sharex=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), sharex=True)
     random, points = np.random.default_rng(0), []
     x = np.arange(max(one.gap[one.settled].max() for one in rated.values()) + 30.0)
     for number, (name, one) in enumerate(rated.items()):
@@ -189,7 +186,7 @@ def figure_5_1(rated):
     left.scatter(gap, loss, c=np.array(COLOURS)[number.astype(int)], s=2, linewidths=0)
     left.set(xlabel="rating difference (points)", ylabel="log loss of a match", xlim=(0, None), ylim=(0, None))
     right.set(xlabel="rating difference (points)", ylabel="share of the log loss (per point)", ylim=(0, None))
-    figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    legend_above(figure, right, 3)
     return figure
 
 
@@ -250,8 +247,7 @@ def main():
         results = rounded(results)
         note = {"data": "the paper's Duelyst II matches are not public"}
         write(out, report | note | {"results": results})
-        for name, figure in figures.items():
-            figure.savefig(out.parent / f"blatmmr_figure_{name}.png", dpi=130)
+        save(figures, out, "blatmmr_figure")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
+from figures import plt
 from speed import circumstances, rounded, show, spawn, write
 
 import jaxrate as jr
@@ -28,9 +28,6 @@ from jaxrate.events import Rounds, part
 from jaxrate.run import blank
 from jaxrate.simulate import contests
 from jaxrate.systems import field, performance
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}
 REFERENCE = {"elo_mmr": (33, 53), "elo_mmx": (33, 33), "codeforces": (1140, 1140), "topcoder": (611, 611)}
@@ -102,14 +99,14 @@ def part_round(options):
 def draw(rows, path):
     """Time against players (section 5.3: linear)."""
     players, times = (np.array([row[key] for row in rows]) for key in ("players", "seconds"))
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6, 4))
     axes.loglog(players, times, "o-", label="one round of Elo-MMR, everybody against everybody")
     axes.loglog(players, times[-1] * players / players[-1], "--", color="grey", label="proportional to the players")
     axes.set(xlabel="players", ylabel="seconds")
     axes.grid(alpha=0.3)
     axes.legend()
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path)
     plt.close(figure)
 
 

@@ -25,18 +25,15 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
 import pyarrow.parquet as pq
+from figures import BLUE, RED, plt, save
 from scipy.optimize import minimize
 from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.events import part
 from jaxrate.simulate import contests
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 SCALE = {"initial_rating": 1500, "initial_deviation": 350, "tau": 35}
 SYSTEMS = {
@@ -202,17 +199,17 @@ def fit(name, rounds, contest):
 
 def figure_1():
     """L2 and LR of section 3.2, the costs of a performance x deviations away, and the densities whose logs they are."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
     x, slope = np.linspace(-4.0, 4.0, 801), np.pi / np.sqrt(12.0)
     gaussian, logistic = 0.5 * x**2, 2.0 * np.log(np.cosh(slope * x))
     for panel, of_gaussian, of_logistic, names in (
         (left, gaussian, logistic, ("$L_2$", "$L_R$")),
         (right, np.exp(-gaussian) / np.sqrt(2.0 * np.pi), 0.5 * slope * np.exp(-logistic), ("Gaussian", "logistic")),
     ):
-        for curve, label, colour in zip((of_gaussian, of_logistic), names, ("tab:blue", "tab:red"), strict=True):
+        for curve, label, colour in zip((of_gaussian, of_logistic), names, (BLUE, RED), strict=True):
             panel.plot(x, curve, color=colour, label=label)
         panel.set(xlabel="$x$ (standard deviations)", xlim=(-4, 4), ylim=(0, None))
-        panel.legend(frameon=False)
+        panel.legend()
     left.set(ylabel="penalty")
     right.set(ylabel="density")
     return figure
@@ -246,7 +243,7 @@ def main():
     if out:
         results = rounded(results, 7)
         write(out, report | {"notes": notes, "results": results})
-        figure.savefig(out.parent / "elo_mmr_figure_1.png", dpi=130)
+        save({"1": figure}, out, "elo_mmr_figure")
 
 
 if __name__ == "__main__":

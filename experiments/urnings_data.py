@@ -21,13 +21,11 @@ from typing import NamedTuple
 import jax
 import matplotlib
 import numpy as np
+from figures import BLUE, ORANGE, RED, legend_above, plt, save
 from pyarrow import parquet
 from speed import circumstances, race, rounded, show, version, write
 
 import jaxrate as jr
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 BALLS = 50  # of a chess program's urn
 MOVIE, USER, EXERCISE, LEARNER = 20, 10, 200, 20
@@ -146,7 +144,7 @@ def figures_of_chess(data, quick):
     results["chess: likelihood of the draw weight, of win, draw and loss"] = rows
     best = min(rows, key=lambda row: row["log_loss_known"])["draw_weight"]
 
-    figure_4, panels = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
+    figure_4, panels = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
     for panel, weight in zip(panels, (2.5, best), strict=True):
         run = runs[weight]
         known = (run.games >= BALLS).all(axis=1)
@@ -155,12 +153,12 @@ def figures_of_chess(data, quick):
         x = np.linspace(centre.min(), centre.max(), 201)
         expected = np.exp(np.stack([-x, np.full_like(x, np.log(weight)), x]))
         expected /= expected.sum(axis=0)
-        for k, (colour, label) in enumerate((("tab:blue", "loss"), ("tab:grey", "draw"), ("tab:red", "win"))):
+        for k, (colour, label) in enumerate(((BLUE, "loss"), ("tab:grey", "draw"), (RED, "win"))):
             panel.plot(x, expected[k], color=colour, label=label)
             panel.scatter(centre, observed[k], 80 * count / count.max() + 3, color=colour, alpha=0.6, linewidths=0)
         panel.set(title=f"draw weight {weight:g}", xlabel="logit of white less logit of black", ylim=(0, 1))
     panels[0].set_ylabel("probability")
-    figure_4.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    legend_above(figure_4, panels[0], 3)
 
     played = np.bincount(np.asarray(sides.player).ravel(), minlength=2 * num_players).reshape(-1, 2)
     run = runs[2.5]
@@ -183,21 +181,21 @@ def figures_of_chess(data, quick):
             "outside_ellipse": outside.mean(),
         }
     ]
-    figure_5, axes = plt.subplots(figsize=(5.2, 5), layout="constrained")
-    axes.plot(p, q, "o", color="tab:red", markersize=4, alpha=0.7, markeredgewidth=0)
+    figure_5, axes = plt.subplots(figsize=(5.2, 5))
+    axes.plot(p, q, "o", color=RED, markersize=4, alpha=0.7, markeredgewidth=0)
     middle = np.linspace(0, 1, 501)
     width = 1.96 * np.sqrt(2 * middle * (1 - middle) / BALLS) / 2
     axes.plot(middle + width, middle - width, "k", middle - width, middle + width, "k", linewidth=1)
     axes.set(xlabel="scaled urning, white", ylabel="scaled urning, black", xlim=(0, 1), ylim=(0, 1), aspect="equal")
 
-    figure_6, panels = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True, layout="constrained")
+    figure_6, panels = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
     shown = [names[k] for k in np.argsort(-played.sum(axis=1))[:2]]
     for panel, name in zip(panels, shown, strict=True):
-        for side, colour, label in ((0, "tab:orange", "white"), (1, "black", "black")):
+        for side, colour, label in ((0, ORANGE, "white"), (1, "black", "black")):
             trace(panel, run, sides, 2 * names.index(name) + side, BALLS, colour, label, dates=not quick)
         panel.set(title=name, ylim=(0, 1))
     panels[0].set_ylabel("scaled urning")
-    figure_6.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    legend_above(figure_6, panels[0], 2)
     return {"4": figure_4, "5": figure_5, "6": figure_6}, results
 
 
@@ -293,7 +291,7 @@ def figures_of_movies(data, quick):
     paper = replay(jr.urnings(), matches, at_random(np.where(np.arange(len(names)) < movies, 100, USER)))
     quality("movies of 100, users of 10, as in the paper", matches, paper.prediction, rows, None)
 
-    figure_7, panels = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
+    figure_7, panels = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True)
     colours = plt.cm.viridis(np.linspace(0, 0.95, USER + 1))
     balls = np.arange(MOVIE + 1)
     for panel, (when, title, expected) in zip(panels, WHEN, strict=True):
@@ -309,13 +307,13 @@ def figures_of_movies(data, quick):
     shades = matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(0, 1), "viridis")
     figure_7.colorbar(shades, ax=panels, label="scaled urning of the user")
 
-    figure_8, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    figure_8, axes = plt.subplots(figsize=(8, 4.2))
     some = dict(zip("ABC", names[:3], strict=True)) if quick else SAGA
     for number, (label, title) in enumerate(some.items()):
         movie = next(k for k, name in enumerate(names) if str(name).startswith(title))
         trace(axes, run, matches, movie, 3 * MOVIE, f"C{number}", label, dates=not quick)
     axes.set(ylabel="scaled urning", ylim=(0, 1.02))
-    figure_8.legend(loc="outside upper center", ncols=6, frameon=False)
+    legend_above(figure_8, axes, 6)
     return {"7": figure_7, "8": figure_8}, results, (matches, sizes)
 
 
@@ -328,22 +326,22 @@ def figures_of_learners(data, quick):
     rows = results["log loss one step ahead: exercises"] = []
     quality("learners of 20, exercises of 200", matches, run.prediction, rows, run.settled)
 
-    figure_9, panels = plt.subplots(1, 2, figsize=(9.5, 4.8), sharey=True, layout="constrained")
+    figure_9, panels = plt.subplots(1, 2, figsize=(9.5, 4.8), sharey=True)
     for panel, (when, title, expected) in zip(panels, WHEN, strict=True):
         _, _, wanted, seen = by_urns(run, score, when, expected, least)
-        panel.plot(wanted, seen, ".", color="tab:blue", markersize=4, alpha=0.5, markeredgewidth=0)
+        panel.plot(wanted, seen, ".", color=BLUE, markersize=4, alpha=0.5, markeredgewidth=0)
         panel.plot([0, 1], [0, 1], "k", linewidth=1)
         panel.set(title=title, xlabel="expected share of right answers", aspect="equal")
     panels[0].set_ylabel("observed share of right answers")
 
     games = np.bincount(np.asarray(matches.player).ravel(), minlength=len(names))
     busiest = learners + np.argsort(-games[learners:])[:4]
-    figure_10, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    figure_10, axes = plt.subplots(figsize=(8, 4.2))
     for number, exercise in enumerate(busiest):
         start = min(3 * EXERCISE, games[exercise] // 2)
         trace(axes, run, matches, exercise, start, f"C{number}", names[exercise], number=True)
     axes.set(xlabel="answers to the exercise", ylabel="scaled urning (difficulty)", ylim=(0, 1))
-    figure_10.legend(loc="outside upper center", ncols=4, frameon=False)
+    legend_above(figure_10, axes, 4)
 
     learner = int(np.argmax(games[:learners]))
     event = np.flatnonzero(np.asarray(matches.player)[:, 0] == learner)
@@ -352,8 +350,8 @@ def figures_of_learners(data, quick):
     known = known if len(known) else busiest
     hard = logit(np.asarray(run.state.green)[known], EXERCISE)
     share = (1 / (1 + np.exp(hard[None, :] - mine[:, None]))).mean(axis=1)
-    figure_11, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
-    axes.plot(3 * LEARNER + np.arange(len(mine)), share, color="tab:red", linewidth=1)
+    figure_11, axes = plt.subplots(figsize=(8, 3.8))
+    axes.plot(3 * LEARNER + np.arange(len(mine)), share, color=RED, linewidth=1)
     axes.set(xlabel="answers of the learner", ylabel="expected share right", ylim=(0, 1))
     axes.set_title(f"of the {len(known)} exercises, as difficult as they are at the end", fontsize=10)
     return {"9": figure_9, "10": figure_10, "11": figure_11}, results, (matches, sizes)
@@ -396,8 +394,7 @@ def main():
         show(title, rows)
     if out:
         write(out, report | {"results": rounded(results)})
-        for name, figure in figures.items():
-            figure.savefig(out.parent / f"urnings_figure_{name}.png", dpi=130)
+        save(figures, out, "urnings_figure")
 
 
 if __name__ == "__main__":

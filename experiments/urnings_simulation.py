@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import matplotlib
 import numpy as np
+from figures import BLUE, GREEN, RED, legend_above, plt, save
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from speed import circumstances, rounded, show, version, write
@@ -23,11 +23,7 @@ from speed import circumstances, rounded, show, version, write
 import jaxrate as jr
 from jaxrate import matchmakers
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
 SIZE, RECORDS, PIECES = 100, 5000, 10
-BLUE, RED, GREEN = "tab:blue", "tab:red", "tab:green"
 
 
 class Setting(NamedTuple):
@@ -110,18 +106,18 @@ def ellipse(axes):
 
 
 def figure_1(truth, played):
-    figure, axes = plt.subplots(figsize=(5.2, 5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(5.2, 5))
     for setting, colour, label in ((UNCORRECTED, BLUE, "without correction"), (PAPER, RED, "with correction")):
         axes.plot(truth, played[setting].green[-1] / SIZE, ".", color=colour, markersize=3, label=label)
     ellipse(axes)
     axes.set(xlabel="true proportion $\\pi$", ylabel="scaled urning $r/n$ after the last game", aspect="equal")
-    axes.legend(loc="upper left", frameon=False, markerscale=3)
+    axes.legend(loc="upper left", markerscale=3)
     return figure
 
 
 def figure_2(truth, played):
     """Two players, one tenth from either end; every tenth record."""
-    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 4))
     for place, player in enumerate((len(truth) // 10, len(truth) - 1 - len(truth) // 10)):
         for setting, colour in ((UNCORRECTED, BLUE), (PAPER, RED)):
             one = played[setting]
@@ -130,13 +126,13 @@ def figure_2(truth, played):
             line[0].set_label(None if place else label)
         axes.axhline(truth[player], color="black", linewidth=1.2)
     axes.set(xlabel="games (million)", ylabel="scaled urning $r/n$", ylim=(0, 1), xlim=(0, None))
-    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    legend_above(figure, axes, 2)
     return figure
 
 
 def figure_3(truth, played):
     """Dots are the simulation, lines the theory."""
-    figure, panels = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+    figure, panels = plt.subplots(1, 3, figsize=(12, 4))
     player = len(truth) // 2
     balls = np.arange(SIZE + 1)
     for setting, colour in ((LOW, BLUE), (PAPER, RED), (HIGH, GREEN)):
@@ -152,7 +148,7 @@ def figure_3(truth, played):
     panels[0].set(xlabel="true proportion $\\pi$", ylabel="mean scaled urning")
     panels[1].set(xlabel="logit of $\\pi$", ylabel="logit of the mean scaled urning")
     panels[2].set(xlabel="scaled urning of the median player", ylabel="cumulative distribution")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    legend_above(figure, panels[0], 3)
     return figure
 
 
@@ -178,8 +174,7 @@ def main():
     figures = {"1": figure_1(truth, played), "2": figure_2(truth, played), "3": figure_3(truth, played)}
     if out:
         write(out, report | {"players": players, "games": games, "results": rounded({"section 3.1": rows})})
-        for name, figure in figures.items():
-            figure.savefig(out.parent / f"urnings_figure_{name}.png", dpi=130)
+        save(figures, out, "urnings_figure")
 
 
 if __name__ == "__main__":
