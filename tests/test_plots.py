@@ -326,7 +326,7 @@ def test_loss_by_difference(ax):
     for container, grey, history in zip(ax.containers, expected, (elo, glicko), strict=True):
         p = np.asarray(history.prediction, float)
         difference = np.abs(np.diff(np.asarray(history.before.mean, float), axis=1))[:, 0]
-        edges = np.quantile(difference, np.linspace(0, 1, 7))
+        edges = np.sort(difference)[[0, 99, 199, 299, 399, 499, 599]]
         x, y = container[0].get_xydata().T
         for i, (low, high) in enumerate(pairwise(edges)):
             inside = (difference >= low) & ((difference < high) | (i == 5))
@@ -343,6 +343,9 @@ def test_loss_of_equal_ratings_is_one_bin(ax):
     history = jr.history(jr.elo(), jr.matches([[0, 1]], [1.0]))
     plots.loss_by_difference(history, [1.0], ax=ax)
     np.testing.assert_allclose(ax.containers[0][0].get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
+    few = jr.matches([[0, 1], [0, 1], [0, 2], [1, 2]], [1.0, 1.0, 0.0, 0.5])
+    plots.loss_by_difference(jr.history(jr.elo(), few), few.score, ax=ax)
+    assert 1 < len(ax.containers[1][0].get_xydata()) < 4
     with refused("score is nan"):
         plots.loss_by_difference(history, [np.nan], ax=ax)
     with refused("bins must be at least 1"):

@@ -53,7 +53,7 @@ def test_commands(folder, section):
         assert out or command[1] == "simulate"
 
 
-@pytest.mark.parametrize("section", ["In Python", "Teams", SERIES, "Fitting", "Your own file"])
+@pytest.mark.parametrize("section", ["In Python", "Teams", SERIES, "Fitting", "Pictures", "Your own file"])
 def test_python(folder, section):
     (block,) = blocks(section, "python")
     assert run(["-c", block], folder)

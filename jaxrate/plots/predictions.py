@@ -113,7 +113,7 @@ def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...
         raise ValueError(f"row {np.argmin(np.isfinite(difference))} (counting from 0): ratings are not finite")
     guess = jnp.asarray(p)
     loss, expected = (np.asarray(cross_entropy(guess, jnp.asarray(x, guess.dtype)), float) for x in (s, p))
-    edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1)))
+    edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1), method="lower"))
     which = np.clip(np.searchsorted(edges, difference, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(which)
     means = [np.bincount(which, x) / count for x in (difference, loss, loss**2, expected)]
