@@ -24,7 +24,7 @@ from jaxrate.predictions import matchups
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
-SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of more than…"]
+SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of mor…"]
 
 
 @lru_cache

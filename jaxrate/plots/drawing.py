@@ -22,7 +22,8 @@ LINES = "-", "--", "-.", ":"
 KINDS = 28  # lines that differ in colour or kind
 ROWS = 100  # players that a page holds
 POINTS = 2000  # of a line
-LONGEST = 30  # characters of a name
+LONGEST = 24  # characters of a name
+SHORT = 14  # characters of labels, two of which fit beside each other in a column of a page
 WIDE = 1.96  # deviations to either side: 95 %
 
 
@@ -84,7 +85,7 @@ def time_axis(data: Any) -> tuple[NumPy, NumPy, str]:
     """Where events [E] begin and end on an axis, and its label: time, or their number if no time passes."""
     events, _, clock = open_data(data)
     time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
-    if clock is None or time[0] == time[-1]:
+    if clock is None or np.ptp(time) == 0:
         number = np.arange(len(time) + 1)
         return number[:-1], number[1:], "matches before" if isinstance(events, Matches) else "contests before"
     if clock == "dates":
@@ -112,8 +113,8 @@ def find(player: Any, names: Any, count: int) -> int:
         raise ValueError(f"{len(found)} players have the name {player!r}; give an id")
     if found:
         return found[0]
-    numbered = all(isinstance(name, str) for name in known)
-    if numbered and isinstance(player, (int, np.integer)) and not isinstance(player, bool):
+    by_text = all(isinstance(name, str) for name in known)
+    if by_text and isinstance(player, (int, np.integer)) and not isinstance(player, bool):
         if 0 <= player < count:
             return int(player)
         raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
@@ -144,7 +145,8 @@ def thin(count: int, most: int) -> NumPy:
 
 def add_legend(ax: "Axes", title: str = "") -> None:
     """Above the axes, where it hides nothing."""
-    legend = ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize="small", frameon=False)
+    columns = 1 + all(len(name) <= SHORT for name in ax.get_legend_handles_labels()[1])
+    legend = ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, fontsize="small", frameon=False)
     legend.set_title(title)
     legend.set_alignment("left")
     legend.get_title().set_fontsize("small")

@@ -72,10 +72,10 @@ def loss_surface(
     span = np.linspace(-1.0, 1.0, points)
     grid = centre + reach * np.stack(np.meshgrid(span, span), axis=-1)
     params = jax.vmap(jax.vmap(at))(jnp.asarray(grid, float))
-    swept = sweep(system, events, params, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    least = sweep(system, events, fit.params, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    columns = jax.tree.map(np.append, params, fit.params)
+    swept = sweep(system, events, columns, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
     count = task(system, events, loss, warm_up, weight, None, state).weight.sum()
-    above = np.ma.masked_invalid(count * (swept - least))
+    above = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     ax = make_axes(ax)
     place_of, levels = both(params), [level for level in LEVELS if level < above.max()]
     if len(levels) < 2:

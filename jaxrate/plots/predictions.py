@@ -48,7 +48,7 @@ def calibration(
     """
     several = _by_name(prediction)
     found = {name: metrics.calibration(p, score, bins=bins, weight=weight, mask=mask) for name, p in several.items()}
-    ax = make_axes(ax)
+    ax = make_axes(ax, (4.8, 5.4))
     if not number_drawn(ax, "calibration"):
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
     for name, one in found.items():
@@ -72,8 +72,8 @@ def calibration(
 def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
     """Mean log loss by the difference of the ratings before, and in grey what it would be if predictions were right.
 
-    Bins hold equally many matches. Bars are 95 % intervals. Above the grey line predictions are off: too sure of
-    themselves or not sure enough. (Of draws as half wins both have the same meaning.)
+    Bins hold about equally many matches, by the difference without side advantages. Bars are 95 % intervals. Where the
+    loss lies above the grey line, predictions are too sure of themselves; below it, not sure enough.
 
     Args:
       history: as from `jr.history` of matches, or several systems' by name.
@@ -97,7 +97,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
         line[0].set_gid("loss")
         hint = None if number else "if predictions were right"
         ax.plot(difference, expected, color=GREY, linewidth=0.8, marker=marker, markersize=3, label=hint, zorder=1)
-    ax.set(xlabel="difference of the ratings (points)", ylabel="log loss (nats)")
+    ax.set(xlabel="rating difference (rating units)", ylabel="log loss (nats)")
     add_legend(ax)
     return ax
 
