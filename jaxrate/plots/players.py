@@ -55,8 +55,8 @@ def trajectory(
     """Ratings through a history, with the 95 % interval where the system has deviations.
 
     A line goes through what each event found, as in `history.before`, to the rating after the last one. The axis is
-    time; if there is none, or it stands still, how many events of the history came before. Several calls may share an
-    axes.
+    time; if there is none, or it stands still, how many events of the history came before. Of long lines 2000 points
+    are drawn. Several calls may share an axes.
 
     Args:
       system: as from `glicko()`.
@@ -131,6 +131,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         raise ValueError(f"{label(number, names)} has no match before the end of the history: there is nothing to draw")
     last = last[thin(len(last), COLUMNS)]
     edge, believed = np.append(edge[last], edge[-1]), _beliefs(system, matches, number, params)[last]
+    check_finite(label(number, names), believed)
     mass = np.cumsum(believed, axis=1)
     low, high = (rating[np.argmax(mass >= share, axis=1)] for share in (0.025, 0.975))
     far = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
@@ -140,7 +141,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     ax = make_axes(ax)
     y = np.append(rating[shown] - 0.5 * step, far[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
-    map = ax.pcolormesh(edge, y, density, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
+    heat = ax.pcolormesh(edge, y, density, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
     for line, kind, name in (
         (believed @ rating, "-", "mean"),
         (low, ":", "95 % interval"),
@@ -150,7 +151,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         ax.step(edge, steps, kind, color=COLOURS[1], linewidth=1.0, where="post", label=name)
     figure = ax.get_figure()
     assert figure is not None
-    figure.colorbar(map, ax=ax, label="density per 100 points", extend="max")
+    figure.colorbar(heat, ax=ax, label="density per 100 points", extend="max")
     ax.set_ylabel(rating_label(system))
     label_time(ax, clock)
     add_legend(ax, label(number, names))
