@@ -108,10 +108,10 @@ SYSTEMS = {
 
 
 def middle(system, levels, deviation):
-    """H players who come in the middle of others of rating `levels` [T, H]."""
-    opponents = np.repeat(levels[..., None], len(MIDDLE) - 1, axis=2)
-    score = np.broadcast_to(MIDDLE, (*levels.shape, len(MIDDLE)))
-    return follow(system, 1500.0, opponents, score, (deviation, deviation))
+    """H players who come in the middle of others of rating `levels` [T, H]; NaN: all tie, which changes nothing."""
+    played = np.isfinite(levels)[..., None]
+    opponents = np.repeat(np.where(played, levels[..., None], 1500.0), len(MIDDLE) - 1, axis=2)
+    return follow(system, 1500.0, opponents, played * MIDDLE, (deviation, deviation))
 
 
 def bounds(system, rows):
@@ -137,13 +137,12 @@ def robustness(quick):
         best = {f"{x:.0f} points above": y for x, y in zip(shift, change, strict=True) if x in (300, 1000, 3000)}
         changes.append({"system": name} | best)
     for rho in (1.0,) if quick else np.geomspace(0.03, 10.0, 16):
-        system, levels = jr.elo_mmr(rho=float(rho)), np.stack(list(CAREERS.values()) * 2, axis=1)
-        _, rows = middle(system, levels, 80.0)
-        ratings, _ = middle(system, np.vstack([levels, np.repeat([-5500.0, 8500.0], 2)]), 80.0)
+        system, levels = jr.elo_mmr(rho=float(rho)), np.stack(list(CAREERS.values()) * 3, axis=1)
+        ratings, rows = middle(system, np.vstack([levels, np.repeat([-5500.0, 8500.0, np.nan], 2)]), 80.0)
         change, (low, high) = np.abs(ratings[-1] - ratings[-2]), bounds(system, rows)
         for i, name in enumerate(CAREERS):
-            row = {"rho": rho, "career": name, "rating": ratings[-2, i], "least": low[i], "down": change[i]}
-            limits.append(row | {"up": change[2 + i], "most": high[i]})
+            row = {"rho": rho, "career": name, "rating": ratings[-2, i], "least": low[4 + i], "down": change[i]}
+            limits.append(row | {"up": change[2 + i], "most": high[4 + i]})
     rhos = [row["rho"] for row in limits[::2]]
     right.fill_between(rhos, *([row[key] for row in limits[::2]] for key in ("least", "most")), color="0.9")
     for key, text, va in (("most", "at most", "bottom"), ("least", "at least", "top")):
