@@ -30,9 +30,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
 import pyarrow.parquet as pq
+from figures import BLUE, GREEN, ORANGE, PURPLE, RED, plt, save
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logit, ndtr
 from speed import circumstances, rounded, show, version, write
@@ -41,10 +41,6 @@ import jaxrate as jr
 from jaxrate.run import take
 from jaxrate.systems.elo_mmr import C, diffuse, noise
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
-BLUE, RED, GREEN, ORANGE, PURPLE = (f"tab:{name}" for name in ("blue", "red", "green", "orange", "purple"))
 TRUESKILL = partial(jr.trueskill, initial_rating=1500, initial_deviation=350, beta=200, tau=35, draw_probability=1e-4)
 GLICKO2 = partial(jr.glicko2, tau=1.2, volatility_max=0.5)
 QUICK = "Codeforces", "TopCoder, rated 2400", "TrueSkill, teams"  # all that --quick looks at, beside theorem 5.7
@@ -125,7 +121,7 @@ def bounds(system, rows):
 def robustness(quick):
     """The figure, rows about the systems, and rows about the bounds of Elo-MMR(rho)."""
     shift = np.linspace(-3000.0, 3000.0, 3 if quick else 61)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4))
     changes, limits = [], []
     for name, (factory, deviation, colour, style) in SYSTEMS.items():
         if quick and name not in QUICK:
@@ -155,8 +151,8 @@ def robustness(quick):
     right.set(
         xlabel=r"$\rho$ of Elo-MMR", ylabel="limit of the change (points)", xscale="log", yscale="log", xlim=(0.025, 25)
     )
-    left.legend(frameon=False)
-    right.legend(frameon=False)
+    left.legend()
+    right.legend()
     return figure, changes, limits
 
 
@@ -210,7 +206,7 @@ def farming(quick):
     and the largest lead that of any seed after any event.
     """
     seeds, rows = 10 if quick else 200, []
-    figure, panels = plt.subplots(2, 2, figsize=(11, 6.6), sharex=True, sharey=True, layout="constrained")
+    figure, panels = plt.subplots(2, 2, figsize=(11, 6.6), sharex=True, sharey=True)
     for (name, factory, strength), panel in zip(FARMS, [*panels.T.ravel(), *[None] * len(FARMS)], strict=False):
         if quick and name not in QUICK:
             continue
@@ -229,7 +225,7 @@ def farming(quick):
     for panel in panels[:, 0]:
         panel.set(ylabel="rating (points)")
     handles = panels[0, 0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(*handles, loc="outside upper center", ncols=4)
     return figure, rows
 
 
@@ -256,7 +252,7 @@ CASES = {  # the system, the player's rating, the deviations, contests before
 
 def incentives(quick):
     """The figure, and for each system how far the rating falls as the first result gets better, and the least step."""
-    figure, panels = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
+    figure, panels = plt.subplots(1, 4, figsize=(12, 3.4))
     beaten, rows = np.arange(11), []
     for (name, (factory, start, deviation, games)), panel in zip(CASES.items(), panels, strict=True):
         if quick and name not in QUICK:
@@ -417,8 +413,7 @@ def main():
     if out:
         results = rounded(results)
         write(out, report | {"results": results})
-        for name, figure in figures.items():
-            figure.savefig(out.parent / f"elo_mmr_{name}.png", dpi=130)
+        save(figures, out, "elo_mmr")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from jaxrate.plots import COLOURS
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-BLUE, RED, GREEN, _, _, ORANGE, _ = COLOURS
+BLUE, RED, GREEN, PURPLE, _, ORANGE, _ = COLOURS
 plt.rcParams |= {
     "axes.prop_cycle": plt.cycler(color=COLOURS),
     "figure.constrained_layout.use": True,

@@ -13,18 +13,14 @@ import time
 from pathlib import Path
 
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
+from figures import BLUE, GREEN, RED, plt
 from scipy.stats import norm
 from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.systems.glicko import attenuation
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
-BLUE, RED, GREEN = "tab:blue", "tab:red", "tab:green"
 STYLES = ("-", "--", "-.", ":")
 SYSTEM = jr.glicko(c=15.0)
 
@@ -68,7 +64,7 @@ def after_rest(weeks, c):
 
 
 def picture(points):
-    figure, panels = plt.subplots(2, 3, figsize=(13, 7.6), layout="constrained")
+    figure, panels = plt.subplots(2, 3, figsize=(13, 7.6))
     beliefs(panels[0, 0])
     lead, deviations = np.linspace(-800.0, 800.0, points), np.linspace(1.0, 350.0, points)
 
@@ -105,10 +101,10 @@ def picture(points):
     for c, style in zip((63.2, 35.0, 15.0), STYLES, strict=False):
         panel.plot(weeks, after_rest(weeks, c), color=RED, linestyle=style, label=f"c = {c:g}")
     panel.set(title="Resting makes unsure, up to a limit", xlabel="periods without a game", ylabel="RD", ylim=(0, 360))
-    panels[0, 1].legend(frameon=False, loc="upper right")
-    panels[0, 2].legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.65))
-    panels[1, 1].legend(frameon=False, loc="upper right")
-    panels[1, 2].legend(frameon=False, loc="lower right")
+    panels[0, 1].legend(loc="upper right")
+    panels[0, 2].legend(loc="center right", bbox_to_anchor=(1.0, 0.65))
+    panels[1, 1].legend(loc="upper right")
+    panels[1, 2].legend(loc="lower right")
     return figure
 
 
@@ -123,7 +119,7 @@ def beliefs(panel):
         panel.plot(x, norm.pdf(x, *now[i]), color=colour, label=f"{name}: {change}")
     panel.set(title="A rating is a distribution (before: dashed)", xlabel="strength (points)", yticks=[])
     panel.set(ylabel="density", ylim=(0, 0.0068), xlim=(600, 2600))
-    panel.legend(frameon=False, loc="upper left")
+    panel.legend(loc="upper left")
 
 
 def main():
@@ -153,7 +149,7 @@ def main():
     if out:
         results = rounded(results)
         write(out, report | {"results": results})
-        figure.savefig(out.with_suffix(".png"), dpi=130)
+        figure.savefig(out.with_suffix(".png"))
 
 
 if __name__ == "__main__":
