@@ -56,10 +56,11 @@ def rate(
 ) -> Rated:
     """Rate the matches or contests of a table: predict each, then learn from it.
 
-    The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before; or
-    one per participation: row, contest, time, player, rank (from 1: so many are ahead, plus one), participants,
-    prediction (the share of the others that he should leave behind), and his rating and deviation before. Where some
-    play in teams, rank and prediction are among teams, and there is the number of teams beside that of participants.
+    The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
+    their deviations; or one per participation: row, contest, time, player, rank (from 1: so many are ahead, plus one),
+    participants, prediction (the share of the others that he should leave behind), and his rating and deviation before.
+    Where some play in teams, rank and prediction are among teams, and there is the number of teams beside that of
+    participants. Deviations are left out if the system has none.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -120,7 +121,11 @@ def _matches(data: Dataset, result: History, names: Any) -> dict[str, Any]:
     columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
     columns |= {side: names.take(pyarrow().array(matches.player[:, i])) for i, side in enumerate("ab")}
     columns |= {"score": matches.score, "prediction": np.asarray(result.prediction)}
-    return columns | {"rating_a": before[:, 0], "rating_b": before[:, 1]}
+    columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
+    if result.before.deviation is not None:
+        deviation = np.asarray(result.before.deviation).reshape(-1, 2)
+        columns |= {"deviation_a": deviation[:, 0], "deviation_b": deviation[:, 1]}
+    return columns
 
 
 def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) -> dict[str, Any]:
@@ -163,10 +168,10 @@ def _rank_of_teams(rounds: Ragged, which: Values) -> Values:
 def career(rated: Rated, player: Any) -> dict[str, Values]:
     """What a player went through, one row per match or contest.
 
-    Of matches: time, opponent, his score, the probability (expected score) he had, rating before, change. Of contests:
-    time, contest, participants, his rank, the one that was expected, rating before, change; and the number of teams,
-    where there are any, among which his is ranked. The change is up to the next row: of a rating period, all of it
-    stands at his last match there.
+    Of matches: time, opponent, his score, the probability (expected score) he had, rating before, its deviation (if the
+    system has one), change. Of contests: time, contest, participants, his rank, the one that was expected, rating
+    before, its deviation, change; and the number of teams, where there are any, among which his is ranked. The change
+    is up to the next row: of a rating period, all of it stands at his last match there.
 
     Args:
       rated: a rated history.
@@ -188,20 +193,24 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
         columns = {key: got[key] for key in several if key in got}
         sides = got.get("teams", got["participants"])
         columns["expected_rank"] = 1.0 + (1.0 - got["prediction"].astype(float)) * (sides - 1)
-        rating = got["rating"]
+        before = {key: got[key] for key in ("rating", "deviation") if key in got}
     else:
         mine = [arrow.compute.equal(table[side], name) for side in "ab"]
         table = table.append_column("first", mine[0]).filter(arrow.compute.or_(*mine))
         got = {key: table[key].to_numpy() for key in table.column_names}
         first = got["first"]
-        rating = np.where(first, got["rating_a"], got["rating_b"])
+        before = {
+            key: np.where(first, got[f"{key}_a"], got[f"{key}_b"])
+            for key in ("rating", "deviation")
+            if f"{key}_a" in got
+        }
         columns = {
             "time": got["time"],
             "opponent": np.where(first, got["b"], got["a"]),
             "score": np.where(first, got["score"], 1.0 - got["score"]),
             "probability": np.where(first, got["prediction"], 1.0 - got["prediction"]),
         }
-    return columns | {"rating": rating, "change": np.append(rating[1:], final) - rating}
+    return columns | before | {"change": np.append(before["rating"][1:], final) - before["rating"]}
 
 
 def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:

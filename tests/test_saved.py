@@ -212,6 +212,9 @@ def test_a_career():
         jr.career(rated, "Z")
     weekly = jr.career(jr.rate(jr.elo(), jr.read(table), period=7.0), "z")
     assert weekly["change"][0] == 0 != weekly["change"][1]
+    wide = jr.career(jr.rate(jr.glicko(), jr.read(table)), "z")
+    before = jr.history(jr.glicko(), jr.read(table).matches).before.deviation
+    assert wide["deviation"].tolist() == [before[1][1], before[2][1]]
 
 
 NEW = {"a": ["player 00"], "b": ["stranger"], "score": [1.0], "time": [301.0]}
@@ -328,7 +331,7 @@ def test_a_career_of_contests(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4], "date": ["2024-01-01"] * 5}
     rated = jr.rate(share(), jr.read(table))
     z = jr.career(rated, "z")
-    assert list(z) == ["time", "contest", "participants", "rank", "expected_rank", "rating", "change"]
+    assert list(z) == ["time", "contest", "participants", "rank", "expected_rank", "rating", "deviation", "change"]
     assert [z[name].tolist() for name in ("contest", "participants", "rank")] == [[7, 9], [3, 2], [2, 1]]
     guess = rated.predictions["prediction"].to_numpy()[[2, 3]].astype(float)
     np.testing.assert_allclose(z["expected_rank"], [1 + 2 * (1 - guess[0]), 2 - guess[1]])

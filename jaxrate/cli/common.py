@@ -114,6 +114,14 @@ def period_option(**options: Any) -> Callable[[Any], Any]:
     return click.option("--period", type=float, metavar="DAYS", callback=check, **options)
 
 
+def param_options(command: Callable[..., None]) -> Callable[..., None]:
+    """--param as `params`, and --params as `fit`."""
+    about = "Take system and hyperparameters from there, as `jaxrate fit --save` wrote them."
+    file = click.option("--params", "fit", type=click.Path(path_type=Path), metavar="FILE.toml", help=about)
+    about = "A hyperparameter; may be repeated."
+    return click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help=about)(file(command))
+
+
 COLUMNS: dict[str, dict[str, Any]] = {
     "format": {
         "help": f"A public format, which knows its own columns: {', '.join(jr.formats.FORMATS)}.",
@@ -396,17 +404,50 @@ def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) 
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
 
 
+def hint_categories(report: Report, system: jr.RatingSystem, options: dict[str, Any]) -> bool:
+    """Whether categories were named that the system takes no notice of."""
+    idle = "category" in options and "categories" not in system.settings
+    if idle:
+        report.note(f"{system.name} takes no notice of categories; category_glicko does")
+    return idle
+
+
+def matched(data: jr.Dataset, prediction: Any) -> tuple[Any, Any, Any] | None:
+    """Predictions, scores and weights, of matches and of contests of two sides; None of other contests."""
+    if isinstance(data.events, jr.Matches):
+        return prediction, data.matches.score, data.matches.context.weight
+    sides = duels(data.rounds)
+    return sides and (prediction[sides[0]], sides[1], None)
+
+
+def quality_of(data: jr.Dataset, rated: jr.Rated) -> dict[str, str]:
+    """How well these events were predicted, which were the last to be rated, for people to read."""
+    last = rated.predictions.slice(len(rated.predictions) - len(data.rows))
+    if found := matched(data, last["prediction"].to_numpy()):
+        return {label: f"{value:.4f}" for label, value in scores(*found).items()}
+    flat: Any = data.rounds.events
+    played = rated.games - np.bincount(flat.player, minlength=len(rated.games))
+    quality = standings(data.rounds, last["rating"].to_numpy(), played=played)
+    return {label: percent(value) for label, value in quality.items()}
+
+
 def scores(prediction: Any, score: Any, weight: Any = None) -> dict[str, float]:
-    """How good predictions were. Where the first player always won (winner and loser), calibration takes both sides."""
+    """How good predictions were."""
     p, s, w = (np.asarray(x) for x in (prediction, score, np.ones(len(score)) if weight is None else weight))
-    both = (s == 1).all()
-    mirrored = (np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s])) if both else (p, s)
     return {
         "log loss": jr.metrics.log_loss(p, s, weight=w),
         "Brier score": jr.metrics.brier(p, s, weight=w),
         "accuracy": jr.metrics.accuracy(p, s, weight=w),
-        "calibration error": jr.metrics.calibration(*mirrored, weight=np.tile(w, 2) if both else w).error,
+        "calibration error": calibration(p, s, w).error,
     }
+
+
+def calibration(prediction: Any, score: Any, weight: Any = None) -> Any:
+    """`jr.metrics.calibration`, of both sides where the first player always won (winner and loser)."""
+    p, s, w = (np.asarray(x) for x in (prediction, score, np.ones(len(score)) if weight is None else weight))
+    if (s == 1).all():
+        p, s, w = np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s]), np.tile(w, 2)
+    return jr.metrics.calibration(p, s, weight=w)
 
 
 def duels(rounds: jr.Ragged) -> tuple[Any, Any] | None:

@@ -84,60 +84,21 @@ def compare(
             raise ValueError(f"{' and '.join(named)}: no parameter {short!r}{near(short, everything)}")
         for key in fitting:
             changes[key][short] = given[field]
-    if not 0 < last <= 1:
-        raise ValueError(f"--last must be above 0 and at most 1, got {last:g}")
+    check_last(last)
     data = read(report, file, options)
     kind = type(data.events) if isinstance(data.events, jr.Matches) else type(data.events.events)
-    fitting = [key for key, system in chosen.items() if rates(system, data)]
-    if not name and kind is jr.Matches and (data.categories is None or data.clock is None):
-        fitting = [key for key in fitting if jr.Matches in chosen[key].events]
-    if not fitting:
-        raise ValueError(f"none of these systems rates {kind.__name__.lower()}: {', '.join(chosen)}")
-    if in_teams(data):
-        others, fitting = [key for key in fitting if key not in TEAMS], [key for key in fitting if key in TEAMS]
-        if not fitting:
-            raise ValueError(f"none of these systems rates teams: {', '.join(others)}; try {' or '.join(TEAMS)}")
-        if others:
-            report.note(f"left out, since they know no teams: {', '.join(others)}")
-    if not name and kind is jr.Matches:
-        for key in [*fitting]:
-            system = fitted(key, changes[key], None, data)
-            try:
-                system.check(data.events)
-            except ValueError as error:
-                report.note(f"left out: {key}, since {error}")
-                fitting.remove(key)
+    fitting = candidates(report, file, data, changes, told=bool(name))
+    lengths: tuple[float | None, ...] = (None,)
     if kind is jr.Rounds:
         check_period(data, period)
-        for key in fitting:
-            check_times(make(key, changes[key]), data, file)
-        task = _contests(data, last)
     else:
         hint_side(report, data, [make(key, changes[key]) for key in fitting])
         if data.clock is None:
             report.note("no column of time, so no rating periods; name one with --time")
-        task = _matches(data, last, 7.0 if period is None else period)
-    forms = [(key, length) for key in fitting for length in task.lengths]
-    form_of = {None: kind} | {length: jr.Periods for length in task.lengths if length is not None}
-    forms = [(key, length) for key, length in forms if form_of[length] in chosen[key].events]
-    if not forms:
-        raise ValueError(f"{' and '.join(fitting)} rates rating periods, which need times; name the column with --time")
-    unit, (what, count) = f"{[*task.counts][-1]}/s", next(iter(task.counts.items()))
-    arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
-    results = []
-    with report.stage(f"rating {count:,} {what} in {len(forms)} ways", len(forms)) as done:
-        for number, (key, length) in enumerate(forms):
-            system = fitted(key, changes[key], length, data)
-            if length not in arranged:
-                arranged[length] = data.events if length is None else jr.periods(data.matches, length), {}
-            events, made = arranged[length]
-            result, seconds = timed_run(system, events, schedule(system, events, made), task.run)
-            quality = task.quality(result)
-            form = "by match" if length is None else f"periods of {length:g}"
-            about = {"system": key, "period": length, "params": system.params._asdict() | dict(system.settings)}
-            results.append((about, form, quality, len(data.rows) / seconds))
-            done(number + 1)
-    results.sort(key=lambda result: task.order(result[2]))
+        else:
+            lengths = None, 7.0 if period is None else period
+    task, results = compared(report, data, {key: changes[key] for key in fitting}, lengths, last)
+    unit = f"{[*task.counts][-1]}/s"
     if as_json:
         found = [
             about | {name: None if x != x else x for name, x in quality.items()} | {unit: speed}
@@ -154,22 +115,106 @@ def compare(
         (about["system"], *[form for _ in formed], *map(task.show, quality.values()), f"{speed:,.0f}")
         for about, form, quality, speed in results
     ]
-    click.echo(table(["system", *formed, *quality, unit], rows, left=("system", "form")))
+    click.echo(table(["system", *formed, *results[0].quality, unit], rows, left=("system", "form")))
 
 
-class _Task(NamedTuple):
+def check_last(last: float) -> None:
+    if not 0 < last <= 1:
+        raise ValueError(f"--last must be above 0 and at most 1, got {last:g}")
+
+
+def candidates(
+    report: Report, file: str, data: jr.Dataset, changes: dict[str, dict[str, Any]], *, told: bool
+) -> list[str]:
+    """Which of these systems, with these changes of hyperparameters, rate these events.
+
+    Unless the user named them (`told`), those whose demands the events do not meet are left out; ValueError if none is
+    left.
+    """
+    kind = type(data.events) if isinstance(data.events, jr.Matches) else type(data.events.events)
+    chosen = {key: make(key, {}) for key in changes}
+    fitting = [key for key, system in chosen.items() if rates(system, data)]
+    if not told and kind is jr.Matches and (data.categories is None or data.clock is None):
+        fitting = [key for key in fitting if jr.Matches in chosen[key].events]
+    if not fitting:
+        raise ValueError(f"none of these systems rates {kind.__name__.lower()}: {', '.join(chosen)}")
+    if in_teams(data):
+        others, fitting = [key for key in fitting if key not in TEAMS], [key for key in fitting if key in TEAMS]
+        if not fitting:
+            raise ValueError(f"none of these systems rates teams: {', '.join(others)}; try {' or '.join(TEAMS)}")
+        if others:
+            report.note(f"left out, since they know no teams: {', '.join(others)}")
+    if not told and kind is jr.Matches:
+        for key in [*fitting]:
+            system = fitted(key, changes[key], None, data)
+            try:
+                system.check(data.events)
+            except ValueError as error:
+                report.note(f"left out: {key}, since {error}")
+                fitting.remove(key)
+    if kind is jr.Rounds:
+        for key in fitting:
+            check_times(make(key, changes[key]), data, file)
+    return fitting
+
+
+class Result(NamedTuple):
+    """How a system did in one form."""
+
+    about: dict[str, Any]  # system, period, params
+    form: str
+    quality: dict[str, float]
+    speed: float  # rows a second
+
+
+def compared(
+    report: Report,
+    data: jr.Dataset,
+    changes: dict[str, dict[str, Any]],
+    lengths: tuple[float | None, ...],
+    last: float,
+) -> tuple[Task, list[Result]]:
+    """Rate by each of these systems, in periods of each of these lengths (None: one by one); the best first."""
+    of_matches = isinstance(data.events, jr.Matches)
+    task = _matches(data, last) if of_matches else _contests(data, last)
+    kind = jr.Matches if of_matches else jr.Rounds
+    forms = [
+        (key, length)
+        for key in changes
+        for length in lengths
+        if (kind if length is None else jr.Periods) in make(key, {}).events
+    ]
+    if not forms:
+        raise ValueError(f"{' and '.join(changes)} rates rating periods, which need times; name the column with --time")
+    what, count = next(iter(task.counts.items()))
+    arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
+    results = []
+    with report.stage(f"rating {count:,} {what} in {len(forms)} ways", len(forms)) as done:
+        for number, (key, length) in enumerate(forms):
+            system = fitted(key, changes[key], length, data)
+            if length not in arranged:
+                arranged[length] = data.events if length is None else jr.periods(data.matches, length), {}
+            events, made = arranged[length]
+            result, seconds = timed_run(system, events, schedule(system, events, made), task.run)
+            form = "by match" if length is None else f"periods of {length:g}"
+            about = {"system": key, "period": length, "params": system.params._asdict() | dict(system.settings)}
+            results.append(Result(about, form, task.quality(result), len(data.rows) / seconds))
+            done(number + 1)
+    return task, sorted(results, key=lambda result: task.order(result.quality))
+
+
+class Task(NamedTuple):
     """What is compared."""
 
     counts: dict[str, int]  # of what; the last is what speed counts
     scored: int  # how many of the first
-    lengths: tuple[float | None, ...]  # of rating periods; None: event by event
     run: Callable[..., Any]
     quality: Callable[[Any], dict[str, float]]  # of what `run` gives
     order: Callable[[dict[str, float]], float]  # by quality, the best first
     show: Callable[[float], str]  # a quality
 
 
-def _matches(data: jr.Dataset, last: float, period: float) -> _Task:
+def _matches(data: jr.Dataset, last: float) -> Task:
     matches = data.matches
     scored = _last(len(matches.score), last)
     weight = None if matches.context.weight is None else matches.context.weight[scored]
@@ -177,12 +222,11 @@ def _matches(data: jr.Dataset, last: float, period: float) -> _Task:
     def quality(result: Any) -> dict[str, float]:
         return scores(np.asarray(result.prediction)[scored], matches.score[scored], weight)
 
-    lengths = (None, period) if data.clock else (None,)
     counts = {"matches": len(scored)}
-    return _Task(counts, int(scored.sum()), lengths, jr.run, quality, lambda q: q["log loss"], lambda x: f"{x:.4f}")
+    return Task(counts, int(scored.sum()), jr.run, quality, lambda q: q["log loss"], lambda x: f"{x:.4f}")
 
 
-def _contests(data: jr.Dataset, last: float) -> _Task:
+def _contests(data: jr.Dataset, last: float) -> Task:
     size = np.diff(data.rounds.player_start)
     scored = _last(len(size), last)
 
@@ -194,14 +238,12 @@ def _contests(data: jr.Dataset, last: float) -> _Task:
         def of_sides(result: Any) -> dict[str, float]:
             return scores(np.asarray(result.prediction)[one], score)
 
-        return _Task(counts, scored_contests, (None,), jr.run, of_sides, lambda q: q["log loss"], lambda x: f"{x:.4f}")
+        return Task(counts, scored_contests, jr.run, of_sides, lambda q: q["log loss"], lambda x: f"{x:.4f}")
 
     def quality(result: Any) -> dict[str, float]:
         return standings(data.rounds, result.before.mean, scored=np.repeat(scored, size))
 
-    return _Task(
-        counts, scored_contests, (None,), jr.history, quality, lambda q: -np.nan_to_num(q["pair inversion"]), percent
-    )
+    return Task(counts, scored_contests, jr.history, quality, lambda q: -np.nan_to_num(q["pair inversion"]), percent)
 
 
 def _last(n: int, share: float) -> Any:

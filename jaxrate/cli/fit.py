@@ -214,6 +214,16 @@ def _write(path: Path, found: Any, system: jr.RatingSystem, period: float | None
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def as_fitted(
+    path: Path, name: str | None, changes: dict[str, Any], period: float | None
+) -> tuple[str, dict[str, Any], float | None]:
+    """System, hyperparameters and period of such a file, where they were not given."""
+    of, values, length = load_params(path)
+    if name not in (None, of):
+        raise ValueError(f"{path} is of {of}, not {name}")
+    return of, values | changes, length if period is None else period
+
+
 def load_params(path: Path) -> tuple[str, dict[str, Any], float | None]:
     """The system, its hyperparameters and settings, and the length of periods; ValueError if it is no such file."""
     try:

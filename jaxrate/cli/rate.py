@@ -19,21 +19,20 @@ from jaxrate.cli.common import (
     check_form,
     columns,
     default_for,
-    duels,
     fitted,
+    hint_categories,
     hint_side,
     in_teams,
     make,
+    param_options,
     parse,
-    percent,
     period_option,
+    quality_of,
     read,
     reporting,
-    scores,
-    standings,
     system_option,
 )
-from jaxrate.cli.fit import load_params
+from jaxrate.cli.fit import as_fitted
 from jaxrate.events import count_teams, part
 from jaxrate.text import decimals, number, table
 
@@ -51,9 +50,7 @@ Examples:
 )
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path())
 @system_option(help="One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]")
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A hyperparameter; may be repeated.")
-@click.option("--params", "fit", type=click.Path(path_type=Path), metavar="FILE.toml",
-              help="Take system and hyperparameters from there, as `jaxrate fit --save` wrote them.")  # fmt: skip
+@param_options
 @period_option(help="Rate in periods of this length instead of match by match.")
 @columns
 @click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
@@ -116,10 +113,7 @@ def rate(
     if fit is not None:
         if saved is not None:
             raise ValueError("--params is of a new run; the one to carry on has its own")
-        of, values, length = load_params(fit)
-        if name not in (None, of):
-            raise ValueError(f"{fit} is of {of}, not {name}")
-        name, changes, period = of, values | changes, length if period is None else period
+        name, changes, period = as_fitted(fit, name, changes, period)
     system = None if saved is not None or name is None else make(name, changes, period)  # better say now what is wrong
     if saved is not None:
         system, period, options = _settings(saved, name, changes, period, options)
@@ -137,12 +131,11 @@ def rate(
         if saved is None or system is None:
             system = fitted(name or default_for(data, options), changes, period, data)
         period = check_form(report, system, data, period, file)
-        if "category" in options and "categories" not in system.settings:
-            report.note(f"{system.name} takes no notice of categories; category_glicko does")
+        if hint_categories(report, system, options):
             options = {key: x for key, x in options.items() if key not in ("category", "mixtures")}
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # better now than after rating
-        rated, said = _rate(report, file, data, system, period, saved)
+        rated, *said = rate_data(report, file, data, system, period, saved)
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options={"columns": options, "sided": sided})
     system, contests = rated.system, rated.contests
@@ -240,9 +233,14 @@ def _settings(
     return saved.system, saved.period, stays | options
 
 
-def _rate(
-    report: Report, file: str, data: jr.Dataset, system: jr.RatingSystem, period: float | None, saved: jr.Rated | None
-) -> tuple[jr.Rated, list[str]]:
+def rate_data(
+    report: Report,
+    file: str,
+    data: jr.Dataset,
+    system: jr.RatingSystem,
+    period: float | None,
+    saved: jr.Rated | None = None,
+) -> tuple[jr.Rated, str]:
     """Rate what was read, and say how it went."""
     hint_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
@@ -261,18 +259,12 @@ def _rate(
         except ValueError as error:
             raise ValueError(f"{Path(file).name}: {error}") from None
         seconds = time.perf_counter() - start
-    guess = rated.predictions["prediction"].to_numpy()[-n:]
-    sides = None if contests is None else duels(contests)
-    if contests is None or sides:
-        matched = (guess[sides[0]], sides[1]) if sides else (guess, data.matches.score, data.matches.context.weight)
-        lines = [f"{label:<18}{value:.4f}" for label, value in scores(*matched).items()]
-    else:
-        played = rated.games - np.bincount(contests.events.player, minlength=len(rated.games))
-        quality = standings(contests, rated.predictions["rating"].to_numpy()[-n:], played=played)
-        lines = [f"{label:<24}{percent(value):>8}" for label, value in quality.items()]
     if contests is not None:
         what += f", {n:,} participations"
-    return rated, ["\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines])]
+    quality = quality_of(data, rated)
+    width, digits = max(map(len, quality)) + 1, max(map(len, quality.values()))
+    lines = [f"{label:<{width}}{value:>{digits}}" for label, value in quality.items()]
+    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines])
 
 
 def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
@@ -302,7 +294,7 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
     digits = decimals(found["rating"])
     shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
-    shown |= {"rating": f".{digits}f", "change": f"+.{digits}f"}
+    shown |= {"rating": f".{digits}f", "deviation": f".{digits}f", "change": f"+.{digits}f"}
     rows = [
         [format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]
         for row in zip(*found.values(), strict=True)
