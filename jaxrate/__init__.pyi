@@ -32,10 +32,12 @@ from jaxrate.inference import same_skill as same_skill
 from jaxrate.leaderboard import leaderboard as leaderboard
 from jaxrate.leaderboard import ratings as ratings
 from jaxrate.lists import from_teams as from_teams
+from jaxrate.pairs import pairs as pairs
 from jaxrate.rated import Rated as Rated
 from jaxrate.rated import career as career
 from jaxrate.rated import rate as rate
 from jaxrate.rated import rating_table as rating_table
+from jaxrate.report import report as report
 from jaxrate.run import predict as predict
 from jaxrate.run import run as run
 from jaxrate.saved import load as load

@@ -180,10 +180,7 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
     Raises:
       ValueError: if there is no such player.
     """
-    known = [str(x) for x in rated.players]
-    if str(player) not in known:
-        raise ValueError(f"no player {player!r}{near(str(player), known)}")
-    which = known.index(str(player))
+    which = find(rated.players, player)
     table, arrow, name = rated.predictions, pyarrow(), rated.players[which]
     final = np.asarray(ratings(rated.system, rated.state).mean)[which]
     if rated.contests is not None:
@@ -211,6 +208,14 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
             "probability": np.where(first, got["prediction"], 1.0 - got["prediction"]),
         }
     return columns | before | {"change": np.append(before["rating"][1:], final) - before["rating"]}
+
+
+def find(players: Values, player: Any) -> int:
+    """The id of this name, or of the one that reads so in text; ValueError if there is none."""
+    known = [str(x) for x in players]
+    if str(player) not in known:
+        raise ValueError(f"no player {player!r}{near(str(player), known)}")
+    return known.index(str(player))
 
 
 def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:

@@ -7,7 +7,7 @@ import traceback
 
 import click
 
-from jaxrate.cli import compare, demo, fit, plan, rate, simulate, systems
+from jaxrate.cli import compare, demo, fit, plan, rate, report, simulate, systems
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -16,7 +16,8 @@ def cli() -> None:
     """Rate players from a file of results."""
 
 
-for command in (rate.rate, compare.compare, fit.fit, plan.plan, systems.systems, simulate.simulate, demo.demo):
+COMMANDS = rate.rate, compare.compare, report.report, fit.fit, plan.plan, systems.systems, simulate.simulate, demo.demo
+for command in COMMANDS:
     cli.add_command(command)
 
 

@@ -1,0 +1,259 @@
+"""A rated history as one page of HTML: leaderboard, players, what is predicted of any two, how good all of it was.
+
+The page needs no network and forbids itself any. Its template, style and script are in the folder `page`; its tables
+are DataTables, which comes with itables.
+"""
+
+import math
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import distribution, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.leaderboard import ratings
+from jaxrate.metrics import Calibration
+from jaxrate.pairs import Pairs, pairs
+from jaxrate.rated import Rated, career, find, rating_table, to_dates
+from jaxrate.tables import Values
+from jaxrate.text import decimals, number
+
+PAGE = Path(__file__).with_name("page")
+ROWS = 500  # of a player's matches, the last ones
+POINTS = 400  # of a trajectory
+SIZE = 1000  # of a picture in its own units; the page stretches it
+
+
+class Comparison(NamedTuple):
+    """A table of systems."""
+
+    about: str  # what was scored
+    head: list[str]
+    rows: list[list[str]]  # the best first
+
+
+class Picture(NamedTuple):
+    """Lines within [0, SIZE] x [0, SIZE], from the top left, and where labels stand beside them, in percent."""
+
+    line: str  # an SVG path
+    area: str  # another one, or nothing
+    across: list[tuple[float, str]]
+    down: list[tuple[float, str]]
+
+
+class Sheet(NamedTuple):
+    """The page of a player."""
+
+    place: int  # on the leaderboard, from 0
+    name: str
+    rating: str
+    games: int
+    picture: Picture
+    timed: bool  # the picture goes by time, not by the number of events
+    every: int  # the picture shows each so many-th event
+    columns: list[str]
+    rows: list[tuple[Any, ...]]  # the last events, the latest first
+
+
+def report(
+    rated: Rated,
+    *,
+    title: str = "Ratings",
+    top: int = 50,
+    players: Iterable[Any] = (),
+    quality: Mapping[str, str] | None = None,
+    calibration: Calibration | None = None,
+    comparison: Comparison | None = None,
+) -> str:
+    """The page, to be written to a file in UTF-8.
+
+    Args:
+      rated: as from `jr.rate` or `jr.load`.
+      title: its heading.
+      top: how many of the best have a page with their trajectory and their matches or contests.
+      players: names of others who have one.
+      quality: how good the predictions were, by the name of the measure. None: not shown.
+      calibration: of the predictions. None: the page says that there is none.
+      comparison: with other systems. None: the page says that there is none.
+
+    Raises:
+      ValueError: if there is no such player.
+      ImportError: if jinja2 or itables is not installed.
+    """
+    page, libraries = installed()
+    table = rating_table(rated)
+    digits, place = decimals(table["rating"]), np.argsort(table["id"])
+    chosen = dict.fromkeys([*range(min(top, len(place))), *(int(place[find(rated.players, name)]) for name in players)])
+    modifiers = [] if rated.categories is None else [f"modifier {name}" for name in rated.categories]
+    columns = [name for name in ("rating", "deviation", *modifiers, "games") if name in table]
+    names = _column(table["player"], "text")
+    end = ratings(rated.system, rated.state)
+    sheets = [_sheet(rated, end, int(table["id"][i]), i, digits) for i in chosen]
+    duels = None
+    if len(names) > 1 and rated.categories is None:
+        duels = pairs(rated.system, rated.state, table["id"], time=rated.last or 0.0)
+    shown = [_column(table[name], _kind(name, digits)) for name in columns]
+    data = {
+        "board": list(zip(range(1, len(names) + 1), names, *shown, strict=True)),
+        "boardKinds": ["0", "text", *(_kind(name, digits) for name in columns)],
+        "sheets": {sheet.place: sheet.rows for sheet in sheets},
+        "sheetKinds": [_kind(name, digits) for sheet in sheets[:1] for name in sheet.columns],
+        "pairs": duels and _packed(duels),
+    }
+    bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
+    params = rated.system.params._asdict() | dict(rated.system.settings)
+    script = (PAGE / "page.js").read_text(encoding="utf-8")
+    return str(
+        page.render(
+            libraries,
+            title=title,
+            rated=rated,
+            event="match" if rated.contests is None else "contest",
+            events=len(rated.predictions) if rated.contests is None else rated.contests,
+            span=_span(rated),
+            params=[(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items()],
+            columns=columns,
+            sheets=sheets,
+            quality=quality or {},
+            bins=bins,
+            reliability=_reliability(bins),
+            comparison=comparison,
+            duels=duels,
+            sided=bool(getattr(rated.system.params, "side_advantage", 0.0)),
+            now="" if rated.last is None else _times(np.array([rated.last]), rated.clock)[0],
+            version=version("jaxrate"),
+            data=data,
+            style=(PAGE / "page.css").read_text(encoding="utf-8"),
+            script=script,
+            hash=b64encode(sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def installed() -> tuple[Any, dict[str, Any]]:
+    """The template, and what it takes from itables; ImportError if that or jinja2 is not installed."""
+    try:
+        jinja2, itables = import_module("jinja2"), import_module("itables")
+    except ImportError as error:
+        raise ImportError("a report needs jinja2 and itables: pip install 'jaxrate[report]'") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    bundle = Path(itables.__file__).parent / "html/dt_bundle.js"
+    libraries = {
+        "bundle": bundle.read_text(encoding="utf-8"),
+        "bundle_style": bundle.with_suffix(".css").read_text(encoding="utf-8"),
+        "licence": distribution("itables").read_text("licenses/LICENSE"),
+        "itables": version("itables"),
+    }
+    return environment.get_template("page.html"), libraries
+
+
+def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Sheet:
+    """The page of the player with this id, who ends with these ratings and at this place."""
+    name = rated.players[player]
+    found: dict[str, Any] = career(rated, name)
+    times, games = found.pop("time"), len(found["rating"])
+    mean, deviation = np.append(found["rating"], end.mean[player]), None
+    rating = f"{mean[-1]:.{digits}f}"
+    if "deviation" in found:
+        deviation = np.append(found["deviation"], end.deviation[player])
+        rating += f" ± {1.96 * deviation[-1]:.{digits}f}"
+    if rated.clock is not None:
+        found = {"time": _times(times, rated.clock)} | found
+    columns = {key: _column(x[-ROWS:][::-1], _kind(key, digits)) for key, x in found.items()}
+    timed, every = rated.clock is not None and games > 0 and times[0] != times[-1], max(-(-games // POINTS), 1)
+    at = np.append(times, times[-1]) if timed else np.arange(games + 1)
+    kept = np.append(np.arange(0, games, every), games)
+    picture = _trajectory(at[kept], mean[kept], None if deviation is None else deviation[kept])
+    rows = list(zip(*columns.values(), strict=True))
+    return Sheet(place, str(*_column([name], "text")), rating, games, picture, timed, every, list(columns), rows)
+
+
+# What a column of the page's tables holds: "text", "plain" numbers, or numbers with so many decimals, after + signed.
+
+KINDS = {"time": "text", "player": "text", "opponent": "text", "contest": "text", "score": "plain"}
+KINDS |= {"probability": "3", "expected_rank": "1"} | dict.fromkeys(("participants", "teams", "rank", "games"), "0")
+
+
+def _kind(column: str, digits: int) -> str:
+    """Of this column, if ratings have so many decimals."""
+    return KINDS.get(column, f"+{digits}" if column == "change" else str(digits))
+
+
+def _column(values: Iterable[Any], kind: str) -> list[Any]:
+    """What JSON can say; None where there is no number."""
+    if kind == "text":
+        return [" ".join(str(x).split()) for x in values]
+    digits = 3 if kind == "plain" else int(kind)
+    return [None if x != x else round(float(x), digits) if digits else int(x) for x in values]
+
+
+def _packed(duels: Pairs) -> dict[str, Any]:
+    left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in duels[:2])
+    return {"players": duels.left.shape[1], "scale": duels.scale.tolist(), "left": left, "right": right}
+
+
+def _times(values: Values, clock: str | None) -> list[str]:
+    """Days, moments to the second, or numbers."""
+    if clock == "numbers":
+        return [number(round(x, 2)) for x in values.tolist()]
+    dates: Any = to_dates(values) if values.dtype.kind == "f" else values
+    unit: Any = "D" if dates.dtype == "datetime64[D]" else "s"
+    return [x.replace("T", " ") for x in np.datetime_as_string(dates, unit=unit, casting="unsafe").tolist()]
+
+
+def _span(rated: Rated) -> str:
+    """From when to when."""
+    if rated.clock is None:
+        return ""
+    times = rated.predictions["time"].to_numpy()
+    return " to ".join(_times(np.array([times.min(), times.max()]), rated.clock))
+
+
+def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Picture:
+    """Ratings at dates, or at numbers."""
+    dated = times.dtype.kind == "M"
+    at = (times.astype("datetime64[us]") if dated else times).astype(float)
+    spread = 0.0 if deviation is None else 1.96 * deviation
+    low, high = mean - spread, mean + spread
+    bottom, top = float(low.min()), float(high.max())
+    if bottom == top:
+        bottom, top = bottom - 1, top + 1
+    long = (at[-1] - at[0]) or 1.0
+
+    def y(values: Values) -> Values:
+        return np.rint((top - values) / (top - bottom) * SIZE).astype(int)
+
+    x = np.rint((at - at[0]) / long * SIZE).astype(int)
+    area = "" if deviation is None else _path(np.append(x, x[::-1]), np.append(y(low), y(high)[::-1])) + "Z"
+    marks = at[0] + np.array([0.0, 0.5, 1.0]) * long
+    said = (
+        _times(marks.astype("datetime64[us]").astype("datetime64[D]"), "dates") if dated else _times(marks, "numbers")
+    )
+    across = list(zip((0.0, 50.0, 100.0), said, strict=True))
+    down = [(float(y(mark)) / SIZE * 100, f"{mark:.6g}") for mark in _marks(bottom, top)]
+    return Picture(_path(x, y(mean)), area, across, down)
+
+
+def _marks(low: float, high: float) -> Values:
+    """At most six round numbers between two."""
+    size = 10.0 ** math.floor(math.log10((high - low) / 5))
+    step = next(size * k for k in (1, 2, 5, 10) if size * k >= (high - low) / 5)
+    return np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step
+
+
+def _reliability(bins: list[list[float]]) -> Picture:
+    """A dot for each bin: what was predicted across, what was observed upwards."""
+    dots = (f"M{round(SIZE * predicted)} {round(SIZE * (1 - observed))}h0" for predicted, observed, _ in bins)
+    marks = [(25.0 * i, f"{0.25 * i:g}") for i in range(5)]
+    return Picture("".join(dots), "", marks, [(100 - at, said) for at, said in marks])
+
+
+def _path(x: Values, y: Values) -> str:
+    return "M" + "L".join(f"{a} {b}" for a, b in zip(x, y, strict=True))
