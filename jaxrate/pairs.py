@@ -24,6 +24,7 @@ class Pairs(NamedTuple):
 
     def probability(self, a: Any, b: Any) -> NumPy:
         """[...] of the first [...] to beat the second [...], who are numbered as `pairs` was given them."""
+        a, b = np.broadcast_arrays(a, b)
         left, right = self.left.astype(float), self.right.astype(float)
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import distribution, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ class Sheet(NamedTuple):
     timed: bool  # the picture goes by time, not by the number of events
     every: int  # the picture shows each so many-th event
     columns: list[str]
+    kinds: list[str]  # of the columns
     rows: list[tuple[Any, ...]]  # the last events, the latest first
 
 
@@ -96,12 +98,13 @@ def report(
     duels = None
     if len(names) > 1 and rated.categories is None:
         duels = pairs(rated.system, rated.state, table["id"], time=rated.last or 0.0)
-    shown = [_column(table[name], _kind(name, digits)) for name in columns]
+    kinds = [_kind(name, table[name], digits) for name in columns]
+    shown = [_column(table[name], kind) for name, kind in zip(columns, kinds, strict=True)]
     data = {
         "board": list(zip(range(1, len(names) + 1), names, *shown, strict=True)),
-        "boardKinds": ["0", "text", *(_kind(name, digits) for name in columns)],
+        "boardKinds": ["0", "text", *kinds],
         "sheets": {sheet.place: sheet.rows for sheet in sheets},
-        "sheetKinds": [_kind(name, digits) for sheet in sheets[:1] for name in sheet.columns],
+        "sheetKinds": sheets[0].kinds if sheets else [],
         "pairs": duels and _packed(duels),
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
@@ -124,7 +127,7 @@ def report(
             comparison=comparison,
             duels=duels,
             sided=bool(getattr(rated.system.params, "side_advantage", 0.0)),
-            now="" if rated.last is None else _times(np.array([rated.last]), rated.clock)[0],
+            now="" if rated.last is None else _times(np.array([rated.last]), dates=rated.clock == "dates")[0],
             version=version("jaxrate"),
             data=data,
             style=(PAGE / "page.css").read_text(encoding="utf-8"),
@@ -137,17 +140,16 @@ def report(
 def installed() -> tuple[Any, dict[str, Any]]:
     """The template, and what it takes from itables; ImportError if that or jinja2 is not installed."""
     try:
-        jinja2, itables = import_module("jinja2"), import_module("itables")
+        jinja2, html = import_module("jinja2"), files("itables") / "html"
     except ImportError as error:
         raise ImportError("a report needs jinja2 and itables: pip install 'jaxrate[report]'") from error
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    bundle = Path(itables.__file__).parent / "html/dt_bundle.js"
     libraries = {
-        "bundle": bundle.read_text(encoding="utf-8"),
-        "bundle_style": bundle.with_suffix(".css").read_text(encoding="utf-8"),
+        "bundle": (html / "dt_bundle.js").read_text(encoding="utf-8"),
+        "bundle_style": (html / "dt_bundle.css").read_text(encoding="utf-8"),
         "licence": distribution("itables").read_text("licenses/LICENSE"),
         "itables": version("itables"),
     }
@@ -165,30 +167,35 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Shee
         deviation = np.append(found["deviation"], end.deviation[player])
         rating += f" ± {1.96 * deviation[-1]:.{digits}f}"
     if rated.clock is not None:
-        found = {"time": _times(times, rated.clock)} | found
-    columns = {key: _column(x[-ROWS:][::-1], _kind(key, digits)) for key, x in found.items()}
+        found = {"time": _times(times, dates=True) if rated.clock == "dates" else times} | found
+    kinds = [_kind(key, x, digits) for key, x in found.items()]
+    columns = [_column(x[-ROWS:][::-1], kind) for x, kind in zip(found.values(), kinds, strict=True)]
     timed, every = rated.clock is not None and games > 0 and times[0] != times[-1], max(-(-games // POINTS), 1)
     at = np.append(times, times[-1]) if timed else np.arange(games + 1)
     kept = np.append(np.arange(0, games, every), games)
     picture = _trajectory(at[kept], mean[kept], None if deviation is None else deviation[kept])
-    rows = list(zip(*columns.values(), strict=True))
-    return Sheet(place, str(*_column([name], "text")), rating, games, picture, timed, every, list(columns), rows)
+    shown = str(*_column([name], "text"))
+    rows = list(zip(*columns, strict=True))
+    return Sheet(place, shown, rating, games, picture, timed, every, list(found), kinds, rows)
 
 
-# What a column of the page's tables holds: "text", "plain" numbers, or numbers with so many decimals, after + signed.
+# What a column of the page's tables holds: "text", "time" in words, "plain" numbers, or numbers with so many decimals,
+# after a + with their sign.
 
-KINDS = {"time": "text", "player": "text", "opponent": "text", "contest": "text", "score": "plain"}
-KINDS |= {"probability": "3", "expected_rank": "1"} | dict.fromkeys(("participants", "teams", "rank", "games"), "0")
+KINDS = {"player": "text", "opponent": "text", "score": "plain", "probability": "3", "expected_rank": "1"}
+KINDS |= dict.fromkeys(("participants", "teams", "rank", "games"), "0")
 
 
-def _kind(column: str, digits: int) -> str:
+def _kind(column: str, values: Values, digits: int) -> str:
     """Of this column, if ratings have so many decimals."""
+    if column in ("time", "contest"):
+        return "plain" if values.dtype.kind in "iuf" else "text" if column == "contest" else "time"
     return KINDS.get(column, f"+{digits}" if column == "change" else str(digits))
 
 
 def _column(values: Iterable[Any], kind: str) -> list[Any]:
     """What JSON can say; None where there is no number."""
-    if kind == "text":
+    if kind in ("text", "time"):
         return [" ".join(str(x).split()) for x in values]
     digits = 3 if kind == "plain" else int(kind)
     return [None if x != x else round(float(x), digits) if digits else int(x) for x in values]
@@ -199,13 +206,14 @@ def _packed(duels: Pairs) -> dict[str, Any]:
     return {"players": duels.left.shape[1], "scale": duels.scale.tolist(), "left": left, "right": right}
 
 
-def _times(values: Values, clock: str | None) -> list[str]:
-    """Days, moments to the second, or numbers."""
-    if clock == "numbers":
-        return [number(round(x, 2)) for x in values.tolist()]
-    dates: Any = to_dates(values) if values.dtype.kind == "f" else values
-    unit: Any = "D" if dates.dtype == "datetime64[D]" else "s"
-    return [x.replace("T", " ") for x in np.datetime_as_string(dates, unit=unit, casting="unsafe").tolist()]
+def _times(values: Values, *, dates: bool) -> Values:
+    """As text: days, moments to the second, or numbers."""
+    if not dates:
+        return np.array([number(round(x, 2)) for x in values.tolist()], object)
+    days: Any = to_dates(values) if values.dtype.kind == "f" else values
+    unit: Any = "D" if days.dtype == "datetime64[D]" else "s"
+    texts = np.datetime_as_string(days, unit=unit, casting="unsafe").tolist()
+    return np.array([text.replace("T", " ") for text in texts], object)
 
 
 def _span(rated: Rated) -> str:
@@ -213,7 +221,7 @@ def _span(rated: Rated) -> str:
     if rated.clock is None:
         return ""
     times = rated.predictions["time"].to_numpy()
-    return " to ".join(_times(np.array([times.min(), times.max()]), rated.clock))
+    return " to ".join(_times(np.array([times.min(), times.max()]), dates=rated.clock == "dates"))
 
 
 def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Picture:
@@ -233,9 +241,7 @@ def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Pictur
     x = np.rint((at - at[0]) / long * SIZE).astype(int)
     area = "" if deviation is None else _path(np.append(x, x[::-1]), np.append(y(low), y(high)[::-1])) + "Z"
     marks = at[0] + np.array([0.0, 0.5, 1.0]) * long
-    said = (
-        _times(marks.astype("datetime64[us]").astype("datetime64[D]"), "dates") if dated else _times(marks, "numbers")
-    )
+    said = _times(marks.astype("datetime64[us]").astype("datetime64[D]") if dated else marks, dates=dated)
     across = list(zip((0.0, 50.0, 100.0), said, strict=True))
     down = [(float(y(mark)) / SIZE * 100, f"{mark:.6g}") for mark in _marks(bottom, top)]
     return Picture(_path(x, y(mean)), area, across, down)

@@ -103,10 +103,11 @@ def report(
     versus: dict[str, dict[str, Any]] = {key: {} for key in others or FEW} | {name: changes}
     fitting = candidates(report, file, data, versus, told=bool(others))
     task, results = compared(report, data, {key: versus[key] for key in fitting}, (period,), last)
-    what = next(iter(task.counts))
-    given = f", {name} with the hyperparameters given" if changes else ""
+    what, count = next(iter(task.counts.items()))
+    form = "" if period is None else f" Rated in periods of {period:g}."
+    given = f", except those of {name}" if changes else ""
     comparison = Comparison(
-        f"The last {task.scored:,} {what}, rated {results[0].form}; systems have their default hyperparameters{given}.",
+        f"Scored on the last {task.scored:,} of {count:,} {what}.{form} Hyperparameters are the default ones{given}.",
         ["system", *results[0].quality],
         [[result.about["system"], *map(task.show, result.quality.values())] for result in results],
     )

@@ -5,9 +5,9 @@ const library = URL.createObjectURL(new Blob([read("bundle")], { type: "text/jav
 const { default: DataTable } = await import(library);
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const follow = () => document.documentElement.classList.toggle("dark", dark.matches);
-dark.addEventListener("change", follow);
-follow();
+const followScheme = () => document.documentElement.classList.toggle("dark", dark.matches);
+dark.addEventListener("change", followScheme);
+followScheme();
 
 // Tables. Names are text: as HTML they are always escaped.
 
@@ -23,7 +23,10 @@ const figure = (kind) => ({
   display: (x) => (x === null ? "" : kind === "plain" ? x : (kind[0] === "+" && x > 0 ? "+" : "") + x.toFixed(kind)),
 });
 const columns = (kinds, text) =>
-  kinds.map((kind) => (kind === "text" ? { type: "string", render: text } : { type: "num", render: figure(kind) }));
+  kinds.map((kind) => {
+    if (kind === "text") return { type: "string", render: text };
+    return kind === "time" ? { type: "string", render: escaped } : { type: "num", render: figure(kind) };
+  });
 const options = { autoWidth: false, deferRender: true, orderMulti: false };
 const words = { info: "_START_ to _END_ of _TOTAL_", infoEmpty: "none", infoFiltered: "(all: _MAX_)", zeroRecords: "None found" };
 
@@ -54,7 +57,7 @@ function open(place) {
   });
 }
 
-function follow_address() {
+function followAddress() {
   const place = location.hash.match(/^#player-(\d+)$/)?.[1];
   if (place in data.sheets) {
     open(place);
@@ -66,8 +69,9 @@ function follow_address() {
 if (choice) {
   open(choice.value);
   choice.addEventListener("change", () => open(choice.value));
-  addEventListener("hashchange", follow_address);
-  follow_address();
+  addEventListener("hashchange", followAddress);
+  addEventListener("click", (event) => event.target.closest?.("a")?.hash === location.hash && followAddress());
+  followAddress();
 }
 
 // Any pair: see jaxrate/pairs.py.

@@ -1,0 +1,397 @@
+"""`jr.pairs`, `jr.report` and `jaxrate report`: the page says what jaxrate says, of any names, also in a browser."""
+
+import importlib
+import json
+import re
+import shutil
+import sys
+from html import unescape
+from itertools import combinations
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate import simulate
+
+for package in ("pyarrow", "jinja2", "itables"):
+    pytest.importorskip(package)
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+NAMES = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "&<img src=x onerror=alert(3)>",
+         "O'Brien \"Q\" & Sons", "محمد علي", "{{ 7 * 7 }}", "Ada"]  # fmt: skip
+
+
+def data_of(page):
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+def predicted(system, state, a, b, time=0.0):
+    played = jr.matches(np.stack([a, b], axis=1), np.full(len(a), 0.5), np.full(len(a), time))
+    return np.asarray(jr.predict(system, state, played), np.float64)
+
+
+@pytest.fixture(scope="module")
+def rated():
+    """Of a league of 30 with dates."""
+    matches = simulate.league(30, 400, seed=3, draws=0.2).matches
+    names = np.array([f"player {i:02}" for i in range(30)])
+    a, b = names[matches.player].T
+    date = (matches.time + 19_000).astype("datetime64[D]")
+    return jr.rate(jr.glicko(), jr.read({"a": a, "b": b, "score": matches.score, "date": date}))
+
+
+# any pair
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("elo", {}), ("elo", {"limit": 100.0}), ("glicko", {}), ("glicko2", {}), ("trueskill", {}), ("weng_lin", {}),
+     ("urnings", {}), ("blat_mmr", {}), ("category_glicko", {"categories": 1}), ("elo_mmr", {}), ("topcoder", {})],
+)  # fmt: skip
+def test_pairs_are_what_the_system_predicts(name, changes):
+    system, league = jr.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
+    events = league if jr.Matches in system.events else jr.periods(league, 100.0)
+    if jr.Matches not in system.events and jr.Rounds in system.events:
+        events = simulate.contests(40, 40, size=20, seed=4).rounds
+    state = jr.run(system, events, key=jax.random.key(0) if system.rules.draw else None).state
+    best = np.argsort(-np.asarray(jr.ratings(system, state).mean))
+    found = jr.pairs(system, state, best, time=1100.0)
+    a, b = np.array([*combinations(range(40), 2)]).T
+    wanted = predicted(system, state, best[a], best[b], 1100.0)
+    assert np.ptp(wanted) > 0.1 and found.left.shape[1] == 40
+    np.testing.assert_allclose(found.probability(a, b), wanted, atol=3e-4)
+    np.testing.assert_allclose(found.probability(b, a), 1 - wanted, atol=3e-4)
+
+
+def test_pairs_of_many_in_both_precisions(x64):
+    state = jr.glicko().init(jr.glicko().params, 3000)
+    random = np.random.default_rng(0)
+    rating, deviation = random.normal(1500, 400, 3000), random.uniform(30, 350, 3000)
+    state = state._replace(rating=rating.astype(state.rating.dtype), variance=(deviation**2).astype(state.rating.dtype))
+    best = np.argsort(-rating)
+    found = jr.pairs(jr.glicko(), state, best)
+    a, b = random.integers(0, 1500, 200_000), random.integers(1500, 3000, 200_000)
+    wanted = predicted(jr.glicko(), state, best[a], best[b])
+    assert len(found.scale) < 20 and np.abs(found.probability(a, b) - wanted).max() < 1e-3
+    assert (
+        np.abs(
+            found.probability(0, np.arange(1, 3000)) - predicted(jr.glicko(), state, np.repeat(best[0], 2999), best[1:])
+        ).max()
+        < 1e-3
+    )
+
+
+def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
+    monkeypatch.setattr(sys.modules["jaxrate.pairs"], "ROOM", 100)
+    system = jr.elo()
+    state = system.init(system.params, 64)._replace(rating=np.linspace(3000, 0, 64, dtype=np.float32))
+    found = jr.pairs(system, state, np.arange(64))
+    n = found.left.shape[1]
+    assert n in (2, 4, 8, 16) and 2 * found.left.size <= 100
+    a, b = np.array([*combinations(range(n), 2)]).T
+    np.testing.assert_allclose(found.probability(a, b), predicted(system, state, a, b), atol=3e-4)
+
+
+def test_pairs_refuse():
+    system = jr.elo()
+    with pytest.raises(ValueError, match="players must be \\[N\\] ids, of at least two"):
+        jr.pairs(system, system.init(system.params, 3), [1])
+
+
+def test_equals_take_no_numbers():
+    system = jr.elo()
+    found = jr.pairs(system, system.init(system.params, 5), np.arange(5))
+    assert found.left.shape == (0, 5) and found.probability(0, 1) == 0.5
+
+
+# the page
+
+
+def test_a_page_says_what_jaxrate_says(rated):
+    page = jr.report(rated, top=2, players=["player 07"], quality={"log loss": "0.6"})
+    data, table = data_of(page), jr.rating_table(rated)
+    for row, *wanted in zip(
+        data["board"], *(table[x] for x in ("player", "rating", "deviation", "games")), strict=True
+    ):
+        assert row[1] == wanted[0] and row[4] == wanted[3]
+        np.testing.assert_allclose(row[2:4], np.array(wanted[1:3], float), atol=0.051)
+    assert [row[0] for row in data["board"]] == [*range(1, 31)]
+    place = table["player"].tolist().index("player 07")
+    assert sorted(data["sheets"], key=int) == sorted({"0", "1", str(place)}, key=int)
+    z = jr.career(rated, "player 07")
+    rows = data["sheets"][str(place)]
+    assert [row[0] for row in rows] == z["time"].astype(str).tolist()[::-1]
+    assert [row[1] for row in rows] == z["opponent"].tolist()[::-1]
+    for i, name in enumerate(("score", "probability", "rating", "deviation", "change"), 2):
+        np.testing.assert_allclose([row[i] for row in rows], z[name][::-1], atol=6e-4 if i < 4 else 0.051)
+    assert "400 matches of 30 players, " in page and "<dt>log loss</dt><dd>0.6</dd>" in page
+    assert page.count("<template") == 3 and f"{len(rows)} matches." in page
+    assert "There is no calibration." in page and "None was made." in page
+
+
+def test_a_trajectory_ends_at_the_rating(rated):
+    page = jr.report(rated, top=1)
+    (picture,) = re.findall(r'<template id="sheet-0">(.*?)</template>', page, re.DOTALL)
+    area, line = re.findall(r'<path (?:class="area" )?d="M([^H"]*?)Z?"/>', picture)
+    line = np.array([point.split() for point in line.split("L")], int)
+    marks = [(float(at), float(said)) for at, said in re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)]
+    slope, top = np.polyfit(*zip(*marks, strict=True), 1)
+    table = jr.rating_table(rated)
+    career = jr.career(rated, table["player"][0])
+    height = np.array([top + slope * y / 10 for _, y in line])
+    np.testing.assert_allclose(height, np.append(career["rating"], table["rating"][0]), atol=2)
+    assert line[0, 0] == 0 and line[-1, 0] == line[-2, 0] == 1000 and (np.diff(line[:, 0]) >= 0).all()
+    last = int(area.split("L")[len(line) - 1].split()[1]), int(area.split("L")[len(line)].split()[1])
+    half = 1.96 * table["deviation"][0]
+    np.testing.assert_allclose(np.array(last) * slope / 10 + top, table["rating"][0] + half * np.array([-1, 1]), atol=2)
+
+
+def test_names_are_shown_literally():
+    n = len(NAMES)
+    table = {
+        "a": [*NAMES, *NAMES],
+        "b": [*NAMES[1:], *NAMES[:3], *NAMES[4:], *NAMES[1:4]][: 2 * n],
+        "score": [1, 0] * n,
+    }
+    rated = jr.rate(jr.elo(), jr.read(table))
+    page = jr.report(rated, title=NAMES[1], quality={NAMES[0]: NAMES[1]})
+    data = data_of(page)
+    assert {row[1] for row in data["board"]} == set(NAMES)
+    assert page.count("<script") == page.count("</script>") == 3 and "<img" not in page.replace(bundle_of(page), "")
+    heads = re.findall(r'<h3 id="name" tabindex="-1"><bdi>(.*?)</bdi>', page)
+    assert {unescape(head) for head in heads} == set(NAMES) and "49" not in "".join(heads)
+    assert "script-src 'sha256-" in page and "default-src 'none'" in page and "unsafe-eval" not in page
+
+
+def bundle_of(page):
+    return re.findall(r'<script type="application/json" id="bundle">(.*?)</script>', page, re.DOTALL)[0]
+
+
+def test_a_page_of_thousands_stays_small_and_names_nothing_to_load():
+    matches = simulate.league(3000, 30_000, seed=1).matches
+    names = np.array([f"A rather long name, number {i}" for i in range(3000)])
+    a, b = names[matches.player].T
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": matches.score}))
+    page = jr.report(rated)
+    assert len(page.encode()) < 2_500_000
+    own = page.replace(bundle_of(page), "")
+    assert not re.search(r"(?:src|href)=[\"']?[^\"'#\s]|@import|url\((?!data:)", own)
+    assert "over the number of matches" in page
+
+
+def test_contests_one_player_and_no_pages(share):
+    table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
+    page = jr.report(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
+    data = data_of(page)
+    assert "2 contests of 3 players, rated by elo_mmr" in page and "ranks and no scores" in page
+    (rows,) = data["sheets"].values()
+    assert {len(rows), len(data["sheetKinds"]), len(rows[0])} == {len(rows), 7} and data["pairs"]["players"] == 3
+    with pytest.warns(UserWarning, match="contest 1 has one participant"):
+        alone = jr.read({"contest": [1], "player": ["x"], "rank": [1]})
+    page = jr.report(jr.rate(jr.elo_mmr(), alone), top=0)
+    assert "There is only one player." in page and data_of(page)["pairs"] is None and "No players were chosen" in page
+
+
+def test_categories_are_not_guessed():
+    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
+    data = jr.read(table, category="court")
+    page = jr.report(jr.rate(jr.category_glicko(2), data, period=1.0))
+    assert data_of(page)["pairs"] is None and "depends on the categories" in page
+    assert '<th scope="col">modifier &lt;b&gt;</th>' in page and len(data_of(page)["board"][0]) == 7
+
+
+def test_a_report_refuses(rated, monkeypatch):
+    with pytest.raises(ValueError, match="no player 'player 7'; did you mean 'player"):
+        jr.report(rated, players=["player 7"])
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'jaxrate\[report\]'"):
+        jr.report(rated)
+
+
+# jaxrate report
+
+
+def test_the_command(jaxrate, games, tmp_path):
+    out = tmp_path / "page.html"
+    named = "--side", "home", "--system", "glicko", "--param", "c=20", "--param", "side_advantage=30"
+    code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
+    page = out.read_text(encoding="utf-8")
+    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
+    shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    code, text, _ = jaxrate("rate", games, *named, "-q")
+    assert shown == {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown} and len(shown) == 4
+    params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
+    wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
+                     "--last", 0.2, "--json", "-q")[1]  # fmt: skip
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', page)
+    assert "last 120 of 600 matches" in page and [name for name, _ in rows] != []
+    for result in json.loads(wanted)["results"]:
+        if result["period"] is None:
+            cells = re.findall(r">([\d.]+)<", dict(rows)[result["system"]])
+            assert cells == [f"{result[x]:.4f}" for x in ("log loss", "Brier score", "accuracy", "calibration error")]
+    data = jr.read(games, side="home")
+    guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
+    bins = jr.metrics.calibration(guess, data.matches.score)
+    cells = re.findall(r'<tr><td class="figure">(.*?)</td><td class="figure">(.*?)</td>', page)
+    found = np.array(cells, float).T
+    np.testing.assert_allclose(found, [x[bins.weight > 0] for x in bins[:2]], atol=6e-4)
+    assert "when nobody has the side" in page
+
+
+def test_the_command_for_contests(jaxrate, tmp_path):
+    out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
+    jaxrate("simulate", path, "--players", 30, "--rounds", 20, "--size", 10)
+    code, _, errors = jaxrate("report", path, "--out", out, "--compare", "codeforces", "-q")
+    page = out.read_text(encoding="utf-8")
+    assert (code, errors) == (0, "") and "last 4 of 20 contests" in page and "ahead of the other in a contest" in page
+    text = jaxrate("rate", path, "-q")[1]
+    for label, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page):
+        assert re.search(rf"{label} +{value}", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--player", "player 7"), "no player 'player 7'; did you mean 'player"),
+        (("--out", "."), "--out . is a folder; name a file, as report.html"),
+        (("--out", "nowhere/report.html"), "--out nowhere/report.html: there is no folder nowhere"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--compare", "elos"), "unknown system 'elos'; did you mean 'elo'?"),
+        (("--compare", "elo", "--system", "elo_mmr"), "elo_mmr does not rate matches of two"),
+        (("--param", "c=x", "--system", "glicko"), "glicko: c must be"),
+    ],
+)
+def test_the_command_refuses(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("report", games, *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+def test_an_empty_file_is_refused(jaxrate, tmp_path):
+    (tmp_path / "none.csv").write_text("winner,loser\n")
+    code, _, errors = jaxrate("report", tmp_path / "none.csv", "--out", tmp_path / "page.html")
+    assert code == 2 and "no rows" in errors and not (tmp_path / "page.html").exists()
+
+
+# in a browser
+
+
+@pytest.fixture(scope="module")
+def history():
+    """Of names that are hard to show, and some that are not."""
+    matches = simulate.league(30, 500, seed=5).matches
+    names = np.array([*NAMES, *(f"player {i:02}" for i in range(23))])
+    a, b = names[matches.player].T
+    return jr.rate(jr.glicko(), jr.read({"a": a, "b": b, "score": matches.score, "time": matches.time}))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("there is no Chromium, or no chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = importlib.import_module("selenium.webdriver.chrome.service").Service(driver)
+    with webdriver.Chrome(options=options, service=service) as chrome:
+        yield chrome
+
+
+@pytest.fixture
+def opened(browser, history, tmp_path):
+    """The page, and then: nothing went wrong in it, and nothing was asked of the network."""
+    path = tmp_path / "report.html"
+    path.write_text(jr.report(history, top=4, players=NAMES), encoding="utf-8")
+    browser.get_log("performance")
+    browser.get("about:blank")
+    browser.get(path.as_uri())
+    wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait
+    wait(browser, 20).until(lambda it: it.execute_script("return document.documentElement.dataset.ready") == "")
+    yield browser
+    assert browser.get_log("browser") == []
+    sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
+    assert sent and all(re.match(r"(file|blob|data):", url) for url in sent)
+    assert browser.execute_script("return document.images.length") == 0
+
+
+def texts(browser, selector):
+    return browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector
+    )
+
+
+def answer(browser):
+    """The two probabilities that are shown."""
+    (text,) = texts(browser, "#answer")
+    return [float(x) for x in re.findall(r"(\d\.\d{3}) for", text)], text
+
+
+def test_search_sort_open_and_choose(opened, history):
+    table = jr.rating_table(history)
+    opened.find_element("css selector", "#leaderboard input[type=search]").send_keys("onerror")
+    assert set(texts(opened, "#board tbody td:nth-child(2)")) == {name for name in NAMES if "onerror" in name}
+    opened.find_element("css selector", "#leaderboard input[type=search]").clear()
+    opened.find_element("css selector", "#leaderboard input[type=search]").send_keys("player")
+    opened.find_element("css selector", "#board thead th:nth-child(4)").click()
+    shown = [float(x) for x in texts(opened, "#board tbody td:nth-child(4)")]
+    assert len(shown) == 23 and shown == sorted(shown) and shown[0] < shown[-1]
+
+    opened.find_element("css selector", "#leaderboard input[type=search]").clear()
+    opened.find_element("css selector", "#leaderboard input[type=search]").send_keys(NAMES[0])
+    opened.find_element("link text", NAMES[0]).click()
+    assert texts(opened, "#name") == [NAMES[0]] and opened.switch_to.active_element.text == NAMES[0]
+    career = jr.career(history, NAMES[0])
+    assert texts(opened, "#events tbody td:nth-child(2)") == career["opponent"][:-11:-1].tolist()
+    assert texts(opened, "#events tbody td:nth-child(4)") == [f"{p:.3f}" for p in career["probability"][:-11:-1]]
+
+    place = {name: i for i, name in enumerate(history.players)}
+    pairs = [(NAMES[0], NAMES[4]), (table["player"][0], table["player"][-1]), ("player 20", NAMES[1])]
+    for names in pairs:
+        for field, name in zip(("first", "second"), names, strict=True):
+            opened.find_element("id", field).clear()
+            opened.find_element("id", field).send_keys(name)
+        ids = np.array([place[name] for name in names])[:, None]
+        (wanted,) = predicted(history.system, history.state, *ids, time=history.last)
+        chances, text = answer(opened)
+        assert chances == pytest.approx([wanted, 1 - wanted], abs=1e-3) and all(name in text for name in names)
+    opened.find_element("id", "second").clear()
+    opened.find_element("id", "second").send_keys("nobody")
+    assert answer(opened) == ([], "Choose two players by their full names, as they are suggested.")
+
+
+def test_with_the_keyboard_alone(opened, history):
+    press = importlib.import_module("selenium.webdriver.common.action_chains").ActionChains
+    keys = importlib.import_module("selenium.webdriver.common.keys").Keys
+
+    def tab_to(condition):
+        for _ in range(80):
+            press(opened).send_keys(keys.TAB).perform()
+            if condition(opened.switch_to.active_element):
+                return opened.switch_to.active_element
+        raise AssertionError("it cannot be reached by Tab")
+
+    second = jr.rating_table(history)["player"][1]
+    link = tab_to(lambda element: element.text == second)
+    assert link.value_of_css_property("outline-style") == "solid"
+    press(opened).send_keys(keys.ENTER).perform()
+    assert texts(opened, "#name") == [second] and opened.switch_to.active_element.text == second
+    first = tab_to(lambda element: element.get_attribute("id") == "first")
+    assert opened.execute_script("return arguments[0].labels[0].textContent", first).startswith("First player")
+    press(opened).key_down(keys.CONTROL).send_keys("a").key_up(keys.CONTROL).send_keys("player 03").perform()
+    assert "player 03" in answer(opened)[1] and len(answer(opened)[0]) == 2
+
+
+def test_narrow_screens_do_not_scroll_sideways(opened):
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    width = opened.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert width[0] <= width[1] == 400
