@@ -44,7 +44,7 @@ def run(arguments, folder):
 SERIES = "Categories, series, tournaments"
 
 
-@pytest.mark.parametrize("section", [SERIES, "Fitting", "Your own file", "Formats", "Command line"])
+@pytest.mark.parametrize("section", [SERIES, "Fitting", "Your own file", "Formats", "Command line", "A report"])
 def test_commands(folder, section):
     commands = [shlex.split(line) for block in blocks(section, "sh") for line in block.splitlines()]
     assert commands and all(command[0] == "jaxrate" for command in commands)
