@@ -46,7 +46,7 @@ let events;
 function open(place) {
   choice.value = place;
   find("sheet").replaceChildren(find(`sheet-${place}`).content.cloneNode(true));
-  events?.clear().rows.add(data.sheets[place]).draw();
+  events?.search("").clear().rows.add(data.sheets[place]).draw();
   events ??= new DataTable("#events", {
     ...options,
     data: data.sheets[place],
