@@ -51,7 +51,7 @@ OTHERS = f"A system to compare with; may be repeated.  [default: those of {', '.
               metavar="FILE.html", help="Write the page there.")  # fmt: skip
 @click.option("--top", type=click.IntRange(min=0), default=50, show_default=True,
               help="So many of the best players have pages of their own.")  # fmt: skip
-@click.option("--player", "players", multiple=True, metavar="NAME", help="He has one too; may be repeated.")
+@click.option("--player", "players", multiple=True, metavar="NAME", help="Another who has one; may be repeated.")
 @click.option("--compare", "others", multiple=True, shell_complete=complete_systems, metavar="NAME", help=OTHERS)
 @click.option("--last", type=float, default=0.2, show_default=True, metavar="SHARE",
               help="Compare by this last share of the matches or contests.")  # fmt: skip
