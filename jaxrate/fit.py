@@ -48,6 +48,9 @@ class Profile(NamedTuple):
     value: NumPy  # [V]
     loss: NumPy  # [V]
     params: Params  # leaves [V]: the best for it
+    system: RatingSystem
+    name: str  # of the parameter
+    weight: float  # of all that was scored: the summed loss is so many times `loss`
 
 
 class Rolling(NamedTuple):
@@ -240,7 +243,8 @@ def profile(
         losses.append(path.loss)
         found.append(params_at(problem, path.x, some))
     params = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *found)
-    return Profile(value, np.concatenate(losses)[: len(value)], params)
+    loss_of = np.concatenate(losses)[: len(value)]
+    return Profile(value, loss_of, params, system, name, float(what.weight.sum()))
 
 
 def rolling(

@@ -374,6 +374,7 @@ def test_a_profile_fits_the_others_anew(no_errors):
     np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
     np.testing.assert_allclose(profile.params.side_advantage[0], held.params.side_advantage, rtol=1e-2)
     np.testing.assert_allclose(profile.params.k, profile.value, rtol=1e-6)
+    assert (profile.system.name, profile.name, profile.weight) == ("elo", "k", 600)
 
 
 def test_rules_are_made_anew_on_the_way(no_errors):

@@ -447,8 +447,8 @@ def test_profile(ax):
     """Of losses that are a parabola in the logarithm, the interval is exact."""
     value = np.geomspace(8.0, 100.0, 9)
     loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    profile = jr.Profile(value, loss, None)
-    assert plots.profile(jr.glicko(), profile, "c", 1000, ax=ax) is ax
+    profile = jr.Profile(value, loss, None, jr.glicko(), "c", 1000)
+    assert plots.profile(profile, ax=ax) is ax
     low, high = 25.0 * np.exp(-1.96 * 0.2), 25.0 * np.exp(1.96 * 0.2)
     assert texts(ax) == [f"95 %: {low:.4g} to {high:.4g}"]
     x, width = ax.patches[0].get_x(), ax.patches[0].get_width()
@@ -463,18 +463,14 @@ def test_profile(ax):
 def test_a_profile_may_be_open(ax, ends, said):
     value = np.geomspace(*ends, 5)
     loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    plots.profile(jr.glicko(), jr.Profile(value, loss, None), "c", 1000, ax=ax)
+    plots.profile(jr.Profile(value, loss, None, jr.glicko(), "c", 1000), ax=ax)
     assert texts(ax) == [f"95 %: {said}"]
 
 
 def test_profile_refuses(ax):
-    profile = jr.Profile(np.array([1.0, 2.0, 3.0]), np.array([0.6, np.nan, 0.7]), None)
-    with refused("no parameter 'cc'"):
-        plots.profile(jr.glicko(), profile, "cc", 10, ax=ax)
-    with refused("count must be above 0"):
-        plots.profile(jr.glicko(), profile, "c", 0, ax=ax)
+    profile = jr.Profile(np.array([1.0, 2.0, 3.0]), np.array([0.6, np.nan, 0.7]), None, jr.glicko(), "c", 10)
     with refused("three values with finite losses, got 2"):
-        plots.profile(jr.glicko(), profile, "c", 10, ax=ax)
+        plots.profile(profile, ax=ax)
 
 
 # Figures

@@ -14,7 +14,6 @@ from jaxrate.metrics import NumPy
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
 from jaxrate.search import form_of
 from jaxrate.system import RatingSystem, State
-from jaxrate.text import near
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +94,7 @@ def loss_surface(
     return ax
 
 
-def profile(system: RatingSystem, result: Profile, name: str, count: float, *, ax: "Axes | None" = None) -> "Axes":
+def profile(result: Profile, *, ax: "Axes | None" = None) -> "Axes":
     """The summed log loss above its least by the values of one parameter, and the 95 % interval it gives.
 
     The interval is where it lies less than 1.92 above its least, by interpolating its square root, which is nearly
@@ -103,18 +102,12 @@ def profile(system: RatingSystem, result: Profile, name: str, count: float, *, a
     enough. Shown are the lowest 20 nats.
 
     Args:
-      system: whose parameter it is.
       result: as from `jr.profile`.
-      name: of the parameter.
-      count: how many matches (their weight) the loss is the mean of.
 
     Raises:
-      ValueError: for an unknown name, a count that is not above 0, or fewer than three values with finite losses.
+      ValueError: for fewer than three values with finite losses.
     """
-    if name not in system.space._fields:
-        raise ValueError(f"{system.name} has no parameter {name!r}{near(name, system.space._fields)}")
-    if not 0 < count < math.inf:
-        raise ValueError(f"count must be above 0, got {count}")
+    system, name, count = result.system, result.name, result.weight
     fine = np.isfinite(result.loss)
     value, first = np.unique(result.value[fine], return_index=True)
     if len(value) < 3:
