@@ -9,10 +9,10 @@ what is predicted is the share of the others that each one beats. Standard error
 differences, match by match or contest by contest.
 
 On tennis fits take 15 steps at most, and slow systems (`learnt_from` in the table) are fitted to the last 100,000
-matches before the cut, of which the last half counts; they begin with the ratings to which the defaults have led by
-then. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best for what is fitted, and where there are
-sides a player has two of them. A system "by the clock" has a drift per day beside that per match; "weekly" is in rating
-periods of a week, whose matches are predicted all at once.
+matches before the cut, BlatMMR on any history to the last 20,000, of which the last half counts; they begin with the
+ratings to which the defaults have led by then. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best
+for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day
+beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
 
 The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
@@ -56,6 +56,7 @@ from jaxrate.simulate import league
 SHARE = 0.8
 WEEK = 7.0
 STRETCH = 100_000  # matches to which slow systems are fitted at most
+SHORT = 20_000  # the same of BlatMMR
 STEPS = 15  # of fits on longer histories
 PEER_STRETCH = 100_000
 PEER_START = 200_000  # matches before the cut that peers rate at most
@@ -71,7 +72,7 @@ class Contender(NamedTuple):
     plain: Any
     start: Any
     build: Any = lambda matches: matches  # events of matches
-    slow: bool = False
+    most: int | None = None  # matches that it is fitted to at most
 
 
 class History(NamedTuple):
@@ -128,14 +129,14 @@ def tune(contender, events, steps):
     if contender.start.name == "urnings":
         return tune_urns(contender.start, events)
     begin, state, weight = 0, None, None
-    if contender.slow and len(events.score) > STRETCH:
-        begin, weight = len(events.score) - STRETCH, np.arange(STRETCH) >= STRETCH // 2
+    if contender.most and len(events.score) > contender.most:
+        begin, weight = len(events.score) - contender.most, np.arange(contender.most) >= contender.most // 2
         state = jr.run(contender.start, contender.build(part(events, 0, begin))).state
     learnt = contender.build(part(events, begin, len(events.score)) if begin else events)
     found = jr.fit(contender.start, learnt, weight=weight, steps=steps, state=state)
     fitted = {name: getattr(found.params, name) for name in found.free}
     fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
-    return found.system, {"fitted": fitted, **fit} | ({"learnt_from": STRETCH} if begin else {})
+    return found.system, {"fitted": fitted, **fit} | ({"learnt_from": contender.most} if begin else {})
 
 
 def numbered(player):
@@ -179,20 +180,19 @@ def of_matches(matches):
         Contender("elo", jr.elo(), jr.elo()),
         Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
         Contender("glicko", jr.glicko(), jr.glicko()),
-        Contender("glicko2", jr.glicko2(), jr.glicko2(), slow=True),
+        Contender("glicko2", jr.glicko2(), jr.glicko2(), most=STRETCH),
         Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
-        Contender("trueskill", jr.trueskill(), games(), slow=True),
-        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), slow=True),
+        Contender("trueskill", jr.trueskill(), games(), most=STRETCH),
+        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), most=STRETCH),
         Contender("urnings", urns, urns, urns_of),
-        Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), slow=True),
     ]
     if category is not None:
         systems += [
             Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
-            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly, True),
-            Contender("category_glicko, weekly", races, races, weekly, True),
+            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly, STRETCH),
+            Contender("category_glicko, weekly", races, races, weekly, STRETCH),
         ]
-    return systems
+    return [*systems, Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), most=SHORT)]
 
 
 def of_teams():
