@@ -1,5 +1,11 @@
-"""The suite that every system must pass. To add a system, add a line to SYSTEMS."""
+"""The suite that every system must pass. To add a system, add a line to SYSTEMS.
 
+A system of matches or periods that is not part of jaxrate is tested in place of all others: with `make()` in
+`my_module.py`, which returns it, by `JAXRATE_SYSTEM=my_module:make PYTHONPATH=. pytest tests/test_contract.py`.
+"""
+
+import os
+import pkgutil
 import re
 
 import jax
@@ -32,6 +38,8 @@ SYSTEMS = {
     "urnings_paper": jr.urnings(outcomes=3, weights=(1, 2.5, 1), variant="U1"),
     "blat_mmr_own": jr.blat_mmr(support=np.linspace(-2, 2, 9) ** 3, kernel="gaussian_by_time", temperature=1.5),
 }
+if own := os.environ.get("JAXRATE_SYSTEM"):
+    SYSTEMS = {"mine": pkgutil.resolve_name(own)()}
 FORMS = ["stream", "levels", "periods"]
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 23
