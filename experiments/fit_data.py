@@ -9,7 +9,7 @@ what is predicted is the share of the others that each one beats. Standard error
 differences, match by match or contest by contest.
 
 On tennis fits take 15 steps at most, and slow systems (`learnt_from` in the table) are fitted to the last 100,000
-matches before the cut, BlatMMR on any history to the last 20,000, of which the last half counts; they begin with the
+matches before the cut, BlatMMR on any history to the last 6,000, of which the last half counts; they begin with the
 ratings to which the defaults have led by then. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best
 for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day
 beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
@@ -18,11 +18,11 @@ The peers are predicted from match by match too: riix (0.0.6 predicts a whole da
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
 and trueskill (the usual formula of its mu, sigma and beta, a draw being half a win, with the share of draws there was).
 Their settings are searched by factors of 2, then of its root, until no neighbour is better or 12 were tried, from the
-library's defaults (riix's Glicko and Glicko-2 from ours, as its unit of time is a day) on the last 100,000 matches
+library's defaults (riix's Glicko and Glicko-2 from ours, as its unit of time is a day) on the last 40,000 matches
 before the cut, of which the last half counts; on shorter histories on all. Then they rate all matches; of tennis those
 from 200,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
 takes sides; so the best of jaxrate is also fitted without them. The best system of either camp is the one with the
-least loss on the last 50,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
+least loss on the last 20,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
 
 riix is under a non-commercial licence: it is called here, nothing of it is copied.
 """
@@ -56,9 +56,9 @@ from jaxrate.simulate import league
 SHARE = 0.8
 WEEK = 7.0
 STRETCH = 100_000  # matches to which slow systems are fitted at most
-SHORT = 20_000  # the same of BlatMMR
+SHORT = 6_000  # the same of BlatMMR
 STEPS = 15  # of fits on longer histories
-PEER_STRETCH = 100_000
+PEER_STRETCH = 40_000
 PEER_START = 200_000  # matches before the cut that peers rate at most
 SETTINGS = 12  # of a peer that are tried
 SIZES = 25.0, 50.0, 100.0, 200.0  # of urns
