@@ -51,7 +51,7 @@ def rates(data, matches, options, algorithms):
     """Rows: matches a second on the two grids by each algorithm, all in one run."""
     copied, rows = bandwidth(), []
     players, n = int(matches.player.max()) + 1, len(matches.score)
-    for settings in ({}, COARSE):
+    for settings in ({},) if options.quick else ({}, COARSE):
         calls, numbers = {}, {"all": n}
         for algorithm, count in algorithms:
             system = jr.blat_mmr(algorithm=algorithm, **settings)
@@ -80,7 +80,8 @@ def part_atp(options):
     ways = [("low_rank", n), ("low_rank", FEWER["fft"]), *FEWER.items()]
     rows = rates("league" if options.quick else "atp", matches, options, ways)
     best = {(x["size"], x["algorithm"]): x["per_second"] for x in rows}  # the later one: on the same matches
-    ratios = [{"size": size, "ratio": best[size, "low_rank"] / best[size, "fft"]} for size in (1001, COARSE["size"])]
+    sizes = dict.fromkeys(row["size"] for row in rows)
+    ratios = [{"size": size, "ratio": best[size, "low_rank"] / best[size, "fft"]} for size in sizes]
     return {"matches a second": rows, "low_rank against fft": ratios}
 
 
@@ -95,11 +96,11 @@ def part_accuracy(options):
     """Largest differences from the naive algorithm in float64, in natural units, after 300 matches of 30 players."""
     matches = league(30, 300, seed=3, draws=0.1).matches
     rows = []
-    for beta in (0.8, 1.0):
+    for beta in (0.8,) if options.quick else (0.8, 1.0):
         with jax.enable_x64(True):
             exact = moments(jr.blat_mmr(algorithm="naive", beta=beta), matches)
-        for double in (False, True):
-            for algorithm in ALGORITHMS:
+        for double in (False,) if options.quick else (False, True):
+            for algorithm in ALGORITHMS[: 1 if options.quick else None]:
                 with jax.enable_x64(double):
                     found = moments(jr.blat_mmr(algorithm=algorithm, beta=beta), matches)
                 names = ("mean", "deviation", "prediction")
@@ -156,8 +157,8 @@ def part_memory(options):
         print("the peak of the memory is read from Linux, on the CPU: skipped")
         return None
     path = Path(options.data) / "atp.parquet"
-    if not path.exists():
-        print("there is no atp.parquet in the data folder: skipped")
+    if options.quick or not path.exists():
+        print("of all of atp.parquet, if it is in the data folder, and not in the quick form: skipped")
         return None
     found = spawn("memory", __file__, "--memory", path)
     return found and {"peak of a run over ATP": [json.loads(found)]}

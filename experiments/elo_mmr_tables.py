@@ -1,7 +1,7 @@
 """Tables 1, 2 and 3 and figure 1 of "An Elo-like system for massive multiplayer competitions" (Ebtekar and Liu 2021).
 
     python experiments/elo_mmr_tables.py             # minutes; writes a PNG and JSON to experiments/results
-    python experiments/elo_mmr_tables.py --quick     # a minute, two small sets; writes nothing unless --out is given
+    python experiments/elo_mmr_tables.py --quick     # seconds, a small set; writes nothing unless --out is given
 
 In tables 2 and 3 all systems have their defaults on every set. The paper searches the hyperparameters of each system,
 set and metric on a grid over the first tenth; so does the last table here, on grids of its own. Beside the paper's
@@ -254,7 +254,7 @@ def figure_1():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small simulated contests and the Reddit threads")
+    parser.add_argument("--quick", action="store_true", help="small simulated contests")
     parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the real sets")
     parser.add_argument("--out", type=Path, help="the JSON file; the figure goes beside it")
     options = parser.parse_args()
@@ -264,7 +264,7 @@ def main():
     report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
     report["versions"]["matplotlib"] = version("matplotlib")
     figure, results = figure_1(), {title: [] for title in TITLES}
-    for name in ("small", "reddit") if options.quick else (*SETS, "simulated"):
+    for name in ("small",) if options.quick else (*SETS, "simulated"):
         found = load(name, options)
         if found:
             slopes = fit(name, *found) if name == "small" or not options.quick else ((), ())

@@ -8,11 +8,11 @@ step ahead: the ratings go on learning there, the hyperparameters do not. In mat
 what is predicted is the share of the others that each one beats. Standard errors are those of the mean of paired
 differences, match by match or contest by contest.
 
-On tennis fits take 15 steps at most, and slow systems (`learnt_from` in the table) are fitted to the last 100,000
-matches before the cut, BlatMMR on any history to the last 6,000, of which the last half counts; they begin with the
-ratings to which the defaults have led by then. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best
-for what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day
-beside that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
+Slow systems (`learnt_from` in the table) are fitted to the last 100,000 matches before the cut, BlatMMR to the last
+6,000, of which the last half counts; they begin with the ratings to which the defaults have led by then. These fits,
+and all on tennis, take 15 steps at most. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best for
+what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day beside
+that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
 
 The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
@@ -57,7 +57,7 @@ SHARE = 0.8
 WEEK = 7.0
 STRETCH = 100_000  # matches to which slow systems are fitted at most
 SHORT = 6_000  # the same of BlatMMR
-STEPS = 15  # of fits on longer histories
+STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_STRETCH = 40_000
 PEER_START = 200_000  # matches before the cut that peers rate at most
 SETTINGS = 12  # of a peer that are tried
@@ -133,6 +133,7 @@ def tune(contender, events, steps):
         begin, weight = len(events.score) - contender.most, np.arange(contender.most) >= contender.most // 2
         state = jr.run(contender.start, contender.build(part(events, 0, begin))).state
     learnt = contender.build(part(events, begin, len(events.score)) if begin else events)
+    steps = STEPS if begin else steps
     found = jr.fit(contender.start, learnt, weight=weight, steps=steps, state=state)
     fitted = {name: getattr(found.params, name) for name in found.free}
     fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
