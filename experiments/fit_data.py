@@ -181,7 +181,7 @@ def of_matches(matches):
         Contender("elo", jr.elo(), jr.elo()),
         Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
         Contender("glicko", jr.glicko(), jr.glicko()),
-        Contender("glicko2", jr.glicko2(), jr.glicko2(), most=STRETCH),
+        Contender("glicko2", jr.glicko2(), jr.glicko2()),
         Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
         Contender("trueskill", jr.trueskill(), games(), most=STRETCH),
         Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), most=STRETCH),

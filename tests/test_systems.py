@@ -228,6 +228,13 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
     np.testing.assert_allclose(nothing, sigma, rtol=1e-6)
 
 
+def test_ratings_stay_finite_however_large_tau_is():
+    """Volatilities grew beyond all numbers, and predictions were NaN."""
+    matches = jr.simulate.league(50, 3000, seed=1, drift=100.0).matches
+    result = jr.run(jr.glicko2(tau=30), matches._replace(time=30 * matches.time))
+    assert all(np.isfinite(x).all() for x in (result.prediction, result.state.rating, result.state.variance))
+
+
 def test_elo_is_zero_sum_to_rounding():
     state = jr.run(jr.elo(), league()).state
     assert abs(float(jnp.sum(state.rating - 1500.0))) < 1e-2

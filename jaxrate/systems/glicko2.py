@@ -39,6 +39,7 @@ from jaxrate.system import (
 )
 
 SCALE = 173.7178
+WILDEST = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
 
 
 class Params(NamedTuple):
@@ -152,7 +153,7 @@ def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> t
 def rate(constants: Constants, rows: State, total: tuple[Array, ...], periods: float | Array, time: Array) -> State:
     """Steps 5 to 7, in which some periods pass (1 in a rating period), until `time`."""
     information, surprise = total
-    rows = rows._replace(volatility=new_volatility(constants, rows, information, surprise))
+    rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), WILDEST))
     before = drift(rows, periods)
     variance = before / (1.0 + before * (information / SCALE**2))
     rating = rows.rating + variance * (surprise / SCALE)
