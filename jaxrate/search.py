@@ -70,13 +70,12 @@ def with_params(system: RatingSystem, params: Params) -> RatingSystem:
     return new if plain else system._replace(params=params)
 
 
-def _allowed(system: RatingSystem, params: Params) -> bool:
-    """Whether the system's factory takes these."""
+def _made(system: RatingSystem, params: Params) -> RatingSystem | None:
+    """The system with these hyperparameters; None where its factory refuses them."""
     try:
-        with_params(system, params)
+        return with_params(system, params)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def free_names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:
@@ -215,7 +214,7 @@ def _columns(params: Params, count: int) -> Params:
 def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
     """The hyperparameters at x [S, k]: leaves [S] float64."""
     unit, form = jnp.asarray(problem.unit, float), problem.free
-    columns = jax.tree.map(lambda y: jnp.broadcast_to(jnp.asarray(y, float), len(x)), params)
+    columns = jax.tree.map(lambda y: jnp.asarray(y, float), _columns(params, len(x)))
     values = jax.vmap(lambda x, p: constrain(form, x, unit, p))(jnp.asarray(x, float), columns)
     touched = {form.names[i] for i in problem.active} | {bound for bound, *_ in form.kept}
     exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
@@ -359,33 +358,29 @@ def _minimise(
 
 def _made_to_measure(problem: Problem) -> bool:
     """Whether rules are made for some hyperparameters, as are the kernel and the nodes of BlatMMR."""
-    return _rules(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params)) != problem.system.rules
-
-
-def _rules(system: RatingSystem, params: Params) -> Any:
-    """The rules for these; those there are where the factory refuses them."""
-    try:
-        return with_params(system, params).rules
-    except ValueError:
-        return system.rules
+    other = _made(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
+    return other is not None and other.rules != problem.system.rules
 
 
 def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
     """Itself, or with rules made for x [S, k], where those it has are made for other hyperparameters, not near."""
     system, now = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
     pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
-    if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs) or _rules(system, now) == system.rules:
+    if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs):
         return problem
-    system = with_params(system, now)
-    return problem._replace(system=system, task=problem.task._replace(system=system))
+    new = _made(system, now)
+    if new is None or new.rules == system.rules:
+        return problem
+    return problem._replace(system=new, task=problem.task._replace(system=new))
 
 
 def _look(problem: Problem, x: NumPy, params: Params) -> _Points:
     loss, slope, product = evaluate(problem, problem.mode, x, params)
     finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
     columns = params_at(problem, x, params)
-    allowed = [_allowed(problem.system, jax.tree.map(lambda y: y[i], columns)) for i in range(len(x))]  # noqa: B023
-    return _Points(x, loss, slope, product, finite & np.array(allowed))
+    each = [jax.tree.map(lambda y: y[i], columns) for i in range(len(x))]  # noqa: B023
+    allowed = np.array([_made(problem.system, one) is not None for one in each])
+    return _Points(x, loss, slope, product, finite & allowed)
 
 
 def _renew(axes: NumPy, product: NumPy, active: NumPy) -> NumPy:
