@@ -9,7 +9,7 @@ what is predicted is the share of the others that each one beats. Standard error
 differences, match by match or contest by contest.
 
 Slow systems (`learnt_from` in the table) are fitted to the last 100,000 matches before the cut, BlatMMR to the last
-6,000, of which the last half counts; they begin with the ratings to which the defaults have led by then. These fits,
+10,000, of which the last half counts; they begin with the ratings to which the defaults have led by then. These fits,
 and all on tennis, take 15 steps at most. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best for
 what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day beside
 that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
@@ -56,7 +56,7 @@ from jaxrate.simulate import league
 SHARE = 0.8
 WEEK = 7.0
 STRETCH = 100_000  # matches to which slow systems are fitted at most
-SHORT = 6_000  # the same of BlatMMR
+SHORT = 10_000  # the same of BlatMMR
 STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_STRETCH = 40_000
 PEER_START = 200_000  # matches before the cut that peers rate at most
@@ -190,7 +190,7 @@ def of_matches(matches):
     if category is not None:
         systems += [
             Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
-            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly, STRETCH),
+            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly),
             Contender("category_glicko, weekly", races, races, weekly, STRETCH),
         ]
     return [*systems, Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), most=SHORT)]

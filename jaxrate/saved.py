@@ -23,7 +23,7 @@ from jaxrate.run import blank
 from jaxrate.systems import SYSTEMS
 from jaxrate.tables import pyarrow
 
-FORMAT = 2  # of the folder and of the states in it: raised when older ones cannot be carried on
+FORMAT = 3  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
 
 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:

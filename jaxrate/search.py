@@ -102,7 +102,7 @@ def _refusal(system: RatingSystem, name: str) -> str:
         return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
     if value is None:
         return "is switched off; give the system a value to start from"
-    inside = {"positive": 0.0 < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
+    inside = {"positive": about.least < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
     if not inside[about.space]:
         return f"starts at {value:g}, the border of its space, which no step can leave; start from a value inside"
     return ""
@@ -157,7 +157,8 @@ def _axes(product: NumPy, active: NumPy) -> NumPy:
 def form_of(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
     """How parameters become free, and where they start [k]."""
     params, kept = system.params, []
-    anchors: dict[str, tuple[str, ...]] = {}
+    least = {name: getattr(system.space, name).least for name in names}
+    anchors: dict[str, tuple[str | float, ...]] = {name: (value,) for name, value in least.items() if value}
     for name in params._fields:
         for bound, how in _bounds(system, name):
             apart = getattr(params, bound) != getattr(params, name)
@@ -173,8 +174,8 @@ def form_of(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
     for name in names:
         value, space = float(getattr(params, name)), getattr(system.space, name).space
         if name in anchors:
-            space = "above" if name.endswith("_max") else "below"
-            ends = [float(getattr(params, anchor)) for anchor in anchors[name]]
+            space = "above" if name.endswith("_max") or least[name] else "below"
+            ends = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
             distance = math.log(value / max(ends)) if space == "above" else math.log(min(ends) / value)
         into = {"real": lambda: value, "positive": lambda: math.log(value)}  # noqa: B023
         into["unit"] = lambda: math.log(value / (1.0 - value))  # noqa: B023
@@ -287,6 +288,7 @@ def _minimise(
     origin, z = begin, np.zeros((len(begin), len(problem.active)))
     fresh = state = jax.tree.map(np.asarray, init(jnp.asarray(z, float)))
     since, converged = np.zeros(len(begin), int), np.zeros(len(begin), bool)
+    remade = False
     reason = np.where(here.fine, "", "diverged").astype(object)
 
     def stop(which: NumPy, why: str, sure: bool) -> None:
@@ -300,7 +302,7 @@ def _minimise(
         waiting = reason == ""
         if not waiting.any():
             break
-        if search and number > 1 and number % RENEWAL == 1 and problem.mode == "forward":
+        if search and problem.mode == "forward" and (remade or number % RENEWAL == 1 < number):
             origin, z, state = here.x, np.zeros_like(z), fresh
             white = axes = np.stack([_renew(*one, problem.active) for one in zip(axes, here.product, strict=True)])
         slope = _along(axes, here.slope)
@@ -342,7 +344,8 @@ def _minimise(
         since = np.where(lower, 0, since + moved)
         best = _choose(lower, here, best)
         old, problem = problem, _remade(problem, here.x, params)
-        if problem is not old:
+        remade = problem is not old
+        if remade:
             here, state = _look(problem, here.x, params), fresh if search else state
             stop(~here.fine, "diverged", False)
             best = _choose(lower & here.fine, here, best)
@@ -375,11 +378,11 @@ def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
 
 
 def _look(problem: Problem, x: NumPy, params: Params) -> _Points:
-    loss, slope, product = evaluate(problem, problem.mode, x, params)
-    finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
     columns = params_at(problem, x, params)
     each = [jax.tree.map(lambda y: y[i], columns) for i in range(len(x))]  # noqa: B023
     allowed = np.array([_made(problem.system, one) is not None for one in each])
+    loss, slope, product = evaluate(problem, problem.mode, x, params)
+    finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
     return _Points(x, loss, slope, product, finite & allowed)
 
 

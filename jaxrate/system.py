@@ -47,6 +47,7 @@ class Parameter(NamedTuple):
     range: str  # a key of RANGES
     unit: str
     meaning: str
+    least: float = 0.0  # that the system's settings allow of a positive one
 
 
 RANGES: dict[str, Callable[[float], bool]] = {

@@ -389,6 +389,19 @@ def test_rules_are_made_anew_on_the_way(no_errors):
     np.testing.assert_allclose(profile.loss[1], want, rtol=1e-5)
 
 
+def test_a_least_value_holds_up_no_other(no_errors):
+    """Strengths stay, so that the kernel wants to be narrower than two steps of the grid: 0.06."""
+    matches = jr.simulate.league(30, 600, seed=3).matches
+    system = partial(jr.blat_mmr, size=201, half_width=3.0, prior_deviation=2.5)
+    fit = jr.fit(system(kernel_width=0.08), matches, free=("prior_deviation", "kernel_width"))
+    held = jr.fit(system(kernel_width=0.0601), matches, free=("prior_deviation",))
+    assert 0.06 < fit.params.kernel_width < 0.063
+    np.testing.assert_allclose(fit.loss, held.loss, rtol=1e-4)
+    np.testing.assert_allclose(fit.params.prior_deviation, held.params.prior_deviation, rtol=0.03)
+    with pytest.raises(ValueError, match=r"kernel_width starts at 0.06, the border"):
+        jr.fit(system(kernel_width=0.06), matches, free=("kernel_width",))
+
+
 def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
     system, matches = jr.elo(), league()
     rolled = jr.rolling(system, matches, 2, warm_up=1)

@@ -44,13 +44,18 @@ def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, pa
         raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
     if kernel is not None and kernel.clock == "match":
         width = params.kernel_width * max(kernel.widths)
-        if width < 2.0 * grid.step:
+        if params.kernel_width < least_width(grid, kernel):
             needed = math.ceil(4.0 * grid.half_width / width) + 1
             raise ValueError(
                 f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
                 f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
             )
     return grid
+
+
+def least_width(grid: Grid, kernel: Kernel) -> float:
+    """The least kernel_width that the grid resolves, in every match: its widest part has two steps."""
+    return 2.0 * grid.step / max(kernel.widths)
 
 
 def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Any, Any]:

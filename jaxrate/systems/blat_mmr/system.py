@@ -29,7 +29,7 @@ from jaxrate.systems.blat_mmr import kernels, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS, Luck
-from jaxrate.systems.blat_mmr.model import Model, band_reach, choose, given_support, grid_for
+from jaxrate.systems.blat_mmr.model import Model, band_reach, choose, given_support, grid_for, least_width
 from jaxrate.systems.blat_mmr.sums import Power
 
 CENTRE = 1500.0  # rating of strength 0
@@ -352,9 +352,12 @@ def blat_mmr(
     )
     params = override("blat_mmr", defaults, SPACE, changes)
     grid = None
+    space: Any = SPACE
     if support is None:
         wide = 7.0 * scale if half_width is None else half_width
         grid = grid_for(size, wide, game, spec, params)
+        if spec is not None and spec.clock == "match":
+            space = space._replace(kernel_width=space.kernel_width._replace(least=least_width(grid, spec)))
     given = given_support(support, inner, game)
     points = grid.points if grid is not None else given[0]
     lucks.check(game, points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
@@ -364,5 +367,5 @@ def blat_mmr(
     settings = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
     settings |= {"algorithm": algorithm, "draws": draws, "support": support, "inner": inner}
     return RatingSystem(
-        "blat_mmr", params, SPACE, (Matches,), partial(init, model, given), _rules(model), _summary(model), settings
+        "blat_mmr", params, space, (Matches,), partial(init, model, given), _rules(model), _summary(model), settings
     )
