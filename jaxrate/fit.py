@@ -17,8 +17,9 @@ import optax  # type: ignore[import-untyped]
 from jaxrate.events import LAST_ID, Array, Ragged, Rounds
 from jaxrate.losses import Free, Task, calculate, task
 from jaxrate.metrics import NumPy
+from jaxrate.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
 from jaxrate.run import blank, check_events
-from jaxrate.search import covariance_of, evaluate, free_names, minimise, params_at, prepare, with_params
+from jaxrate.search import minimise
 from jaxrate.system import Params, RatingSystem, State
 
 MEMORY = 1 << 29  # bytes that settings computed at once may take

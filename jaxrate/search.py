@@ -1,14 +1,8 @@
-"""The search of `fit`: hyperparameters as real numbers, coordinates from the slopes of events, steps, and curvature.
-
-Parameters are searched by their logarithm, by the logit, or as they are (`space` of the system). Derivatives are taken
-forwards, which needs no memory of the history. The mean product of the slopes of single events says how far apart
-parameters lie in effect (Berndt, Hall, Hall and Hausman 1974): L-BFGS works in coordinates where that is the unit
-matrix, and the size of a gradient there means the same whatever is fitted.
-"""
+"""The search of `fit`: steps of L-BFGS, or of any other optimiser, from one start or from many at once."""
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -17,34 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.losses import Free, Task, calculate, constrain
 from jaxrate.metrics import NumPy
-from jaxrate.system import Params, RatingSystem, bounds_of
-from jaxrate.systems import SYSTEMS
-from jaxrate.text import near
+from jaxrate.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
+from jaxrate.system import Params
 
-FORWARD = 16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
 REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
 RENEWAL = 6  # steps after which coordinates are taken anew
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
-IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
-ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
-OPEN = 4.0  # a parameter that may as well be 50 times larger or smaller is not known at all
 HALVINGS = 12
 NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
 PATIENCE = 5  # steps without a better validation loss
-
-
-class Problem(NamedTuple):
-    system: RatingSystem
-    task: Task
-    free: Free  # of k parameters, some of which may be idle
-    unit: NumPy  # [k] in which real parameters are counted; 1 for others
-    start: NumPy  # [k]
-    weight: NumPy  # [2, n] of training and of validation
-    mode: str
-    active: NumPy  # [m] the parameters that are not idle
-    axes: NumPy  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
 
 
 class Path(NamedTuple):
@@ -57,169 +33,6 @@ class Path(NamedTuple):
     converged: list[bool]
     reason: list[str]
     problem: list[Problem]  # [S] with rules made for hyperparameters near the best
-
-
-def with_params(system: RatingSystem, params: Params) -> RatingSystem:
-    """The system with other hyperparameters; ValueError where its factory refuses them."""
-    params = jax.tree.map(float, params)
-    if system.name not in SYSTEMS:
-        return system._replace(params=params)
-    make = partial(SYSTEMS[system.name], **system.settings)
-    new = make(**params._asdict())
-    plain = make(**system.params._asdict()).rules == system.rules  # not one with rules of its own, such as an outlook
-    return new if plain else system._replace(params=params)
-
-
-def _made(system: RatingSystem, params: Params) -> RatingSystem | None:
-    """The system with these hyperparameters; None where its factory refuses them."""
-    try:
-        return with_params(system, params)
-    except ValueError:
-        return None
-
-
-def free_names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:
-    """Those to be freed; ValueError for one that cannot be."""
-    fields, space = system.params._fields, system.space
-    if free is None:
-        bounds = {bound for x in fields for bound, _ in _bounds(system, x)}
-        return tuple(x for x in fields if x not in bounds and not _refusal(system, x))
-    for name in free:
-        if name not in fields:
-            can = ", ".join(x for x in fields if getattr(space, x).space != "fixed")
-            raise ValueError(f"{system.name} has no parameter {name!r}{near(name, fields)} (it can fit {can})")
-        if why := _refusal(system, name):
-            raise ValueError(f"{system.name}: {name} {why}")
-    if len(set(free)) < len(free):
-        raise ValueError(f"free names a parameter twice: {', '.join(free)}")
-    return tuple(free)
-
-
-def _refusal(system: RatingSystem, name: str) -> str:
-    """Why a parameter cannot be freed, or nothing."""
-    value, about = getattr(system.params, name), getattr(system.space, name)
-    if about.space == "fixed":
-        return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
-    if value is None:
-        return "is switched off; give the system a value to start from"
-    inside = {"positive": about.least < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
-    if not inside[about.space]:
-        return f"starts at {value:g}, the border of its space, which no step can leave; start from a value inside"
-    return ""
-
-
-def _bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
-    """The bounds, in use, of a quantity whose initial value is so named, with how each keeps to it."""
-    if not name.startswith("initial_"):
-        return []
-    least, _, most = bounds_of(system.params, name.removeprefix("initial_"))
-    return [(x, how) for x, how in ((least, "min"), (most, "max")) if getattr(system.params, x, None) is not None]
-
-
-def prepare(what: Task, system: RatingSystem, free: Sequence[str] | None, weight: NumPy, mode: str | None) -> Problem:
-    """What is fitted, with coordinates for it from the slopes at the start."""
-    if mode not in (None, "forward", "reverse"):
-        raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
-    if not weight[0].any():
-        raise ValueError("nothing is left to fit: all that is scored lies in the part that is held out")
-    names, params = free_names(system, free), system.params
-    if not names:
-        raise ValueError(f"{system.name} has no parameter to fit: none is free")
-    form, start = form_of(system, names)
-    mode = mode or ("forward" if len(names) <= FORWARD else "reverse")
-    problem = Problem(
-        system, what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names))
-    )
-    loss, slope, product = (y[0] for y in evaluate(problem, "forward", start[None], params))
-    if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
-        raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
-    size, real = np.sqrt(np.diag(product)), np.array(form.spaces) == "real"
-    active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE
-    if not active.all() and (free is not None or not active.any()):
-        idle = ", ".join(np.array(names)[~active])
-        raise ValueError(f"{system.name}: {idle} changes no prediction of these events; there is nothing to fit it by")
-    if free is None:
-        active = _independent(product, active)
-    unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
-    chosen = np.flatnonzero(active)
-    axes = _axes(product * unit * unit[:, None], chosen)
-    return problem._replace(unit=unit, start=start / unit, active=chosen, axes=axes)
-
-
-def _axes(product: NumPy, active: NumPy) -> NumPy:
-    """[k, m] directions, in which the slopes with these products [k, k] are about 1 and uncorrelated."""
-    among = product[np.ix_(active, active)]
-    axes = np.zeros((len(product), len(active)))
-    axes[active] = np.linalg.inv(np.linalg.cholesky(among + 1e-6 * np.diag(np.diag(among)))).T
-    return axes
-
-
-def form_of(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
-    """How parameters become free, and where they start [k]."""
-    params, kept = system.params, []
-    least = {name: getattr(system.space, name).least for name in names}
-    anchors: dict[str, tuple[str | float, ...]] = {name: (value,) for name, value in least.items() if value}
-    for name in params._fields:
-        for bound, how in _bounds(system, name):
-            apart = getattr(params, bound) != getattr(params, name)
-            if bound in names:
-                if not apart:
-                    raise ValueError(
-                        f"{system.name}: {bound} starts at {name}, the border of its space; start it apart"
-                    )
-                anchors[bound] = (*anchors.get(bound, ()), name)
-            elif name in names:
-                kept.append((bound, name, how if apart else "moves"))
-    spaces, start = [], []
-    for name in names:
-        value, space = float(getattr(params, name)), getattr(system.space, name).space
-        if name in anchors:
-            space = "above" if name.endswith("_max") or least[name] else "below"
-            ends = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
-            distance = math.log(value / max(ends)) if space == "above" else math.log(min(ends) / value)
-        into = {"real": lambda: value, "positive": lambda: math.log(value)}  # noqa: B023
-        into["unit"] = lambda: math.log(value / (1.0 - value))  # noqa: B023
-        start.append(into[space]() if space in into else math.log(distance))
-        spaces.append(space)
-    return Free(names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(kept)), np.array(start)
-
-
-def _independent(product: NumPy, active: NumPy) -> NumPy:
-    """[k] which active parameters have slopes that are no combination of those before."""
-    active = active.copy()
-    for i in np.flatnonzero(active):
-        before = np.flatnonzero(active[:i])
-        scale = np.sqrt(np.diag(product)[before])
-        one = product[before, i] / scale / math.sqrt(product[i, i])
-        explained = one @ np.linalg.lstsq(product[np.ix_(before, before)] / scale / scale[:, None], one, rcond=None)[0]
-        active[i] = explained < 1.0 - ALIKE
-    return active
-
-
-def evaluate(problem: Problem, what: str, x: NumPy, params: Params) -> Any:
-    """`calculate` at x [S, k], with means for sums; the other parameters are one number or [S]."""
-    columns = _columns(params, len(x))
-    sums = calculate(what, problem.task, problem.free, x, problem.unit, columns, problem.weight)
-    total = problem.weight.sum(axis=1)
-    each = np.where(total > 0, total, 1.0)
-    if isinstance(sums, tuple):
-        return sums[0] / each, sums[1] / each[0], sums[2] / each[0]
-    return sums / (each if what == "values" else each[0])
-
-
-def _columns(params: Params, count: int) -> Params:
-    """Leaves [count] of numbers or [count]."""
-    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
-
-
-def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
-    """The hyperparameters at x [S, k]: leaves [S] float64."""
-    unit, form = jnp.asarray(problem.unit, float), problem.free
-    columns = jax.tree.map(lambda y: jnp.asarray(y, float), _columns(params, len(x)))
-    values = jax.vmap(lambda x, p: constrain(form, x, unit, p))(jnp.asarray(x, float), columns)
-    touched = {form.names[i] for i in problem.active} | {bound for bound, *_ in form.kept}
-    exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
-    return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
 
 
 class _Points(NamedTuple):
@@ -258,7 +71,7 @@ def minimise(
     """
     if len(begin) == 1 or not _made_to_measure(problem):
         return _minimise(problem, begin, params, optimizer, steps, watch)
-    paths, columns = [], _columns(params, len(begin))
+    paths, columns = [], columns_of(params, len(begin))
     for i in range(len(begin)):
         one = jax.tree.map(lambda x: x[i : i + 1], columns)  # noqa: B023
         paths.append(_minimise(problem, begin[i : i + 1], one, optimizer, steps, watch))
@@ -311,29 +124,13 @@ def _minimise(
         step = np.asarray(step, np.float64)
         if search:
             step = _within_reach(axes, slope, np.where(np.sum(slope * step, axis=1, keepdims=True) < 0, step, -slope))
-        promise = np.sum(slope * step, axis=1)
-        noise, share, before, moved = 4.0 * eps * np.abs(here.loss[:, 0]), np.ones(len(z)), here, np.zeros(len(z), bool)
-        for _ in range(HALVINGS):
-            ahead = np.where(waiting, share, 0.0)[:, None] * step
-            trial = _look(problem, origin + np.einsum("skm,sm->sk", axes, z + ahead), params)
-            rise = trial.loss[:, 0] - before.loss[:, 0]
-            good = waiting & trial.fine
-            if search:
-                steep = np.linalg.norm(_along(axes, trial.slope), axis=1) >= np.linalg.norm(slope, axis=1)
-                good &= (rise <= 1e-4 * share * promise) | ((rise <= noise) & ~steep)
-            here = _choose(good, trial, here)
-            z, moved = z + np.where(good[:, None], ahead, 0.0), moved | good
-            waiting &= ~good
-            if search:
-                stop(waiting & trial.fine & (-0.5 * share * promise < noise), "no further decrease", True)
-                waiting &= reason == ""
-            if not waiting.any():
-                break
-            bend = np.where(trial.fine, rise - share * promise, np.inf)
-            least = -0.5 * share * promise / np.where(bend > 0, bend, np.inf)
-            share *= np.clip(np.nan_to_num(least), 0.1, 0.5) if search else 0.5
-        stop(waiting & trial.fine, "no further decrease", False)
-        stop(waiting, "diverged", False)
+        noise, before = 4.0 * eps * np.abs(here.loss[:, 0]), here
+        here, z, moved, ended, stuck, lost = _shorten(
+            problem, params, search, axes, origin, z, step, slope, here, waiting, noise
+        )
+        stop(ended, "no further decrease", True)
+        stop(stuck, "no further decrease", False)
+        stop(lost, "diverged", False)
         if search:  # what curves downwards teaches L-BFGS nothing
             curved = np.sum((here.slope - before.slope) * (here.x - before.x), axis=1) > 0
             state = _choose(curved, state, fresh)
@@ -343,8 +140,8 @@ def _minimise(
         lower = moved & (here.loss[:, judge] <= best.loss[:, judge] + slack)
         since = np.where(lower, 0, since + moved)
         best = _choose(lower, here, best)
-        old, problem = problem, _remade(problem, here.x, params)
-        remade = problem is not old
+        was, problem = problem, _remade(problem, here.x, params)
+        remade = problem is not was
         if remade:
             here, state = _look(problem, here.x, params), fresh if search else state
             stop(~here.fine, "diverged", False)
@@ -359,9 +156,55 @@ def _minimise(
     return Path(best.x, best.loss[:, 0], best.loss[:, judge], history, converged.tolist(), reason.tolist(), problems)
 
 
+def _shorten(
+    problem: Problem,
+    params: Params,
+    search: bool,
+    axes: NumPy,
+    origin: NumPy,
+    z: NumPy,
+    step: NumPy,
+    slope: NumPy,
+    here: _Points,
+    waiting: NumPy,
+    noise: NumPy,
+) -> tuple[_Points, NumPy, NumPy, NumPy, NumPy, NumPy]:
+    """Ever shorter parts of the steps [S, m] from z, of the starts that are `waiting`, until one is good.
+
+    For a search that is one with enough of the decrease that its slopes promise (Armijo), or, within the noise, with
+    less slope; for other optimisers any that is finite and allowed.
+
+    Returns:
+      Where all are then and their z; which moved; which cannot fall by more than noise; which fell by no part of the
+      step; and of which no part was finite and allowed.
+    """
+    promise, before = np.sum(slope * step, axis=1), here
+    share, moved, ended = np.ones(len(z)), np.zeros(len(z), bool), np.zeros(len(z), bool)
+    for _ in range(HALVINGS):
+        ahead = np.where(waiting, share, 0.0)[:, None] * step
+        trial = _look(problem, origin + np.einsum("skm,sm->sk", axes, z + ahead), params)
+        rise = trial.loss[:, 0] - before.loss[:, 0]
+        good = waiting & trial.fine
+        if search:
+            steep = np.linalg.norm(_along(axes, trial.slope), axis=1) >= np.linalg.norm(slope, axis=1)
+            good &= (rise <= 1e-4 * share * promise) | ((rise <= noise) & ~steep)
+        here = _choose(good, trial, here)
+        z, moved = z + np.where(good[:, None], ahead, 0.0), moved | good
+        waiting = waiting & ~good
+        if search:
+            ended |= waiting & trial.fine & (-0.5 * share * promise < noise)
+            waiting &= ~ended
+        if not waiting.any():
+            break
+        bend = np.where(trial.fine, rise - share * promise, np.inf)
+        least = -0.5 * share * promise / np.where(bend > 0, bend, np.inf)
+        share *= np.clip(np.nan_to_num(least), 0.1, 0.5) if search else 0.5
+    return here, z, moved, ended, waiting & trial.fine, waiting & ~trial.fine
+
+
 def _made_to_measure(problem: Problem) -> bool:
     """Whether rules are made for some hyperparameters, as are the kernel and the nodes of BlatMMR."""
-    other = _made(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
+    other = made(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
     return other is not None and other.rules != problem.system.rules
 
 
@@ -371,7 +214,7 @@ def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
     pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
     if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs):
         return problem
-    new = _made(system, now)
+    new = made(system, now)
     if new is None or new.rules == system.rules:
         return problem
     return problem._replace(system=new, task=problem.task._replace(system=new))
@@ -380,7 +223,7 @@ def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
 def _look(problem: Problem, x: NumPy, params: Params) -> _Points:
     columns = params_at(problem, x, params)
     each = [jax.tree.map(lambda y: y[i], columns) for i in range(len(x))]  # noqa: B023
-    allowed = np.array([_made(problem.system, one) is not None for one in each])
+    allowed = np.array([made(problem.system, one) is not None for one in each])
     loss, slope, product = evaluate(problem, problem.mode, x, params)
     finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
     return _Points(x, loss, slope, product, finite & allowed)
@@ -391,7 +234,7 @@ def _renew(axes: NumPy, product: NumPy, active: NumPy) -> NumPy:
     if not (np.isfinite(product).all() and (np.diag(product)[active] > IDLE**2).all()):
         return axes
     try:
-        return _axes(product, active)
+        return axes_of(product, active)
     except np.linalg.LinAlgError:
         return axes
 
@@ -415,30 +258,3 @@ def _within_reach(axes: NumPy, slope: NumPy, step: NumPy) -> NumPy:
 def _choose(which: NumPy, new: Any, old: Any) -> Any:
     """Leaves [S, ...], of each start the new or the old."""
     return jax.tree.map(lambda x, y: np.where(which.reshape(-1, *(1,) * (np.ndim(x) - 1)), x, y), new, old)
-
-
-def covariance_of(problem: Problem, x: NumPy, errors: str) -> NumPy:
-    """[m, m] of the fitted parameters, at x [k], in their own units; inf unless the loss is curved upwards there.
-
-    Nor is it, as far as the events can tell, where a logarithm or logit has a standard error above `OPEN`.
-    """
-    here, params = np.ix_(problem.active, problem.active), problem.task.system.params
-    curvature = evaluate(problem, "hessian", x[None], params)[0][here]
-    axes = problem.axes[problem.active]
-    if not np.isfinite(curvature).all():
-        return np.full(curvature.shape, np.inf)
-    bends = np.linalg.eigvalsh(axes.T @ curvature @ axes)
-    if not bends[0] > max(1e-6, float(np.finfo(jnp.result_type(float)).eps) * bends[-1]):  # or it is rounding
-        return np.full(curvature.shape, np.inf)
-    covariance = np.linalg.inv(curvature)
-    if errors == "sandwich":
-        covariance = covariance @ evaluate(problem, "forward", x[None], params)[2][0][here] @ covariance
-    covariance /= problem.weight[0].sum()
-    real = np.array(problem.free.spaces)[problem.active] == "real"
-    if (np.sqrt(np.diag(covariance))[~real] > OPEN).any():
-        return np.full(curvature.shape, np.inf)
-    unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
-    moved = jax.jacfwd(lambda x: constrain(problem.free, x, unit, params))(at)
-    slope = np.array([getattr(moved, name) for name in problem.free.names], np.float64)[here]
-    covariance = slope @ covariance @ slope.T
-    return 0.5 * (covariance + covariance.T)

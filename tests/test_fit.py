@@ -18,7 +18,7 @@ from jaxrate.events import Matches, part
 from jaxrate.run import outermost
 from jaxrate.system import Rules
 
-FIT, LOST, SEARCH = (import_module(f"jaxrate.{name}") for name in ("fit", "losses", "search"))
+FIT, LOST, PROBLEM, SEARCH = (import_module(f"jaxrate.{name}") for name in ("fit", "losses", "problem", "search"))
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
@@ -163,11 +163,11 @@ def test_slopes_and_curvature_equal_differences(name):
         system = make()
         what = FIT._task(system, events(), loss, 0, None, None)
         weight = np.stack([what.weight, 0 * what.weight])
-        problem = SEARCH.prepare(what, system, free, weight, None)
+        problem = PROBLEM.prepare(what, system, free, weight, None)
         start = problem.start + 0.1
 
         def at(kind, x):
-            return SEARCH.evaluate(problem, kind, np.atleast_2d(x), system.params)
+            return PROBLEM.evaluate(problem, kind, np.atleast_2d(x), system.params)
 
         h, k = 1e-5, len(free)
         points = np.concatenate([start + h * np.eye(k), start - h * np.eye(k), start[None]])
@@ -255,11 +255,11 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes():
 def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     """Rounded, it need not be curved upwards: the inverse had variances below 0."""
     what = FIT._task(jr.elo(), league(), "log_loss", 0, None, None)
-    problem = SEARCH.prepare(what, jr.elo(), None, np.stack([what.weight, 0 * what.weight]), None)
+    problem = PROBLEM.prepare(what, jr.elo(), None, np.stack([what.weight, 0 * what.weight]), None)
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
     problem = problem._replace(active=np.arange(2), axes=np.eye(2))
-    monkeypatch.setattr(SEARCH, "evaluate", lambda *_: curvature[None])
-    assert np.isinf(SEARCH.covariance_of(problem, problem.start, "information")).all()
+    monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
+    assert np.isinf(PROBLEM.covariance_of(problem, problem.start, "information")).all()
 
 
 def test_errors_of_rounds_take_a_contest_as_one():
@@ -444,10 +444,10 @@ def test_a_step_lowers_the_loss_of_every_system(name):
         races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
         events = part(races().rounds, 0, 20) if DATA.exists() else contests()
     what = FIT._task(system, events, "log_loss", 0, None, key)
-    problem = SEARCH.prepare(what, system, None, np.stack([what.weight, 0 * what.weight]), None)
+    problem = PROBLEM.prepare(what, system, None, np.stack([what.weight, 0 * what.weight]), None)
     path = SEARCH.minimise(problem, problem.start[None], system.params, None, 1)
     assert path.loss[0] < path.history[0][0][0]
-    FIT.with_params(system, jax.tree.map(lambda x: x[0], SEARCH.params_at(problem, path.x, system.params)))
+    FIT.with_params(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
 
 
 def test_whole_numbers_are_not_fitted():

@@ -12,7 +12,7 @@ from jaxrate.fit import Fit, Profile, sweep
 from jaxrate.losses import constrain, task
 from jaxrate.metrics import NumPy
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
-from jaxrate.search import form_of
+from jaxrate.problem import form_of
 from jaxrate.system import RatingSystem, State
 
 if TYPE_CHECKING:

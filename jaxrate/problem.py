@@ -1,0 +1,229 @@
+"""What `fit` searches: hyperparameters as real numbers, coordinates from the slopes of events, and the curvature.
+
+Parameters are searched by their logarithm, by the logit, or as they are (`space` of the system). Derivatives are taken
+forwards, which needs no memory of the history. The mean product of the slopes of single events says how far apart
+parameters lie in effect (Berndt, Hall, Hall and Hausman 1974): along the axes it is the unit matrix, and the size of a
+gradient means the same whatever is fitted.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.losses import Free, Task, calculate, constrain
+from jaxrate.metrics import NumPy
+from jaxrate.system import Params, RatingSystem, bounds_of
+from jaxrate.systems import SYSTEMS
+from jaxrate.text import near
+
+FORWARD = 16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
+IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
+ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
+OPEN = 4.0  # a parameter that may as well be 50 times larger or smaller is not known at all
+
+
+class Problem(NamedTuple):
+    system: RatingSystem
+    task: Task
+    free: Free  # of k parameters, some of which may be idle
+    unit: NumPy  # [k] in which real parameters are counted; 1 for others
+    start: NumPy  # [k]
+    weight: NumPy  # [2, n] of training and of validation
+    mode: str
+    active: NumPy  # [m] the parameters that are not idle
+    axes: NumPy  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
+
+
+def with_params(system: RatingSystem, params: Params) -> RatingSystem:
+    """The system with other hyperparameters; ValueError where its factory refuses them."""
+    params = jax.tree.map(float, params)
+    if system.name not in SYSTEMS:
+        return system._replace(params=params)
+    make = partial(SYSTEMS[system.name], **system.settings)
+    new = make(**params._asdict())
+    plain = make(**system.params._asdict()).rules == system.rules  # not one with rules of its own, such as an outlook
+    return new if plain else system._replace(params=params)
+
+
+def made(system: RatingSystem, params: Params) -> RatingSystem | None:
+    """The system with these hyperparameters; None where its factory refuses them."""
+    try:
+        return with_params(system, params)
+    except ValueError:
+        return None
+
+
+def free_names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:
+    """Those to be freed; ValueError for one that cannot be."""
+    fields, space = system.params._fields, system.space
+    if free is None:
+        bounds = {bound for x in fields for bound, _ in _bounds(system, x)}
+        return tuple(x for x in fields if x not in bounds and not _refusal(system, x))
+    for name in free:
+        if name not in fields:
+            can = ", ".join(x for x in fields if getattr(space, x).space != "fixed")
+            raise ValueError(f"{system.name} has no parameter {name!r}{near(name, fields)} (it can fit {can})")
+        if why := _refusal(system, name):
+            raise ValueError(f"{system.name}: {name} {why}")
+    if len(set(free)) < len(free):
+        raise ValueError(f"free names a parameter twice: {', '.join(free)}")
+    return tuple(free)
+
+
+def _refusal(system: RatingSystem, name: str) -> str:
+    """Why a parameter cannot be freed, or nothing."""
+    value, about = getattr(system.params, name), getattr(system.space, name)
+    if about.space == "fixed":
+        return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
+    if value is None:
+        return "is switched off; give the system a value to start from"
+    inside = {"positive": about.least < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
+    if not inside[about.space]:
+        return f"starts at {value:g}, the border of its space, which no step can leave; start from a value inside"
+    return ""
+
+
+def _bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
+    """The bounds, in use, of a quantity whose initial value is so named, with how each keeps to it."""
+    if not name.startswith("initial_"):
+        return []
+    least, _, most = bounds_of(system.params, name.removeprefix("initial_"))
+    return [(x, how) for x, how in ((least, "min"), (most, "max")) if getattr(system.params, x, None) is not None]
+
+
+def prepare(what: Task, system: RatingSystem, free: Sequence[str] | None, weight: NumPy, mode: str | None) -> Problem:
+    """What is fitted, with coordinates for it from the slopes at the start."""
+    if mode not in (None, "forward", "reverse"):
+        raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
+    if not weight[0].any():
+        raise ValueError("nothing is left to fit: all that is scored lies in the part that is held out")
+    names, params = free_names(system, free), system.params
+    if not names:
+        raise ValueError(f"{system.name} has no parameter to fit: none is free")
+    form, start = form_of(system, names)
+    mode = mode or ("forward" if len(names) <= FORWARD else "reverse")
+    problem = Problem(
+        system, what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names))
+    )
+    loss, slope, product = (y[0] for y in evaluate(problem, "forward", start[None], params))
+    if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
+        raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
+    size, real = np.sqrt(np.diag(product)), np.array(form.spaces) == "real"
+    active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE
+    if not active.all() and (free is not None or not active.any()):
+        idle = ", ".join(np.array(names)[~active])
+        raise ValueError(f"{system.name}: {idle} changes no prediction of these events; there is nothing to fit it by")
+    if free is None:
+        active = _independent(product, active)
+    unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
+    chosen = np.flatnonzero(active)
+    axes = axes_of(product * unit * unit[:, None], chosen)
+    return problem._replace(unit=unit, start=start / unit, active=chosen, axes=axes)
+
+
+def axes_of(product: NumPy, active: NumPy) -> NumPy:
+    """[k, m] directions, in which the slopes with these products [k, k] are about 1 and uncorrelated."""
+    among = product[np.ix_(active, active)]
+    axes = np.zeros((len(product), len(active)))
+    axes[active] = np.linalg.inv(np.linalg.cholesky(among + 1e-6 * np.diag(np.diag(among)))).T
+    return axes
+
+
+def form_of(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
+    """How parameters become free, and where they start [k]."""
+    params, kept = system.params, []
+    least = {name: getattr(system.space, name).least for name in names}
+    anchors: dict[str, tuple[str | float, ...]] = {name: (value,) for name, value in least.items() if value}
+    for name in params._fields:
+        for bound, how in _bounds(system, name):
+            apart = getattr(params, bound) != getattr(params, name)
+            if bound in names:
+                if not apart:
+                    raise ValueError(
+                        f"{system.name}: {bound} starts at {name}, the border of its space; start it apart"
+                    )
+                anchors[bound] = (*anchors.get(bound, ()), name)
+            elif name in names:
+                kept.append((bound, name, how if apart else "moves"))
+    spaces, start = [], []
+    for name in names:
+        value, space = float(getattr(params, name)), getattr(system.space, name).space
+        if name in anchors:
+            space = "above" if name.endswith("_max") or least[name] else "below"
+            ends = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
+            distance = math.log(value / max(ends)) if space == "above" else math.log(min(ends) / value)
+        into = {"real": lambda: value, "positive": lambda: math.log(value)}  # noqa: B023
+        into["unit"] = lambda: math.log(value / (1.0 - value))  # noqa: B023
+        start.append(into[space]() if space in into else math.log(distance))
+        spaces.append(space)
+    return Free(names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(kept)), np.array(start)
+
+
+def _independent(product: NumPy, active: NumPy) -> NumPy:
+    """[k] which active parameters have slopes that are no combination of those before."""
+    active = active.copy()
+    for i in np.flatnonzero(active):
+        before = np.flatnonzero(active[:i])
+        scale = np.sqrt(np.diag(product)[before])
+        one = product[before, i] / scale / math.sqrt(product[i, i])
+        explained = one @ np.linalg.lstsq(product[np.ix_(before, before)] / scale / scale[:, None], one, rcond=None)[0]
+        active[i] = explained < 1.0 - ALIKE
+    return active
+
+
+def evaluate(problem: Problem, what: str, x: NumPy, params: Params) -> Any:
+    """`calculate` at x [S, k], with means for sums; the other parameters are one number or [S]."""
+    columns = columns_of(params, len(x))
+    sums = calculate(what, problem.task, problem.free, x, problem.unit, columns, problem.weight)
+    total = problem.weight.sum(axis=1)
+    each = np.where(total > 0, total, 1.0)
+    if isinstance(sums, tuple):
+        return sums[0] / each, sums[1] / each[0], sums[2] / each[0]
+    return sums / (each if what == "values" else each[0])
+
+
+def columns_of(params: Params, count: int) -> Params:
+    """Leaves [count] of numbers or [count]."""
+    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
+
+
+def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
+    """The hyperparameters at x [S, k]: leaves [S] float64."""
+    unit, form = jnp.asarray(problem.unit, float), problem.free
+    columns = jax.tree.map(lambda y: jnp.asarray(y, float), columns_of(params, len(x)))
+    values = jax.vmap(lambda x, p: constrain(form, x, unit, p))(jnp.asarray(x, float), columns)
+    touched = {form.names[i] for i in problem.active} | {bound for bound, *_ in form.kept}
+    exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
+    return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
+
+
+def covariance_of(problem: Problem, x: NumPy, errors: str) -> NumPy:
+    """[m, m] of the fitted parameters, at x [k], in their own units; inf unless the loss is curved upwards there.
+
+    Nor is it, as far as the events can tell, where a logarithm or logit has a standard error above `OPEN`.
+    """
+    here, params = np.ix_(problem.active, problem.active), problem.task.system.params
+    curvature = evaluate(problem, "hessian", x[None], params)[0][here]
+    axes = problem.axes[problem.active]
+    if not np.isfinite(curvature).all():
+        return np.full(curvature.shape, np.inf)
+    bends = np.linalg.eigvalsh(axes.T @ curvature @ axes)
+    if not bends[0] > max(1e-6, float(np.finfo(jnp.result_type(float)).eps) * bends[-1]):  # or it is rounding
+        return np.full(curvature.shape, np.inf)
+    covariance = np.linalg.inv(curvature)
+    if errors == "sandwich":
+        covariance = covariance @ evaluate(problem, "forward", x[None], params)[2][0][here] @ covariance
+    covariance /= problem.weight[0].sum()
+    real = np.array(problem.free.spaces)[problem.active] == "real"
+    if (np.sqrt(np.diag(covariance))[~real] > OPEN).any():
+        return np.full(curvature.shape, np.inf)
+    unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
+    moved = jax.jacfwd(lambda x: constrain(problem.free, x, unit, params))(at)
+    slope = np.array([getattr(moved, name) for name in problem.free.names], np.float64)[here]
+    covariance = slope @ covariance @ slope.T
+    return 0.5 * (covariance + covariance.T)
