@@ -97,9 +97,29 @@ def concave_maximum(
         one = jnp.eye(y.shape[1], dtype=y.dtype)
         hessian = jnp.moveaxis(jax.vmap(linear)(jnp.broadcast_to(one[:, None], (len(one), *y.shape))), 0, -1)
         ridge = eps * jnp.max(jnp.abs(hessian), axis=(1, 2), keepdims=True) + smallest  # flat spots have no inverse
-        return jnp.linalg.solve(hessian - lax.stop_gradient(ridge) * one[None], y[..., None])[..., 0]
+        return solve_definite(hessian - lax.stop_gradient(ridge) * one[None], y)
 
     return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
+
+
+def solve_definite(matrix: Array, y: Array) -> Array:
+    """x [n, k] of matrix x = y, for few unknowns and symmetric matrices [n, k, k], positive or negative definite.
+
+    By elimination, which needs no pivots there: two of LAPACK's batched solvers at a time, as in second derivatives, can
+    wait for each other's threads forever on a CPU of two cores (jaxlib 0.10).
+    """
+
+    def eliminate(_: Callable[[Array], Array], y: Array) -> Array:
+        rows = jnp.concatenate([matrix, y[..., None]], axis=2)
+        for i in range(y.shape[1]):
+            pivot = rows[:, i] / rows[:, i, i, None]
+            rows = (rows - rows[:, :, i, None] * pivot[:, None]).at[:, i].set(pivot)
+        return rows[..., -1]
+
+    def product(x: Array) -> Array:
+        return jnp.sum(matrix * x[:, None], axis=2)
+
+    return lax.custom_linear_solve(product, y, eliminate, symmetric=True)
 
 
 # Chebyshev coefficients of lift(z) / t in 2 t - 1, t = 4 / (4 + z), computed with 60 digits.

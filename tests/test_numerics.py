@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.numerics import concave_maximum, decreasing_root, tail, truncated
+from jaxrate.numerics import concave_maximum, decreasing_root, solve_definite, tail, truncated
 from tests.reference.elo_mmr_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -253,6 +253,21 @@ def test_a_concave_maximum_has_implicit_derivatives():
         second = jax.jit(jax.jacfwd(jax.jacrev(total)))(0.7, pull)
         first = jax.jit(jax.grad(total))
         np.testing.assert_allclose(second, (first(0.7 + h, pull) - first(0.7 - h, pull)) / (2 * h), rtol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_definite_matrices_are_solved(x64, size):
+    random = np.random.default_rng(size)
+    root = random.normal(0, 1, (50, size, size)) * 10.0 ** random.uniform(-3, 3, (50, 1, 1))
+    square = root @ np.swapaxes(root, 1, 2)
+    matrix = -square - 0.1 * np.trace(square, axis1=1, axis2=2)[:, None, None] * np.eye(size)
+    x = random.normal(0, 1, (50, size))
+    y = np.einsum("nij,nj->ni", matrix, x)
+    found = jax.jit(solve_definite)(jnp.asarray(matrix, float), jnp.asarray(y, float))
+    np.testing.assert_allclose(found, x, atol=1e-13 if x64 else 2e-5)
+    second = jax.jit(jax.jacfwd(jax.grad(lambda m: jnp.sum(solve_definite(m, jnp.ones((50, size)))))))
+    text = second.lower(jnp.asarray(matrix, float)).as_text()
+    assert "lapack" not in text.lower()  # which waits forever, now and then
 
 
 LEADS = np.array([s * x for x in (0.0, 0.01, 0.3, 1.0, 2.5, 5.0, 9.0, 12.0, 30.0, 200.0) for s in (-1.0, 1.0)])
