@@ -105,8 +105,8 @@ def concave_maximum(
 def solve_definite(matrix: Array, y: Array) -> Array:
     """x [n, k] of matrix x = y, for few unknowns and symmetric matrices [n, k, k], positive or negative definite.
 
-    By elimination, which needs no pivots there: two of LAPACK's batched solvers at a time, as in second derivatives, can
-    wait for each other's threads forever on a CPU of two cores (jaxlib 0.10).
+    By elimination, which needs no pivots there: two of LAPACK's batched solvers at a time, as in second derivatives,
+    can wait for each other's threads forever on a CPU of two cores (jaxlib 0.10).
     """
 
     def eliminate(_: Callable[[Array], Array], y: Array) -> Array:
