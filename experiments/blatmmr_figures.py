@@ -14,17 +14,14 @@ itself; the paper averages over such matches, so that each system answers for ot
 compared on the matches that count for all. (In the Lichess games nearly nobody plays often enough to count: left out.)
 """
 
-import argparse
-import os
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import numpy as np
+from common import circumstances, declare, find, parse, show, write
 from figures import BLUE, GREEN, RED, legend_above, plt, save
 from scipy.special import ndtr
-from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.simulate import league
@@ -214,15 +211,10 @@ def mean(values):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small league and one real set")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the real sets")
-    parser.add_argument("--out", type=Path, help="the JSON file; the figures go beside it")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/blatmmr_figures.json")
-    start, report = time.perf_counter(), circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    report["versions"]["matplotlib"] = version("matplotlib")
+    out = "the JSON file; the figures go beside it"
+    options = parse(declare(__doc__, "a small league and one real set", "the real sets", out), __file__)
+    start, report = time.perf_counter(), circumstances("matplotlib")
+    report["data"] = "the paper's Duelyst II matches are not public"
     print("The paper's Duelyst II matches are not public: simulated and other real ones stand in for them.")
 
     figures, results = {}, {}
@@ -234,20 +226,13 @@ def main():
     figures["5_1"] = figure_5_1(rated)
     results["section 5, average log loss"] = rows = comparison("simulated", rated)
     for name in SETS[-1:] if options.quick else SETS:
-        path = Path(options.data) / f"{name}.parquet"
-        if not path.exists():
-            print(f"there is no {path.name} in the data folder: skipped")
-            continue
-        real = jr.read(path, drop=DROP.get(name, ())).matches
-        rows += comparison(name, {system: rate(SYSTEMS[system], real) for system in SYSTEMS})
-    for title, table in results.items():
-        show(title, table)
+        if path := find(options, f"{name}.parquet"):
+            real = jr.read(path, drop=DROP.get(name, ())).matches
+            rows += comparison(name, {system: rate(SYSTEMS[system], real) for system in SYSTEMS})
+    show(results)
     print(f"({time.perf_counter() - start:.0f} s)")
-    if out:
-        results = rounded(results)
-        note = {"data": "the paper's Duelyst II matches are not public"}
-        write(out, report | note | {"results": results})
-        save(figures, out, "blatmmr_figure")
+    write(options.out, report, results)
+    save(figures, options.out, "blatmmr_figure")
 
 
 if __name__ == "__main__":

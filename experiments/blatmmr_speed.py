@@ -13,8 +13,6 @@ in the same run: what a program limited by nothing but memory would reach.
 
 import argparse
 import json
-import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -22,7 +20,20 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from speed import circumstances, distance, race, rounded, show, spawn, tennis, write
+from common import (
+    add_only,
+    circumstances,
+    declare,
+    distance,
+    forget_peak,
+    measure,
+    parse,
+    race,
+    resident,
+    spawn,
+    tennis,
+    write,
+)
 
 import jaxrate as jr
 from jaxrate.run import blank, most
@@ -165,15 +176,11 @@ def part_memory(options):
 
 
 def memory(path):
-    """Linux's VmHWM, which can be reset."""
-
-    def resident(key):
-        return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
-
+    """A row about this process."""
     matches = jr.read(path, drop="walkover").matches
     system, players = jr.blat_mmr(), int(matches.player.max()) + 1
     jax.block_until_ready(jr.run(jr.elo(), matches))
-    Path("/proc/self/clear_refs").write_text("5")
+    forget_peak()
     before = resident("VmRSS")
     jax.block_until_ready(jr.run(system, matches))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
@@ -187,29 +194,15 @@ PARTS |= {"memory": part_memory}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small leagues, seconds in all")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has atp.parquet")
-    parser.add_argument("--out", type=Path, help="the JSON file")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser = declare(__doc__, "small leagues, seconds in all", "atp.parquet")
+    add_only(parser, PARTS, "PART")
     parser.add_argument("--memory", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, __file__)
     jax.config.update("jax_enable_compilation_cache", False)
     if options.memory:
         return print(json.dumps(memory(options.memory)))
     report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    results = {}
-    for name in options.only:
-        start, tables = time.perf_counter(), PARTS[name](options)
-        for title, rows in (tables or {}).items():
-            show(f"{name}: {title}", rows)
-        print(f"({name}: {time.perf_counter() - start:.0f} s)")
-        if tables:
-            results[name] = rounded(tables)
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/blatmmr_speed.json")
-    if out:
-        write(out, report | {"results": results})
+    write(options.out, report, dict(measure({name: PARTS[name] for name in options.only}, options)))
 
 
 if __name__ == "__main__":

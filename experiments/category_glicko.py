@@ -9,15 +9,13 @@ and weekly on ten years of ATP tennis (the surface as the category of both playe
 history. The league has 10,000 players and 500 periods.
 """
 
-import argparse
-import os
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from common import circumstances, declare, find, parse, race, show, write
 from scipy.optimize import minimize
-from speed import circumstances, race, rounded, show, write
 
 import jaxrate as jr
 from jaxrate.events import part
@@ -116,7 +114,7 @@ def compare(name, matches, learnt, length, unit, categories, limit):
             alone, one = jr.category_glicko(1, period=unit), jr.periods(single, length)
             none = quality(jr.run(alone, one, params=params).prediction[half:], matches.score[half:])
             rows.append({"history": name, "system": "the same with one category", "params": "fitted", **none})
-        show(f"{name}, so far", rows)
+        show({f"{name}, so far": rows})
     return rows
 
 
@@ -139,17 +137,10 @@ def speed(sizes, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="simulated histories, some parts only")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
-    parser.add_argument("--out", type=Path, help="the JSON file")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/category_glicko.json")
-    data = Path(options.data)
-    if not options.quick and not (data / "sc2_tlpd_korean.parquet").exists():
-        return print("there is no sc2_tlpd_korean.parquet in the data folder: nothing to do")
-    report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    options = parse(declare(__doc__, "simulated histories, some parts only", "the histories"), __file__)
+    if not options.quick and not find(options, "sc2_tlpd_korean.parquet", "nothing to do"):
+        return
+    report, data = circumstances(), Path(options.data)
     if options.quick:
         matches = league(2000, players=100, periods=20)
         results = {"speed": speed([2000], 1)}
@@ -160,17 +151,13 @@ def main():
         time = tennis.matches.time
         years = [np.searchsorted(time, np.datetime64(f"{year}-01-01").astype(int)) for year in (2000, 2010)]
         results = {"speed": speed([500_000, 2_000_000, 8_000_000], 3), "period": sweep(races, LENGTHS)}
-        for title in results:
-            show(title, results[title])
+        show(results)
         some = part(tennis.matches, *years)
         days = float(min(results["period"], key=lambda row: row["probit_mode"])["days"])
         results["log loss"] = compare("StarCraft II", races, part(races, 0, len(races.score) // 2), days, SITE, 3, 30)
         results["log loss"] += compare("ATP tennis", tennis.matches, some, 7.0, 7.0, len(tennis.categories), 12)
-    for title, rows in results.items():
-        show(title, rows)
-    if out:
-        results = rounded(results, 6)
-        write(out, report | {"results": results})
+    show(results)
+    write(options.out, report, results, 6)
 
 
 if __name__ == "__main__":

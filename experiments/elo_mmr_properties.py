@@ -20,22 +20,19 @@ known ratings, whom he never meets twice, so that nothing he does comes back to 
   teams perform as the sum of their members' performances, and on professional League of Legends.
 """
 
-import argparse
-import os
 import time
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
+from common import circumstances, declare, find, parse, show, write
 from figures import BLUE, GREEN, ORANGE, PURPLE, RED, plt, save
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logit, ndtr
-from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.run import take
@@ -378,20 +375,12 @@ def teams(name, league, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few systems, seeds and games")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has lol_pro.parquet")
-    parser.add_argument("--out", type=Path, help="the JSON file; the figures go beside it")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/elo_mmr_properties.json")
-    report, figures, results = circumstances(), {}, {}
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    report["versions"]["matplotlib"] = version("matplotlib")
-    start = time.perf_counter()
+    out = "the JSON file; the figures go beside it"
+    options = parse(declare(__doc__, "few systems, seeds and games", "lol_pro.parquet", out), __file__)
+    start, report, figures, results = time.perf_counter(), circumstances("matplotlib"), {}, {}
 
     def tell(*titles):
-        for title in titles:
-            show(title, results[title])
+        show({title: results[title] for title in titles})
         print(f"({time.perf_counter() - start:.0f} s)", flush=True)
 
     figures["robust"], results["robust response"], results["theorem 5.7"] = robustness(options.quick)
@@ -403,17 +392,12 @@ def main():
     rows = []
     for kind in ("kept",) if options.quick else ("kept", "exchanged", "drawn"):
         rows += teams(f"simulated, {kind}", simulated(kind, 200 if options.quick else 4000), options.quick)
-    path = Path(options.data) / "lol_pro.parquet"
-    if not options.quick and path.exists():
+    if not options.quick and (path := find(options, "lol_pro.parquet")):
         rows += teams("League of Legends", professional(path), options.quick)
-    elif not options.quick:
-        print("there is no lol_pro.parquet in the data folder: skipped")
     results["teams"] = rows
     tell("teams")
-    if out:
-        results = rounded(results)
-        write(out, report | {"results": results})
-        save(figures, out, "elo_mmr")
+    write(options.out, report, results)
+    save(figures, options.out, "elo_mmr")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ Elo-MMR and Elo-MMX with 100 opponents of each.
 
 import argparse
 import json
-import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -20,8 +18,21 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from common import (
+    add_only,
+    circumstances,
+    clock,
+    declare,
+    find,
+    forget_peak,
+    measure,
+    parse,
+    resident,
+    results_in,
+    spawn,
+    write,
+)
 from figures import plt
-from speed import circumstances, rounded, show, spawn, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds, part
@@ -39,17 +50,8 @@ def read(options):
     """The rounds of codeforces2020, or simulated ones; None if there is no data."""
     if options.quick:
         return contests(1000, 30, size=(100, 500), seed=1, grid=20).rounds
-    path = Path(options.data) / "codeforces2020.parquet"
-    if not path.exists():
-        print("there is no codeforces2020.parquet in the data folder: skipped")
-        return None
-    return jr.read(path, rank="rank_lo", last="rank_hi").rounds
-
-
-def seconds(call):
-    start = time.perf_counter()
-    jax.block_until_ready(call())
-    return time.perf_counter() - start
+    path = find(options, "codeforces2020.parquet")
+    return path and jr.read(path, rank="rank_lo", last="rank_hi").rounds
 
 
 def part_history(options):
@@ -58,14 +60,14 @@ def part_history(options):
     if rounds is None:
         return None
     n, rows = int(rounds.player_start[-1]), []
-    scheduling = min(seconds(lambda: jr.by_level(rounds)) for _ in range(2))
+    scheduling = min(clock(lambda: jr.by_level(rounds)) for _ in range(2))
     arranged = jr.by_level(rounds)
     slots = sum(block.number.size * block.size[0] for block in arranged)
     sizes = len({block.size for block in arranged})
     for name, make in SYSTEMS.items():
         system = make()
-        cold = seconds(lambda system=system: jr.run(system, rounds))
-        warm = min(seconds(lambda system=system: jr.run(system, rounds, schedule=arranged)) for _ in range(3))
+        cold = clock(lambda system=system: jr.run(system, rounds))
+        warm = min(clock(lambda system=system: jr.run(system, rounds, schedule=arranged)) for _ in range(3))
         row = {"system": name, "cold": cold, "warm": warm, "participations_per_second": n / warm}
         row |= {"reference": "-".join(map(str, sorted(set(REFERENCE[name]))))} if not options.quick else {}
         rows.append(row)
@@ -88,7 +90,7 @@ def part_round(options):
             times = []
             for _ in range(4):
                 copy = jax.tree.map(jnp.copy, state)
-                times.append(seconds(lambda s=system, c=copy, r=last, a=arranged: jr.run(s, r, state=c, schedule=a)))
+                times.append(clock(lambda s=system, c=copy, r=last, a=arranged: jr.run(s, r, state=c, schedule=a)))
             rows.append({"system": name, "players": players, "seconds": min(times[1:])})
             rows[-1]["ns_per_player"] = 1e9 * min(times[1:]) / players
     if options.out and not options.quick:
@@ -174,15 +176,11 @@ def part_memory(options):
 
 
 def memory(options):
-    """Linux's VmHWM, which can be reset."""
-
-    def resident(key):
-        return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
-
+    """A row about this process."""
     rounds = read(options)
     system, players = jr.elo_mmr(), int(rounds.events.player.max()) + 1
     jax.block_until_ready(jr.run(jr.elo_mmx(), part(rounds, 0, 2)))
-    Path("/proc/self/clear_refs").write_text("5")
+    forget_peak()
     before = resident("VmRSS")
     jax.block_until_ready(jr.run(system, rounds))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
@@ -194,33 +192,17 @@ PARTS |= {"memory": part_memory}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small histories, a minute in all")
-    parser.add_argument(
-        "--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has codeforces2020.parquet"
-    )
-    parser.add_argument("--out", type=Path, help="the JSON file")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser = declare(__doc__, "small histories, a minute in all", "codeforces2020.parquet")
+    add_only(parser, PARTS, "PART")
     parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, __file__)
     jax.config.update("jax_enable_compilation_cache", False)
     if options.memory:
         return print(json.dumps(memory(options)))
-    if not options.quick:
-        options.out = options.out or Path(__file__).parent / "results/elo_mmr_speed.json"
-    out = options.out
-    report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    results = json.loads(out.read_text())["results"] if out and out.exists() and options.only != list(PARTS) else {}
-    for name in options.only:
-        start, tables = time.perf_counter(), PARTS[name](options)
-        for title, rows in (tables or {}).items():
-            show(f"{name}: {title}", rows)
-        print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
-        if tables:
-            results[name] = rounded(tables)
-        if out:
-            write(out, report | {"results": results})
+    report, results = circumstances(), results_in(options.out) if options.only != list(PARTS) else {}
+    for name, tables in measure({name: PARTS[name] for name in options.only}, options):
+        results[name] = tables
+        write(options.out, report, results)
 
 
 if __name__ == "__main__":

@@ -18,20 +18,17 @@ neighbours of synth_paper share theirs, it is the margin of 2 points that falls 
 Scored are contests from the tenth part on, and in them whoever had been in five that counted (section 6.3).
 """
 
-import argparse
-import os
 import time
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
+from common import circumstances, declare, find, parse, show, write
 from figures import BLUE, RED, plt, save
 from scipy.optimize import minimize
-from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.events import part
@@ -108,9 +105,9 @@ def load(name, options):
     """The rounds of a set, and [sum P] the source's number of each participant's contest; None if it is not there."""
     if name in ("simulated", "small"):
         return simulated(*(2500, 50) if name == "simulated" else (60, 50))
-    path = Path(options.data) / f"{name}.parquet"
-    if not path.exists():
-        return print(f"there is no {path.name} in the data folder: skipped")
+    path = find(options, f"{name}.parquet")
+    if not path:
+        return None
     table = pq.read_table(path, columns=["contest", "player", "rank_lo"])
     contest, player, rank = (column.to_numpy() for column in table)
     return jr.rounds(contest, player, rank), contest
@@ -253,16 +250,10 @@ def figure_1():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small simulated contests")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the real sets")
-    parser.add_argument("--out", type=Path, help="the JSON file; the figure goes beside it")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/elo_mmr_tables.json")
+    out = "the JSON file; the figure goes beside it"
+    options = parse(declare(__doc__, "small simulated contests", "the real sets", out), __file__)
     jax.config.update("jax_enable_compilation_cache", False)
-    start, report = time.perf_counter(), circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    report["versions"]["matplotlib"] = version("matplotlib")
+    start, report = time.perf_counter(), circumstances("matplotlib")
     figure, results = figure_1(), {title: [] for title in TITLES}
     for name in ("small",) if options.quick else (*SETS, "simulated"):
         found = load(name, options)
@@ -273,15 +264,12 @@ def main():
             for title, rows in zip(TITLES, (*tables(name, *found), ranks, *slopes, searched), strict=True):
                 results[title] += rows
             print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
-    for title, table in results.items():
-        show(title, table)
+    show(results)
     notes = {row["data"]: NOTES[row["data"]] for row in results["table 1"] if row["data"] in NOTES}
     print("", *(f"{name}: {note}" for name, note in notes.items()), sep="\n")
     print(f"({time.perf_counter() - start:.0f} s)")
-    if out:
-        results = rounded(results, 7)
-        write(out, report | {"notes": notes, "results": results})
-        save({"1": figure}, out, "elo_mmr_figure")
+    write(options.out, report | {"notes": notes}, results, 7)
+    save({"1": figure}, options.out, "elo_mmr_figure")
 
 
 if __name__ == "__main__":

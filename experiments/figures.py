@@ -22,6 +22,6 @@ def legend_above(figure, axes, columns):
 
 
 def save(figures, out, prefix):
-    """Beside the JSON file `out`, each by its name."""
-    for name, figure in figures.items():
+    """Beside the JSON file `out`, if there is to be one, each by its name."""
+    for name, figure in figures.items() if out else ():
         figure.savefig(out.parent / f"{prefix}_{name}.png")

@@ -23,28 +23,22 @@ before the cut, of which the last half counts; on shorter histories on all. Then
 from 200,000 before the cut on, and "same_start" is the difference if the best of jaxrate begins there too. No peer
 takes sides; so the best of jaxrate is also fitted without them. The best system of either camp is the one with the
 least loss on the last 20,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
-
-riix is under a non-commercial licence: it is called here, nothing of it is copied.
 """
 
-import argparse
-import importlib
 import importlib.util
-import json
 import math
 import multiprocessing
-import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from common import add_only, circumstances, declare, parse, results_in, show, write
+from fit_peers import PEER_STRETCH, PEERS, WEEK, cross_entropy, numbered, tune_peer
 from pyarrow import parquet
-from speed import circumstances, rounded, show, version, write
 from trueskill_data import five_a_side
 
 import jaxrate as jr
@@ -54,15 +48,12 @@ from jaxrate.losses import task
 from jaxrate.simulate import league
 
 SHARE = 0.8
-WEEK = 7.0
 STRETCH = 100_000  # matches to which slow systems are fitted at most
 SHORT = 10_000  # the same of BlatMMR
 STEPS = 15  # of fits on longer histories, and of those to a part
-PEER_STRETCH = 40_000
 PEER_START = 200_000  # matches before the cut that peers rate at most
-SETTINGS = 12  # of a peer that are tried
 SIZES = 25.0, 50.0, 100.0, 200.0  # of urns
-KEY = jax.random.key(0)
+SEED = 0
 
 
 class Contender(NamedTuple):
@@ -97,11 +88,6 @@ class Scored(NamedTuple):
         return float(np.average(self.loss[inside], weights=self.weight[inside]))
 
 
-def cross_entropy(p, score):
-    p = np.clip(np.asarray(p, np.float64), 2.0**-24, 1.0 - 2.0**-24)
-    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
-
-
 def paired(one, other, low):
     """Mean loss of one less that of the other from event `low` on, and its standard error over events."""
     inside = one.event >= low
@@ -116,8 +102,9 @@ def paired(one, other, low):
 
 
 def score(system, events):
-    what = task(system, events, "log_loss", 0, None, KEY, None)
-    key = KEY if system.rules.draw is not None else None
+    key = jax.random.key(SEED)
+    what = task(system, events, "log_loss", 0, None, key, None)
+    key = key if system.rules.draw is not None else None
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
     rounds = isinstance(events, jr.Ragged) and events.pair_start is None
     event = what.event if rounds else np.arange(len(what.weight))
@@ -140,22 +127,16 @@ def tune(contender, events, steps):
     return found.system, {"fitted": fitted, **fit} | ({"learnt_from": contender.most} if begin else {})
 
 
-def numbered(player):
-    """The same players with numbers from 0 in order of first appearance."""
-    _, first, which = np.unique(player, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[which].reshape(-1, 2).astype(np.int32)
-
-
 def tune_urns(system, matches):
     """The size by trial, then the weight of draws by slopes, if there are any."""
-    began = time.perf_counter()
+    began, key = time.perf_counter(), jax.random.key(SEED)
     sides = urns_of(matches)
-    loss = jr.sweep(system, sides, system.params._replace(size=np.array(SIZES)), key=KEY)
+    loss = jr.sweep(system, sides, system.params._replace(size=np.array(SIZES)), key=key)
     size = SIZES[int(np.argmin(loss))]
     system, fitted = with_params(system, system.params._replace(size=size)), {"size": size}
     told = {"steps": 0, "reason": "grid"}
     if np.any(matches.score == 0.5):
-        found = jr.fit(jr.outlook(system), sides, key=KEY)
+        found = jr.fit(jr.outlook(system), sides, key=key)
         fitted |= {"draw_weight": found.params.draw_weight}
         told = {"steps": len(found.loss_history) - 1, "reason": found.reason}
         system = with_params(system, found.params)
@@ -221,104 +202,6 @@ def compare(contender, history, steps):
             rating = jr.history(each, events).before.mean
             row[name] = jr.metrics.pair_inversion(events, rating, mask=before.event >= cut)
     return row | told, after, system
-
-
-# --- Peers: predictions [n] of matches with settings, each from the matches before it. They are called in processes of
-# their own. ---
-
-
-def riix_play(name, player, score, day, **settings):
-    names = [str(i) for i in range(int(player.max()) + 1)]
-    model = getattr(importlib.import_module(f"riix.models.{name}"), name.capitalize())(names, **settings)
-    one = partial(model.fit_batch, return_pre_match_probs=True)
-    return np.array([one(player[i : i + 1], score[i : i + 1], time_step=day[i])[0] for i in range(len(score))])
-
-
-def elote_play(player, score, day, k_factor):
-    kind = importlib.import_module("elote").EloCompetitor
-    who = [kind(k_factor=k_factor) for _ in range(int(player.max()) + 1)]
-    p = np.empty(len(score))
-    for i, (a, b) in enumerate(player.tolist()):
-        first, second = who[a], who[b]
-        p[i] = first.expected_score(second)
-        (first.beat if score[i] == 1 else first.lost_to if score[i] == 0 else first.tied)(second)
-    return p
-
-
-def openskill_play(player, score, day, **settings):
-    model = importlib.import_module("openskill.models").PlackettLuce(**settings)
-    who = [model.rating() for _ in range(int(player.max()) + 1)]
-    p = np.empty(len(score))
-    for i, (a, b) in enumerate(player.tolist()):
-        teams = [[who[a]], [who[b]]]
-        p[i] = model.predict_win(teams)[0]
-        [[who[a]], [who[b]]] = model.rate(teams, ranks=[1.0 - score[i], score[i]])
-    return p
-
-
-def trueskill_play(player, score, day, draw_probability, **settings):
-    world = importlib.import_module("trueskill").TrueSkill(draw_probability=draw_probability, **settings)
-    normal, who = NormalDist(), [world.create_rating() for _ in range(int(player.max()) + 1)]
-    margin = normal.inv_cdf((draw_probability + 1.0) / 2.0) * math.sqrt(2.0) * world.beta
-    p = np.empty(len(score))
-    for i, (a, b) in enumerate(player.tolist()):
-        one, two = who[a], who[b]
-        spread = math.sqrt(2.0 * world.beta**2 + one.sigma**2 + two.sigma**2)
-        lead = one.mu - two.mu
-        p[i] = 0.5 * (normal.cdf((lead - margin) / spread) + normal.cdf((lead + margin) / spread))
-        if score[i] == 0:
-            who[b], who[a] = world.rate_1vs1(two, one)
-        else:
-            who[a], who[b] = world.rate_1vs1(one, two, drawn=score[i] == 0.5)
-    return p
-
-
-PEERS = {  # how each plays, and the settings that are searched, from where
-    "trueskill": (trueskill_play, {"sigma": 25 / 3, "tau": 25 / 300}),
-    "riix glicko2": (
-        partial(riix_play, "glicko2"),
-        {"initial_rd": 350.0, "initial_sigma": 0.06 / math.sqrt(WEEK), "tau": 0.5},
-    ),
-    "riix glicko": (partial(riix_play, "glicko"), {"initial_rating_dev": 350.0, "c": 15.0 / math.sqrt(WEEK)}),
-    "openskill": (openskill_play, {"sigma": 25 / 3, "tau": 25 / 300}),
-    "riix elo": (partial(riix_play, "elo"), {"k": 32.0}),
-    "elote elo": (elote_play, {"k_factor": 32.0}),
-}
-
-
-def climb(loss, now):
-    """The settings whose neighbours are no better, by factors of 2 and then of its root, and how many were tried."""
-    least, tried = loss(now), 1
-    for step in (2.0, math.sqrt(2.0)):
-        better = True
-        while better and tried < SETTINGS:
-            better = False
-            for name in now:
-                for factor in (step, 1.0 / step):
-                    while tried < SETTINGS:
-                        trial = now | {name: now[name] * factor}
-                        value, tried = loss(trial), tried + 1
-                        if not value < least - 1e-6:
-                            break
-                        now, least, better = trial, value, True
-    return now, tried
-
-
-def tune_peer(name, player, score, day, cut):
-    """The best settings, how many were tried, all predictions, and seconds."""
-    began = time.perf_counter()
-    play, start = PEERS[name]
-    if name == "trueskill":
-        play = partial(play, draw_probability=float((score[:cut] == 0.5).mean()))
-    some = slice(max(cut - PEER_STRETCH, 0), cut)
-    mine, learnt, days = numbered(player[some]), score[some], day[some]
-    counts = np.arange(len(learnt)) >= (PEER_STRETCH // 2 if some.start else 0)
-
-    def loss(settings):
-        return cross_entropy(play(mine, learnt, days, **settings), learnt)[counts].mean()
-
-    settings, tried = climb(loss, start)
-    return settings, tried, play(player, score, day, **settings), time.perf_counter() - began
 
 
 # --- Histories. ---
@@ -436,17 +319,12 @@ def brief(value):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a simulated history, seconds in all")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
-    parser.add_argument("--out", type=Path, help="the JSON file; sets in it that are not run are kept")
-    parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/fit_data.json")
-    report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
+    out = "the JSON file; sets in it that are not run are kept"
+    parser = declare(__doc__, "a simulated history, seconds in all", "the histories", out)
+    add_only(parser, SETS, "SET")
+    options = parse(parser, __file__)
+    report = circumstances("riix", "elote", "openskill", "trueskill")
     there = {peer for peer in PEERS if importlib.util.find_spec(peer.split()[0])}
-    report["versions"] |= {package: version(package) for package in ("riix", "elote", "openskill", "trueskill")}
     if missing := [peer for peer in PEERS if peer not in there]:
         print(f"not installed: {', '.join(missing)}: skipped")
     loaders = QUICK if options.quick else {name: SETS[name] for name in options.only}
@@ -460,14 +338,12 @@ def main():
             began = time.perf_counter()
 
             def keep(tables, name=name):
-                if out:
-                    known = json.loads(out.read_text())["results"] if out.exists() else {}
-                    write(out, report | {"results": known | {name: rounded(tables, 6)}})
+                write(options.out, report, results_in(options.out) | {name: tables}, 6)
 
             tables = examine(name, history, pool, keep)
             keep(tables)
             for title, rows in tables.items():
-                show(f"{name}: {title}", [{key: brief(value) for key, value in row.items()} for row in rows])
+                show({f"{name}: {title}": [{key: brief(value) for key, value in row.items()} for row in rows]})
             print(f"({name}: {time.perf_counter() - began:.0f} s)", flush=True)
 
 

@@ -12,14 +12,12 @@ before it, in a process of its own that has made the same call before (Linux's V
 import argparse
 import json
 import os
-import re
 import time
 from functools import partial
-from pathlib import Path
 
 import jax
 import numpy as np
-from speed import circumstances, rounded, show, spawn, write
+from common import circumstances, declare, find, forget_peak, parse, resident, rounded, show, spawn, write
 
 import jaxrate as jr
 from jaxrate.losses import Free, calculate, task
@@ -59,13 +57,9 @@ def cost(matches, path, most, rounds):
 
 def memory(matches, k):
     """MB that a call takes at its peak."""
-
-    def resident(key):
-        return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
-
     call = losses(matches, k)[k]
     call()
-    Path("/proc/self/clear_refs").write_text("5")
+    forget_peak()
     before = resident("VmRSS")
     call()
     return resident("VmHWM") - before
@@ -108,17 +102,13 @@ def errors(matches, fit, precisions):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one parameter and a league, seconds in all")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has atp.parquet")
-    parser.add_argument("--out", type=Path, help="the JSON file")
+    parser = declare(__doc__, "one parameter and a league, seconds in all", "atp.parquet")
     parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, __file__)
     jax.config.update("jax_enable_compilation_cache", False)
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/fit_grid.json")
-    path = None if options.quick else Path(options.data) / "atp.parquet"
-    if path and not path.exists():
-        return print("there is no atp.parquet in the data folder: nothing to do")
+    path = None if options.quick else find(options, "atp.parquet", "nothing to do")
+    if not options.quick and not path:
+        return None
     if path:
         matches = jr.read(path, drop="walkover", time="t").matches
     else:
@@ -127,7 +117,6 @@ def main():
         return print(memory(matches, options.memory))
     os.environ["MALLOC_MMAP_THRESHOLD_"] = "65536"  # of the processes that measure memory: freed arrays are given back
     report, number = circumstances(), 1 if options.quick else len(FREE)
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
     results, (rows, fit) = {}, compare(matches, FREE[:number], GRID[:number])
     parts = {
         "fit and grid": lambda: rows,
@@ -136,9 +125,8 @@ def main():
     }
     for title, part in parts.items():
         results[title] = rounded(part(), 9)
-        show(title, results[title])
-        if out:
-            write(out, report | {"results": results})
+        show({title: results[title]})
+        write(options.out, report, results, 9)
 
 
 if __name__ == "__main__":

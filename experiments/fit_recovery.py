@@ -10,17 +10,14 @@ run over these results predicts the same.) The parameters are then fitted as any
 an interval is the estimate +- 1.96 standard errors: of the parameter itself, and of its logarithm or logit ("free").
 """
 
-import argparse
-import json
 import time
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from speed import circumstances, rounded, show, write
+from common import circumstances, declare, parse, results_in, show, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds
@@ -163,27 +160,22 @@ def recover(name, case, replications):
         row["covered_free"] = np.sum(np.abs(into(value) - into(truth)) <= 1.96 * width * slope(value)) / replications
         rows.append(row | {"with_errors": sure.mean(), "converged": np.mean(converged)})
     rows[0] |= {"replications": replications, "off": off, "seconds": time.perf_counter() - begin}
-    show(name, rows)
+    show({name: rows})
     return rows
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few replications of Elo, seconds in all")
-    parser.add_argument("--out", type=Path, help="the JSON file; with --only, its other systems are kept")
+    out = "the JSON file; with --only, its other systems are kept"
+    parser = declare(__doc__, "few replications of Elo, seconds in all", out=out)
     parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="as 'glicko in periods'")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/fit_recovery.json")
-    report, rows = circumstances(), []
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    if out and out.exists() and options.only:
-        rows = [row for row in json.loads(out.read_text())["results"]["recovery"] if row["system"] not in options.only]
+    options = parse(parser, __file__)
+    report, known = circumstances(), results_in(options.out).get("recovery", []) if options.only else []
+    rows = [row for row in known if row["system"] not in options.only]
     for name, case in cases(options.quick).items():
         if options.only and name not in options.only:
             continue
         rows += recover(name, case, 5 if options.quick else REPLICATIONS)
-        if out:
-            write(out, report | {"results": rounded({"recovery": rows}, 5)})
+        write(options.out, report, {"recovery": rows})
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ post, in whose g pi^2 divides too much (at RD 30 it gives 3.01, not 0.996) and w
 games make a small RD and a large g.
 """
 
-import argparse
 import time
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+from common import circumstances, declare, parse, show, write
 from figures import BLUE, GREEN, RED, plt
 from scipy.stats import norm
-from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate.systems.glicko import attenuation
@@ -123,14 +121,9 @@ def beliefs(panel):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer points of each curve")
-    parser.add_argument("--out", type=Path, help="the JSON file; the figure goes beside it")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/glicko_intuition.json")
-    start, report = time.perf_counter(), circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    report["versions"]["matplotlib"] = version("matplotlib")
+    parser = declare(__doc__, "fewer points of each curve", out="the JSON file; the figure goes beside it")
+    options = parse(parser, __file__)
+    start, report = time.perf_counter(), circumstances("matplotlib")
     figure = picture(21 if options.quick else 161)
     surprise = [
         {"result": result, "expected": expected, "lead": lead, "change": float(gain(lead, 100.0, 30.0, score)[0])}
@@ -143,13 +136,11 @@ def main():
         for count, rd in zip(counts, after_games(counts, 0.0), strict=True)
     ]
     results = {"first table: surprise": surprise, "second table: games, RD and g": games}
-    for title, rows in results.items():
-        show(title, rows)
+    show(results)
     print(f"({time.perf_counter() - start:.0f} s)")
-    if out:
-        results = rounded(results)
-        write(out, report | {"results": results})
-        figure.savefig(out.with_suffix(".png"))
+    write(options.out, report, results)
+    if options.out:
+        figure.savefig(options.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -9,18 +9,10 @@ fastmath. riix is under a non-commercial licence: it is called here, nothing of 
 """
 
 import argparse
-import datetime
 import importlib
-import importlib.metadata
-import importlib.util
 import itertools
 import json
 import math
-import os
-import platform
-import re
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -29,6 +21,23 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from common import (
+    add_only,
+    circumstances,
+    clock,
+    declare,
+    distance,
+    forget_peak,
+    look_for,
+    measure,
+    parse,
+    race,
+    resident,
+    results_in,
+    spawn,
+    tennis,
+    write,
+)
 
 import jaxrate as jr
 from jaxrate import schedule
@@ -41,10 +50,14 @@ except ImportError:
     numba = None
 
 SYSTEMS = {"elo": jr.elo, "glicko": jr.glicko, "glicko2": jr.glicko2}
-WAYS = ("levels", "stream") if jax.default_backend() == "cpu" else ("levels",)  # no GPU runs a stream well
 TOLERANCE = 1e-3  # between the predictions of two float32 programs
 SLOW = 50_000  # matches for the Glicko-2 stream
 ELOTE = 20_000  # matches for elote
+
+
+def all_ways():
+    """How matches are replayed: no GPU runs a stream well."""
+    return ("levels", "stream") if jax.default_backend() == "cpu" else ("levels",)
 
 
 def auto_plan(system, matches):
@@ -202,55 +215,6 @@ def elote_replay(name, matches):
     return call
 
 
-# --- Clocks. ---
-
-
-def clock(call):
-    start = time.perf_counter()
-    jax.block_until_ready(call())
-    return time.perf_counter() - start
-
-
-def race(calls, n, rounds, cold=()):
-    """A row for each call: the best seconds for its `n` matches, and those of a `cold` call, which compiles anew."""
-    first = {}
-    for way in cold:
-        jax.clear_caches()
-        first[way] = {"first_seconds": clock(calls[way])}
-    turns = [{way: clock(call) for way, call in calls.items()} for _ in range(rounds + 1)]  # the first does not count
-    rows = {}
-    for way in calls:
-        matches, best = n.get(way, n["all"]) if isinstance(n, dict) else n, min(turn[way] for turn in turns[1:])
-        rows[way] = {"way": way, "matches": matches, "seconds": best, "million_per_second": matches / best / 1e6}
-    return {way: row | first.get(way, {}) for way, row in rows.items()}
-
-
-def distance(x, y):
-    return float(np.max(np.abs(np.asarray(x, np.float64) - np.asarray(y, np.float64))))
-
-
-def spawn(what, *arguments):
-    """Standard output of a fresh Python; None, with a line, if it fails."""
-    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
-    if done.returncode == 0:
-        return done.stdout
-    print(f"{what} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}: skipped")
-    return None
-
-
-def tennis(options):
-    """ATP tennis without walkovers, or None; in quick mode a small league on whole days."""
-    if options.quick:
-        small = league(1_000, 10_000, activity=0.8).matches
-        return small._replace(time=np.floor(small.time))
-    path = Path(options.data) / "atp.parquet"
-    if path.exists():
-        return jr.read(path, time="t", drop="walkover", sort=False).matches
-    print("there is no atp.parquet in the data folder: skipped")
-    return None
-
-
 def kind(plan):
     return "levels" if plan.events.player.ndim == 3 else "stream"
 
@@ -263,12 +227,13 @@ def part_atp(options):
     if (matches := tennis(options)) is None:
         return None
     n, num_players, rows, ratios = {"all": len(matches.score)}, int(matches.player.max()) + 1, [], []
-    plans = {way: schedule.plan(matches, way) for way in WAYS}
+    ways = all_ways()
+    plans = {way: schedule.plan(matches, way) for way in ways}
     steps, _, width = plans["levels"].events.player.shape
     levels = [{"players": num_players, "steps": steps, "width": width, "fill": plans["levels"].fill}]
     for name, make in SYSTEMS.items():
         system, peers = make(), {}
-        if name == "glicko2" and "stream" in WAYS:
+        if name == "glicko2" and "stream" in ways:
             few = jax.tree.map(lambda x: x[:SLOW], matches)
             plans["stream"] = schedule.plan(few, "stream")
             n["stream"] = len(few.score)
@@ -283,10 +248,10 @@ def part_atp(options):
         if options.elote:
             n["elote"] = min(1_000 if options.quick else ELOTE, n["all"])
             peers["elote"] = elote_replay(name, jax.tree.map(lambda x: x[: n["elote"]], matches))
-        cold = () if options.quick and name != "elo" else WAYS
+        cold = () if options.quick and name != "elo" else ways
         table = race(calls, n, 1 if options.quick else 5, cold) | race(peers, n, 1 if options.quick else 3)
         exact = calls["numba"]() if numba else None
-        for way in (*WAYS, auto) if numba else ():
+        for way in (*ways, auto) if numba else ():
             off = distance(calls[way]().prediction, exact[: table[way]["matches"]])
             table[way]["prediction_off_numba"] = off
             if not off <= TOLERANCE:
@@ -295,7 +260,7 @@ def part_atp(options):
             table["riix"]["rating_off_ours"] = distance(calls[auto]().state.rating, peers["riix"]().ratings)
         rows += [{"system": name} | row for row in table.values()]
         speed = {way: row["million_per_second"] for way, row in table.items()}
-        ours, peer = max(WAYS, key=speed.get), max(peers, key=speed.get, default=None)
+        ours, peer = max(ways, key=speed.get), max(peers, key=speed.get, default=None)
         ratio = {"system": name, "best_way": ours, "share_of_numba": numba and speed[ours] / speed["numba"]}
         ratios.append(ratio | {"best_peer": peer, "times_the_peer": peer and speed[ours] / speed[peer]})
     return {"levels": levels, "match by match": rows, "best plan against numba and the best peer": ratios}
@@ -325,10 +290,10 @@ def part_players(options):
     """How speed and memory depend on the number of players."""
     sizes, n = ((10**3, 10**5), 10**5) if options.quick else ((10**4, 10**5, 10**6, 10**7), 10**6)
     names, activities = (("elo",), (0.0,)) if options.quick else (("elo", "glicko"), (0.0, 0.8))
-    rows, slower, needs, least = [], [], [], {}
+    rows, slower, needs, least, ways = [], [], [], {}, all_ways()
     for activity, size in itertools.product(activities, sizes):
         matches = league(size, n, activity=activity).matches
-        plans = {way: schedule.plan(matches, way) for way in WAYS}
+        plans = {way: schedule.plan(matches, way) for way in ways}
         for name in names:
             run = partial(jr.run, SYSTEMS[name](), num_players=size)
             calls = {way: partial(run, matches, schedule=plan) for way, plan in plans.items()}
@@ -341,7 +306,7 @@ def part_players(options):
                 start = least.setdefault(tuple(case.values()), row["seconds"])
                 if size == sizes[-1]:
                     slower.append(case | {"times_slower": row["seconds"] / start})
-                if way in WAYS and size in (sizes[0], sizes[-1]) and not (options.quick and len(rows) > 1):
+                if way in ways and size in (sizes[0], sizes[-1]) and not (options.quick and len(rows) > 1):
                     with tempfile.TemporaryDirectory() as folder:
                         path = Path(folder) / "league.npz"
                         np.savez(path, player=matches.player, score=matches.score, time=matches.time)
@@ -356,12 +321,8 @@ def part_players(options):
 def memory(name, way, num_players, path):
     """Peaks of memory in this process, in MB above what it held before it built the events.
 
-    They are Linux's VmHWM, which can be reset after building; ru_maxrss would begin with the parent process's.
+    They are Linux's VmHWM, which can be reset after building.
     """
-
-    def resident(key):
-        return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
-
     system = SYSTEMS[name]()
     jax.block_until_ready(jr.run(system, league(100, 1_000).matches, schedule=way))  # loads the compiler
     before = resident("VmRSS")
@@ -370,7 +331,7 @@ def memory(name, way, num_players, path):
     plan = schedule.plan(matches, way)
     building = resident("VmHWM") - before
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        forget_peak()
     run = jax.block_until_ready(jr.run(system, matches, schedule=plan, num_players=int(num_players)))
     peak = resident("VmHWM") - before
     state, events = (sum(getattr(x, "nbytes", 0) for x in jax.tree.leaves(tree)) / 1e6 for tree in (run.state, plan))
@@ -394,10 +355,7 @@ def part_schedule(options):
     hub = hub._replace(player=np.stack([np.zeros(n, np.int32), 1 + hub.player[:, 0]], axis=1))
     for name in ("elo", "glicko"):
         system = SYSTEMS[name]()
-        auto, stream = (
-            auto_plan(system, hub),
-            schedule.plan(hub, "stream"),
-        )
+        auto, stream = auto_plan(system, hub), schedule.plan(hub, "stream")
         plans = {"auto": auto, "stream": stream, "auto, whole call": "auto", "stream, whole call": "stream"}
         table = race({way: partial(jr.run, system, hub, schedule=plan) for way, plan in plans.items()}, n, rounds)
         for way, row in table.items():
@@ -491,79 +449,23 @@ def timed_reading(kind, read, path, number, options):
 PARTS = {"atp": part_atp, "periods": part_periods, "players": part_players, "schedule": part_schedule}
 PARTS |= {"files": part_files, "cli": part_cli}
 
-# --- Where and when. ---
-
-
-def version(package):
-    with suppress(importlib.metadata.PackageNotFoundError):
-        return importlib.metadata.version(package)
-
-
-def circumstances():
-    cpu, packages = platform.processor(), ("jax", "jaxlib", "numpy", "numba", "riix", "elote")
-    with suppress(OSError, TypeError):
-        cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
-    gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    return {
-        "machine": {"cpu": cpu, "cores": os.cpu_count(), "platform": platform.platform(), "memory_gib": gib},
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
-        "date": datetime.date.today().isoformat(),
-        "backend": jax.devices()[0].device_kind,
-    }
-
-
-def rounded(results, digits=5):
-    """The same with every fraction to so many digits."""
-    return json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.{digits}g}"))
-
-
-def write(out, report):
-    """Write the JSON file."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(report, indent=1) + "\n")
-
-
-def show(title, rows):
-    def text(value):
-        return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = [names, *([text(row.get(name)) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    print(f"\n{title}")
-    for line in table:
-        print("  " + "  ".join(map(str.ljust, line, widths)).rstrip(), flush=True)
-
 
 def main():
-    here = Path(__file__).parent
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small leagues, seconds in all")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has atp.parquet")
-    parser.add_argument("--out", type=Path, help="the JSON file; with --only, its other parts are kept")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser = declare(
+        __doc__, "small leagues, seconds in all", "atp.parquet", "the JSON file; with --only, its other parts are kept"
+    )
+    add_only(parser, PARTS, "PART")
     parser.add_argument("--memory", nargs=4, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, __file__)
     jax.config.update("jax_enable_compilation_cache", False)
     if options.memory:
         return print(json.dumps(memory(*options.memory)))
-    for peer in ("numba", "riix", "elote"):
-        setattr(options, peer, importlib.util.find_spec(peer) is not None)
-        if not getattr(options, peer):
-            print(f"{peer} is not installed: skipped")
-    out, report, results = options.out or (None if options.quick else here / "results/speed.json"), circumstances(), {}
-    if out and out.exists() and set(options.only) != set(PARTS):
-        results = json.loads(out.read_text())["results"]
-    for name in options.only:
-        start, tables = time.perf_counter(), PARTS[name](options)
-        for title, rows in (tables or {}).items():
-            show(f"{name}: {title}", rows)
-        print(f"({name}: {time.perf_counter() - start:.0f} s)")
-        if tables:
-            tables = rounded(tables)
-            results[name] = {"date": report["date"], "backend": report["backend"], **tables}
-    if out:
-        write(out, report | {"results": results})
+    look_for(options, "numba", "riix", "elote")
+    report = circumstances("numba", "riix", "elote")
+    results = results_in(options.out) if set(options.only) != set(PARTS) else {}
+    for name, tables in measure({name: PARTS[name] for name in options.only}, options):
+        results[name] = {"date": report["date"], "backend": report["backend"], **tables}
+    write(options.out, report, results)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ ahead, on the last half, with hyperparameters fitted by slopes to the first half
 first half.
 """
 
-import argparse
-import os
 import re
 import subprocess
 import sys
@@ -26,8 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
+from common import circumstances, declare, find, parse, show, write
 from scipy.optimize import minimize
-from speed import circumstances, rounded, show, write
 
 import jaxrate as jr
 from jaxrate.simulate import league
@@ -160,16 +158,10 @@ def three_ways(name, matches):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="simulated histories, a minute in all")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
-    parser.add_argument("--out", type=Path, help="the JSON file")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/trueskill_data.json")
-    if not options.quick and not (Path(options.data) / "lol_pro.parquet").exists():
-        return print("there is no lol_pro.parquet in the data folder: nothing to do")
+    options = parse(declare(__doc__, "simulated histories, a minute in all", "the histories"), __file__)
+    if not options.quick and not find(options, "lol_pro.parquet", "nothing to do"):
+        return
     report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
     with tempfile.TemporaryDirectory() as folder:
         results = {
             "command lines": command_lines(options, Path(folder)),
@@ -189,11 +181,8 @@ def main():
         row, table = three_ways(name, matches)
         results["win, draw, loss"].append(row)
         results["slopes of the loss"] += table
-    for title, rows in results.items():
-        show(title, rows)
-    if out:
-        results = rounded(results, 6)
-        write(out, report | {"results": results})
+    show(results)
+    write(options.out, report, results, 6)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,15 @@ their schedules made before. The loop is numba's, in float32 with fastmath. The 
 matches or rounds; their speed does not depend on how many.
 """
 
-import argparse
 import importlib
-import importlib.util
 import math
-import os
-import time
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from speed import F, circumstances, compiled, numba, race, rounded, show, tennis, version, write
+from common import circumstances, declare, look_for, measure, parse, race, tennis, write
+from speed import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.events import part
@@ -233,28 +229,13 @@ PARTS = {"two": part_two, "rounds": part_rounds, "large": part_large}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small leagues, a minute in all")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has atp.parquet")
-    parser.add_argument("--out", type=Path, help="the JSON file")
-    options = parser.parse_args()
+    options = parse(declare(__doc__, "small leagues, a minute in all", "atp.parquet"), __file__)
     jax.config.update("jax_enable_compilation_cache", False)
-    for peer in ("trueskill", "openskill"):
-        setattr(options, peer, importlib.util.find_spec(peer) is not None)
-        if not getattr(options, peer):
-            print(f"{peer} is not installed: skipped")
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/trueskill_speed.json")
-    report, results = circumstances(), {}
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy", "numba")}
-    report["versions"] |= {peer: version(peer) for peer in ("trueskill", "openskill")}
-    for name, measure in PARTS.items():
-        start, tables = time.perf_counter(), measure(options)
-        for title, rows in (tables or {}).items():
-            show(f"{name}: {title}", rows)
-        print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
-        results |= rounded(tables or {})
-    if out:
-        write(out, report | {"results": results})
+    look_for(options, "trueskill", "openskill")
+    report, results = circumstances("numba", "trueskill", "openskill"), {}
+    for _, tables in measure(PARTS, options):
+        results |= tables
+    write(options.out, report, results)
 
 
 if __name__ == "__main__":

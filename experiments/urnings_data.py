@@ -12,8 +12,6 @@ Figures 7 and 9 are given twice. The paper looks at the urns after the update, i
 to predict, one has the urns before it. A game counts there once either player has played 3 games per ball.
 """
 
-import argparse
-import os
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +19,9 @@ from typing import NamedTuple
 import jax
 import matplotlib
 import numpy as np
+from common import circumstances, declare, find, parse, race, show, write
 from figures import BLUE, ORANGE, RED, legend_above, plt, save
 from pyarrow import parquet
-from speed import circumstances, race, rounded, show, version, write
 
 import jaxrate as jr
 
@@ -370,19 +368,11 @@ def speed(histories, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="simulated histories")
-    parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help="has the histories")
-    parser.add_argument("--out", type=Path, help="the JSON file; the figures go beside it")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/urnings_data.json")
-    data = Path(options.data)
-    if not options.quick and not (data / "movielens_small.parquet").exists():
-        return print("there is no movielens_small.parquet in the data folder: nothing to do")
-    report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    report["versions"]["matplotlib"] = version("matplotlib")
-
+    out = "the JSON file; the figures go beside it"
+    options = parse(declare(__doc__, "simulated histories", "the histories", out), __file__)
+    if not options.quick and not find(options, "movielens_small.parquet", "nothing to do"):
+        return
+    report, data = circumstances("matplotlib"), Path(options.data)
     figures, results = figures_of_chess(data, options.quick)
     histories = {}
     for name, make in (("movies", figures_of_movies), ("exercises", figures_of_learners)):
@@ -390,11 +380,9 @@ def main():
         figures |= more
         results |= tables
     results["speed"] = speed(histories, 1 if options.quick else 5)
-    for title, rows in results.items():
-        show(title, rows)
-    if out:
-        write(out, report | {"results": rounded(results)})
-        save(figures, out, "urnings_figure")
+    show(results)
+    write(options.out, report, results)
+    save(figures, options.out, "urnings_figure")
 
 
 if __name__ == "__main__":

@@ -8,17 +8,15 @@ likeness of their urns (lambda = 2). Half of the balls are green, a fifth or fou
 matchmaking, and without; U2, and the paper's U1. Means are over the records after the first tenth, as in the paper.
 """
 
-import argparse
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import numpy as np
+from common import circumstances, declare, parse, show, write
 from figures import BLUE, GREEN, RED, legend_above, plt, save
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
-from speed import circumstances, rounded, show, version, write
 
 import jaxrate as jr
 from jaxrate import matchmakers
@@ -153,28 +151,22 @@ def figure_3(truth, played):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="100 players and few games")
+    parser = declare(__doc__, "100 players and few games", out="the JSON file; the figures go beside it")
     parser.add_argument("--games", type=int, help="of each setting, 1e8 by default; a multiple of 5,000")
-    parser.add_argument("--out", type=Path, help="the JSON file; the figures go beside it")
-    options = parser.parse_args()
-    out = options.out or (None if options.quick else Path(__file__).parent / "results/urnings_simulation.json")
+    options = parse(parser, __file__)
     players, records = (100, 500) if options.quick else (1000, RECORDS)
     games = options.games or (200_000 if options.quick else 10**8)
     if games < records or games % records:
         parser.error(f"--games must be a multiple of {records}")
-    report = circumstances()
-    report["versions"] = {key: report["versions"][key] for key in ("python", "jax", "jaxlib", "numpy")}
-    report["versions"]["matplotlib"] = version("matplotlib")
+    report = circumstances("matplotlib") | {"players": players, "games": games}
 
     truth = expit(norm.ppf((np.arange(players) + 0.5) / players))
     played = {setting: play(setting, truth, games, records) for setting in SETTINGS}
     rows = [row(setting, truth, one) for setting, one in played.items()]
-    show(f"{players:,} players, {games:,} games", rows)
+    show({f"{players:,} players, {games:,} games": rows})
     figures = {"1": figure_1(truth, played), "2": figure_2(truth, played), "3": figure_3(truth, played)}
-    if out:
-        write(out, report | {"players": players, "games": games, "results": rounded({"section 3.1": rows})})
-        save(figures, out, "urnings_figure")
+    write(options.out, report, {"section 3.1": rows})
+    save(figures, options.out, "urnings_figure")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,187 @@
+"""What the experiments share: options, clocks, fresh processes, tables, and the JSON file with where and when."""
+
+import argparse
+import datetime
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.simulate import league
+
+# --- Options. ---
+
+
+def declare(doc, quick, data=None, out="the JSON file"):
+    """A parser that has --quick, --data if the script needs some, and --out, with their help."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help=quick)
+    if data:
+        parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help=f"has {data}")
+    parser.add_argument("--out", type=Path, help=out)
+    return parser
+
+
+def add_only(parser, choices, word):
+    parser.add_argument(
+        "--only", nargs="+", choices=choices, default=list(choices), metavar=word, help=", ".join(choices)
+    )
+
+
+def parse(parser, script):
+    """The options. Only a quick form has no file of its own."""
+    options = parser.parse_args()
+    if not options.quick and not options.out:
+        options.out = Path(script).parent / "results" / f"{Path(script).stem}.json"
+    return options
+
+
+def look_for(options, *packages):
+    """An option for each, whether it is installed."""
+    for package in packages:
+        setattr(options, package, importlib.util.find_spec(package) is not None)
+        if not getattr(options, package):
+            print(f"{package} is not installed: skipped")
+
+
+def find(options, name, otherwise="skipped"):
+    """The path of a file of the data folder, or None, with a line, if it is not there."""
+    path = Path(options.data) / name
+    if path.exists():
+        return path
+    print(f"there is no {name} in the data folder: {otherwise}")
+    return None
+
+
+def tennis(options):
+    """ATP tennis without walkovers, or None; in quick mode a small league on whole days."""
+    if options.quick:
+        small = league(1_000, 10_000, activity=0.8).matches
+        return small._replace(time=np.floor(small.time))
+    path = find(options, "atp.parquet")
+    return path and jr.read(path, time="t", drop="walkover", sort=False).matches
+
+
+# --- Clocks and memory. ---
+
+
+def clock(call):
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    return time.perf_counter() - start
+
+
+def race(calls, n, rounds, cold=()):
+    """A row for each call: the best seconds for its `n` matches, and those of a `cold` call, which compiles anew."""
+    first = {}
+    for way in cold:
+        jax.clear_caches()
+        first[way] = {"first_seconds": clock(calls[way])}
+    turns = [{way: clock(call) for way, call in calls.items()} for _ in range(rounds + 1)]  # the first does not count
+    rows = {}
+    for way in calls:
+        matches, best = n.get(way, n["all"]) if isinstance(n, dict) else n, min(turn[way] for turn in turns[1:])
+        rows[way] = {"way": way, "matches": matches, "seconds": best, "million_per_second": matches / best / 1e6}
+    return {way: row | first.get(way, {}) for way, row in rows.items()}
+
+
+def resident(key):
+    """MB that this process holds (VmRSS), or held at most (VmHWM), as Linux says."""
+    return int(re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024 / 1e6
+
+
+def forget_peak():
+    """VmHWM begins anew; ru_maxrss would begin with the parent process's."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def spawn(what, *arguments):
+    """Standard output of a fresh Python; None, with a line, if it fails."""
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
+    if done.returncode == 0:
+        return done.stdout
+    print(f"{what} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}: skipped")
+    return None
+
+
+def distance(x, y):
+    return float(np.max(np.abs(np.asarray(x, np.float64) - np.asarray(y, np.float64))))
+
+
+# --- Tables. ---
+
+
+def show(tables):
+    """Print tables, lists of rows by title."""
+
+    def text(value):
+        return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    for title, rows in tables.items():
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        table = [names, *([text(row.get(name)) for name in names] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        print(f"\n{title}")
+        for line in table:
+            print("  " + "  ".join(map(str.ljust, line, widths)).rstrip(), flush=True)
+
+
+def measure(parts, options):
+    """Name and rounded tables of each part, a call with the options, that is not skipped: then it returns None."""
+    for name, part in parts.items():
+        start, tables = time.perf_counter(), part(options)
+        show({f"{name}: {title}": rows for title, rows in (tables or {}).items()})
+        print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
+        if tables:
+            yield name, rounded(tables)
+
+
+def rounded(results, digits=5):
+    """The same with every fraction to so many digits."""
+    return json.loads(json.dumps(results), parse_float=lambda x: float(f"{float(x):.{digits}g}"))
+
+
+# --- The file. ---
+
+
+def version(package):
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+
+
+def circumstances(*packages):
+    """Where and when, and with what versions of JAX and of these packages."""
+    cpu, packages = platform.processor(), ("jax", "jaxlib", "numpy", *packages)
+    with suppress(OSError, TypeError):
+        cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
+    gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    return {
+        "machine": {"cpu": cpu, "cores": os.cpu_count(), "platform": platform.platform(), "memory_gib": gib},
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
+        "date": datetime.date.today().isoformat(),
+        "backend": jax.devices()[0].device_kind,
+    }
+
+
+def results_in(out):
+    """What is in the JSON file already, if it is there."""
+    return json.loads(out.read_text())["results"] if out and out.exists() else {}
+
+
+def write(out, report, results, digits=5):
+    """Write the JSON file, if there is to be one."""
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(report | {"results": rounded(results, digits)}, indent=1) + "\n")
