@@ -36,6 +36,7 @@ from common import (
 )
 
 import jaxrate as jr
+from jaxrate.events import part
 from jaxrate.run import blank, most
 from jaxrate.schedule import plan
 from jaxrate.simulate import league
@@ -45,9 +46,9 @@ COARSE = {"size": 257, "half_width": 3.5, "kernel_width": 0.055}  # still two st
 FEWER = {"fft": 50_000, "naive": 500}  # matches that the slower algorithms rate, of the middle of a history
 
 
-def bandwidth():
+def bandwidth(size):
     """Bytes a second that a copy of an array reads and writes."""
-    x = jnp.ones(1 << 26, jnp.float32)
+    x = jnp.ones(size, jnp.float32)
     copy = jax.jit(lambda x: x * 1.0001)
     jax.block_until_ready(copy(x))
     times = []
@@ -60,13 +61,13 @@ def bandwidth():
 
 def rates(data, matches, options, algorithms):
     """Rows: matches a second on the two grids by each algorithm, all in one run."""
-    copied, rows = bandwidth(), []
+    copied, rows = bandwidth(1 << 20 if options.quick else 1 << 26), []
     players, n = int(matches.player.max()) + 1, len(matches.score)
     for settings in ({},) if options.quick else ({}, COARSE):
         calls, numbers = {}, {"all": n}
         for algorithm, count in algorithms:
             system = jr.blat_mmr(algorithm=algorithm, **settings)
-            count = min(n, max(count // 100, 50) if options.quick else count)
+            count = min(n, max(count // 100, 10) if options.quick else count)
             some = jax.tree.map(lambda x, count=count: x[(n - count) // 2 :][:count], matches)
             arranged = plan(some, "levels", most=most(blank(system, 2)))
 
@@ -105,8 +106,7 @@ def part_million(options):
 
 def part_accuracy(options):
     """Largest differences from the naive algorithm in float64, in natural units, after 300 matches of 30 players."""
-    matches = league(30, 300, seed=3, draws=0.1).matches
-    rows = []
+    matches, rows = league(30, 20 if options.quick else 300, seed=3, draws=0.1).matches, []
     for beta in (0.8,) if options.quick else (0.8, 1.0):
         with jax.enable_x64(True):
             exact = moments(jr.blat_mmr(algorithm="naive", beta=beta), matches)
@@ -134,6 +134,7 @@ def part_gradient(options):
     matches = tennis(options)
     if matches is None:
         return None
+    matches = part(matches, 0, 200) if options.quick else matches
     system = jr.blat_mmr()
     arranged = plan(matches, "levels", most=most(blank(system, 2)))
     score = jnp.asarray(matches.score)

@@ -21,6 +21,7 @@ import jaxrate as jr
 from jaxrate.events import part
 
 LENGTHS = 1, 2, 3, 5, 7, 10, 14, 21, 28, 42, 60
+VARIANTS = ("probit", "mode"), ("probit", "map"), ("logistic", "map")  # outcomes and expansions
 SITE = 14.0  # days in a period of aligulac.com, by which deviations grow
 FITTED = {
     "glicko": {"initial_deviation": "deviation_max", "c": None},
@@ -118,7 +119,7 @@ def compare(name, matches, learnt, length, unit, categories, limit):
     return rows
 
 
-def speed(sizes, rounds):
+def speed(sizes, rounds, variants):
     rows = []
     for matches in sizes:
         played = jr.periods(league(matches), SITE)
@@ -129,7 +130,7 @@ def speed(sizes, rounds):
 
         calls = {
             f"{outcome}, {expansion}": lambda o=outcome, e=expansion, rate=rate: rate(jr.category_glicko(3, o, e))
-            for outcome, expansion in (("probit", "mode"), ("probit", "map"), ("logistic", "map"))
+            for outcome, expansion in variants
         }
         calls["glicko"] = lambda rate=rate: rate(jr.glicko(period=SITE))
         rows += race(calls, matches, rounds, cold=("probit, mode",)).values()
@@ -143,14 +144,14 @@ def main():
     report, data = circumstances(), Path(options.data)
     if options.quick:
         matches = league(2000, players=100, periods=20)
-        results = {"speed": speed([2000], 1)}
+        results = {"speed": speed([2000], 1, VARIANTS[:1])}
         results["log loss"] = compare("league", matches, part(matches, 0, 1000), SITE, SITE, 3, 1)
     else:
         races = jr.read(data / "sc2_tlpd_korean.parquet", category=("race_a", "race_b")).matches
         tennis = jr.read(data / "atp.parquet", time="t", drop="walkover", category="surface")
         time = tennis.matches.time
         years = [np.searchsorted(time, np.datetime64(f"{year}-01-01").astype(int)) for year in (2000, 2010)]
-        results = {"speed": speed([500_000, 2_000_000, 8_000_000], 3), "period": sweep(races, LENGTHS)}
+        results = {"speed": speed([500_000, 2_000_000, 8_000_000], 3, VARIANTS), "period": sweep(races, LENGTHS)}
         show(results)
         some = part(tennis.matches, *years)
         days = float(min(results["period"], key=lambda row: row["probit_mode"])["days"])

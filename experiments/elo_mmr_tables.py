@@ -126,14 +126,14 @@ def quality(rounds, contest, rating):
     return {key: 100.0 * metric(rounds, rating, mask=scored) for key, metric in METRICS.items()}
 
 
-def tables(name, rounds, contest):
-    """Rows of the three tables."""
+def tables(name, rounds, contest, systems):
+    """Rows of the three tables, of the first systems or of all."""
     sizes, paper = np.diff(rounds.player_start), PAPER.get(name)
     size = {"contests": len(sizes), "participants": sizes.mean()}
     if paper:
         size |= dict(zip(("paper_contests", "paper_participants"), TABLE_1[paper], strict=True))
     measured, seconds = [], []
-    for number, (label, factory) in enumerate(SYSTEMS.items()):
+    for number, (label, factory) in enumerate(systems.items()):
         system, about = factory(), {"data": name, "system": label}
         _, (warm, rating) = (replay(system, rounds) for _ in range(2))
         row = about | quality(rounds, contest, rating)
@@ -198,19 +198,20 @@ def grid(name, rounds, contest, systems):
     return rows
 
 
-def fit(name, rounds, contest):
+def fit(name, rounds, contest, quick):
     """Elo-MMR fitted to the first tenth of a set, as in section 6, but by slopes; scored on the rest.
 
     The loss is that of `predict`, the share of the others that each is expected to beat, as a log loss; it counts for
     those who have been in a contest before. What is searched are logarithms, over a factor of 20 to either side.
     """
+    names, most = (FITTED[:1], 1) if quick else (FITTED, 15_000)
     system, head = jr.elo_mmr(), first_tenth(rounds, contest)
     size, beaten = np.diff(head.player_start), share_beaten(head)
     counts = jr.metrics.seen(head, 1) & (np.repeat(size, size) > 1)
-    begin = np.log([getattr(system.params, name) for name in FITTED])
+    begin = np.log([getattr(system.params, parameter) for parameter in names])
 
     def loss(logs):
-        params = system.params._replace(**dict(zip(FITTED, jnp.exp(logs), strict=True)))
+        params = system.params._replace(**dict(zip(names, jnp.exp(logs), strict=True)))
         p, s = jr.run(system, head, params=params).prediction[counts], jnp.asarray(beaten[counts])
         return -jnp.mean(s * jnp.log(p) + (1.0 - s) * jnp.log1p(-p))
 
@@ -221,13 +222,14 @@ def fit(name, rounds, contest):
     with jax.enable_x64(True):
         (before, slopes), steps = both(begin), 1e-3 * np.eye(len(begin))
         differences = [float(loss(begin + step) - loss(begin - step)) / 2e-3 for step in steps]
-        found = minimize(both, begin, jac=True, method="L-BFGS-B", bounds=np.stack([begin - 3.0, begin + 3.0], axis=1))
+        bounds, limits = np.stack([begin - 3.0, begin + 3.0], axis=1), {"maxiter": most}
+        found = minimize(both, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     fitted = [float(x) for x in np.exp(found.x)]
-    columns = zip(FITTED, np.exp(begin), slopes, differences, fitted, strict=True)
+    columns = zip(names, np.exp(begin), slopes, differences, fitted, strict=True)
     keys = "parameter", "default", "slope_in_log", "difference", "fitted"
     rows = [{"data": name} | dict(zip(keys, column, strict=True)) for column in columns]
     row = {"data": name, "loss": before, "fitted_loss": found.fun, "evaluations": found.nfev}
-    _, rating = replay(jr.elo_mmr(**dict(zip(FITTED, fitted, strict=True))), rounds)
+    _, rating = replay(jr.elo_mmr(**dict(zip(names, fitted, strict=True))), rounds)
     return rows, [row | quality(rounds, contest, rating)]
 
 
@@ -258,10 +260,11 @@ def main():
     for name in ("small",) if options.quick else (*SETS, "simulated"):
         found = load(name, options)
         if found:
-            slopes = fit(name, *found) if name == "small" or not options.quick else ((), ())
+            measured = tables(name, *found, dict([*SYSTEMS.items()][: 1 if options.quick else None]))
+            slopes = fit(name, *found, options.quick)
             ranks = distinct_ranks(name, *found) if name == "synth_paper" else []
             searched = grid(name, *found, list(GRIDS)[: 1 if options.quick else None])
-            for title, rows in zip(TITLES, (*tables(name, *found), ranks, *slopes, searched), strict=True):
+            for title, rows in zip(TITLES, (*measured, ranks, *slopes, searched), strict=True):
                 results[title] += rows
             print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
     show(results)

@@ -1,7 +1,7 @@
 """How fast TrueSkill and Weng-Lin are, against a compiled loop and the packages trueskill and openskill.
 
     python experiments/trueskill_speed.py             # minutes; writes experiments/results/trueskill_speed.json
-    python experiments/trueskill_speed.py --quick     # a minute, on small leagues; writes nothing unless --out is given
+    python experiments/trueskill_speed.py --quick     # seconds, on small leagues; writes nothing unless --out is given
 
 Times are the best of a few calls that take turns. Replays start from a fresh state, store every prediction, and have
 their schedules made before. The loop is numba's, in float32 with fastmath. The packages rate the first of the same
@@ -146,10 +146,12 @@ def part_two(options):
     if matches is None:
         return None
     n, num_players = len(matches.score), int(matches.player.max()) + 1
-    head = jax.tree.map(lambda x: x[:FEW], matches)
+    few = 100 if options.quick else FEW
+    head = jax.tree.map(lambda x: x[:few], matches)
     games = [([[a], [b]], [1 - s, s]) for (a, b), s in zip(head.player.tolist(), head.score.tolist(), strict=True)]
     ways, checks, peers = {}, {}, {}
-    systems = {"trueskill": jr.trueskill()} | {f"weng_lin {x}": jr.weng_lin(x) for x in MODELS}
+    models = dict([*MODELS.items()][: 1 if options.quick else None])
+    systems = {"trueskill": jr.trueskill()} | {f"weng_lin {x}": jr.weng_lin(x) for x in models}
     schedule = jr.by_level(matches)
     for name, system in systems.items():
         ways[name] = partial(jr.run, system, matches, schedule=schedule)
@@ -159,8 +161,8 @@ def part_two(options):
     if options.trueskill:
         peers["package of trueskill"] = trueskill_replay(games)
     if options.openskill:
-        peers |= {f"package of weng_lin {ours}": openskill_replay(games, theirs) for ours, theirs in MODELS.items()}
-    rows = against(ways, peers, n, FEW, options, checks)
+        peers |= {f"package of weng_lin {ours}": openskill_replay(games, theirs) for ours, theirs in models.items()}
+    rows = against(ways, peers, n, few, options, checks)
     if numba:
         ours, loop = (next(row for row in rows if row["way"] == way) for way in ("trueskill", "numba, trueskill"))
         ours["share_of_numba"] = ours["a_second"] / loop["a_second"]
@@ -169,15 +171,15 @@ def part_two(options):
     return {"two players": rows}
 
 
-def drawn(number, players, pool, teams, seed=0):
-    """Rounds of players drawn from a pool, in teams or each for himself, in random order; as arrays and as lists."""
+def drawn(number, players, pool, teams, some, seed=0):
+    """Rounds of players drawn from a pool, in teams or each for himself, in random order; some also as lists."""
     rng = np.random.default_rng(seed)
     player = np.stack([rng.choice(pool, players, replace=False) for _ in range(number)])
     team = np.arange(players) if teams is None else np.arange(players) * teams // players
     rank = np.stack([rng.permutation(team.max() + 1) for _ in range(number)])[:, team]
     rounds = jr.rounds(np.repeat(np.arange(number), players), player.ravel(), rank.ravel(), team=np.tile(team, number))
     lists = []
-    for row, place in zip(player[:SOME].tolist(), rank[:SOME].tolist(), strict=True):
+    for row, place in zip(player[:some].tolist(), rank[:some].tolist(), strict=True):
         sides = [[p for p, t in zip(row, team.tolist(), strict=True) if t == k] for k in range(team.max() + 1)]
         lists.append((sides, [place[team.tolist().index(k)] for k in range(team.max() + 1)]))
     return rounds, lists
@@ -185,11 +187,12 @@ def drawn(number, players, pool, teams, seed=0):
 
 def part_rounds(options):
     """Rounds of eight, and of five against five."""
-    number, pool, results = (1000, 10_000, {}) if options.quick else (10_000, 100_000, {})
-    for title, players, teams in (("8 players, free for all", 8, None), ("5 against 5", 10, 2)):
-        rounds, lists = drawn(number, players, pool, teams)
+    number, pool, some = (1000, 10_000, 20) if options.quick else (10_000, 100_000, SOME)
+    results, kinds = {}, (("8 players, free for all", 8, None), ("5 against 5", 10, 2))
+    for title, players, teams in kinds[1 if options.quick else 0 :]:
+        rounds, lists = drawn(number, players, pool, teams, some)
         schedule, ways, checks, peers = jr.by_level(rounds), {}, {}, {}
-        head = part(rounds, 0, SOME)
+        head = part(rounds, 0, some)
         for name, system in {
             "trueskill": jr.trueskill(),
             "weng_lin plackett_luce": jr.weng_lin("plackett_luce"),
@@ -200,7 +203,7 @@ def part_rounds(options):
             peers["package of trueskill"] = trueskill_replay(lists)
         if options.openskill:
             peers["package of weng_lin plackett_luce"] = openskill_replay(lists, "PlackettLuce")
-        results[f"rounds of {title}"] = against(ways, peers, number, SOME, options, checks)
+        results[f"rounds of {title}"] = against(ways, peers, number, some, options, checks)
     return results
 
 
@@ -229,7 +232,7 @@ PARTS = {"two": part_two, "rounds": part_rounds, "large": part_large}
 
 
 def main():
-    options = parse(declare(__doc__, "small leagues, a minute in all", "atp.parquet"), __file__)
+    options = parse(declare(__doc__, "small leagues, seconds in all", "atp.parquet"), __file__)
     jax.config.update("jax_enable_compilation_cache", False)
     look_for(options, "trueskill", "openskill")
     report, results = circumstances("numba", "trueskill", "openskill"), {}
