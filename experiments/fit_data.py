@@ -92,7 +92,7 @@ def paired(one, other, low):
     """Mean loss of one less that of the other from event `low` on, and its standard error over events."""
     inside = one.event >= low
     weight, event = one.weight[inside], one.event[inside] - low
-    total = np.bincount(event, weight * (one.loss - other.loss)[inside])
+    total = np.bincount(event, weight * (one.loss[inside] - other.loss[other.event >= low]))
     count = np.bincount(event, weight)
     mean = total.sum() / count.sum()
     return {"difference": mean, "error": math.sqrt(((total - mean * count) ** 2).sum()) / count.sum()}

@@ -6,23 +6,20 @@ likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and sta
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import LAST_ID, Array, Ragged, Rounds
-from jaxrate.losses import Free, Task, calculate, task
+from jaxrate.losses import Free, Task, at_once, calculate, chunks, task
 from jaxrate.metrics import NumPy
 from jaxrate.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
-from jaxrate.run import blank, check_events
+from jaxrate.run import check_events
 from jaxrate.search import minimise
 from jaxrate.system import Params, RatingSystem, State
-
-MEMORY = 1 << 29  # bytes that settings computed at once may take
 
 
 class Fit(NamedTuple):
@@ -196,9 +193,10 @@ def sweep(
     count = math.prod(shape)
     for i in range(count):
         with_params(system, jax.tree.map(lambda x: x[i], columns))  # noqa: B023
-    size, both = _chunk(what, count, 1), np.stack([what.weight] * 2)
+    size, both = at_once(what, count, 1), np.stack([what.weight] * 2)
     result = []
-    for some in _chunks(columns, count, size):
+    for at in chunks(count, size):
+        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
         result.append(
             calculate("values", what, Free((), (), (), ()), np.zeros((size, 0)), np.zeros(0), some, both)[:, 0]
         )
@@ -237,9 +235,10 @@ def profile(
     others = tuple(x for x in free_names(system, free) if x != name)
     problem = prepare(what, system, others, np.stack([what.weight, 0.0 * what.weight]), None)
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
-    size = _chunk(what, len(value), 1 + len(others))
+    size = at_once(what, len(value), 1 + len(others))
     losses, found = [], []
-    for some in _chunks(columns, len(value), size):
+    for at in chunks(len(value), size):
+        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
         path = minimise(problem, np.repeat(problem.start[None], size, axis=0), some, None, steps)
         losses.append(path.loss)
         found.append(params_at(problem, path.x, some))
@@ -307,18 +306,3 @@ def _task(
     check_events(system, events, key)
     key = key if system.rules.draw is not None else None
     return task(system, events, loss, warm_up, weight, key, state)
-
-
-def _chunk(what: Task, count: int, copies: int) -> int:
-    """How many settings are computed at once, of `count`, each with so many numbers for one."""
-    state = blank(what.system, what.num_players)
-    numbers = 6 * len(what.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
-    most = max(MEMORY // (copies * numbers * jnp.dtype(float).itemsize), 1)
-    return -(-count // -(-count // most))
-
-
-def _chunks(columns: Params, count: int, size: int) -> Iterator[Params]:
-    """Leaves [count], always `size` at a time: the last one may be repeated."""
-    for low in range(0, count, size):
-        at = np.minimum(np.arange(low, low + size), count - 1)
-        yield jax.tree.map(lambda x: x[at], columns)  # noqa: B023

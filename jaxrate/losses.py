@@ -14,6 +14,8 @@ in a circle that shuffles the ids: were they chosen by the standing, neighbours 
 better player's odds would seem too small.
 """
 
+import math
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import lru_cache, partial, reduce
 from typing import Any, NamedTuple
@@ -36,7 +38,7 @@ from jaxrate.events import (
     fail_where,
 )  # fmt: skip
 from jaxrate.metrics import NumPy, seen
-from jaxrate.run import outermost, run
+from jaxrate.run import blank, outermost, run
 from jaxrate.schedule import Block, Plan, by_level, on_device
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State
 from jaxrate.systems import field
@@ -220,6 +222,7 @@ def _against_opponents(rules: Rules, constants: Constants, rows: State, event: R
 
 # The losses of a history as functions of hyperparameters, and their derivatives
 
+MEMORY = 1 << 29  # bytes that settings computed at once may take
 ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
 
 
@@ -294,8 +297,8 @@ def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     return value, slope[:, None], jnp.zeros((len(x), len(x)))
 
 
-def _hessian(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """[pairs, rows] of the sums by the first weight: the second slopes along axes i <= j, in order."""
+def _bends(along: tuple[Array, Array], losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """[pairs, rows] of the sums by the first weight: the second slopes along pairs of axes [pairs, k]."""
     del event
 
     def slope(x: Array, along: Array) -> Array:
@@ -304,15 +307,28 @@ def _hessian(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     def bend(one: Array, two: Array) -> Array:
         return jax.jvp(partial(slope, along=one), (x,), (two,))[1]
 
-    axes, (i, j) = jnp.eye(len(x)), np.triu_indices(len(x))
-    return jax.vmap(bend)(axes[i], axes[j])
+    return jax.vmap(bend)(*along)
 
 
-_WHAT = {"values": _values, "forward": _forward, "reverse": _reverse, "hessian": _hessian}
+_WHAT: dict[str, Any] = {"values": _values, "forward": _forward, "reverse": _reverse}
+
+
+def at_once(what: Task, count: int, copies: int) -> int:
+    """How many settings are computed at once, of `count`, each with so many numbers for one."""
+    state = blank(what.system, what.num_players)
+    numbers = 6 * len(what.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
+    most = max(MEMORY // (copies * numbers * jnp.dtype(float).itemsize), 1)
+    return -(-count // -(-count // most))
+
+
+def chunks(count: int, size: int) -> Iterator[NumPy]:
+    """Indices, always `size` at a time: the last one may be repeated."""
+    for low in range(0, count, size):
+        yield np.minimum(np.arange(low, low + size), count - 1)
 
 
 def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: Params, weight: NumPy) -> Any:
-    """A function of `_WHAT`, for many settings at once; in float64, each sum complete.
+    """A function of `_WHAT`, or the "hessian", for many settings at once; in float64, each sum complete.
 
     Args:
       x: [S, k] the free parameters of each setting.
@@ -326,22 +342,26 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
     x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
     event = None if isinstance(task.events, Matches) else jnp.asarray(task.event, jnp.int32)
 
-    def one(x: Array, params: Params) -> Any:
+    def one(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
             now = constrain(free, x, unit, params)
             options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
             guess = run(task.system, task.events, params=now, **options).prediction
             return _lost(task.loss, guess, task.score, weight)
 
-        return _WHAT[what](losses, x, weight, event)
+        return function(losses, x, weight, event)
 
-    with nullcontext() if what == "reverse" else outermost():
-        result = jax.vmap(one)(x, params)
+    def each(function: Any) -> Any:
+        with nullcontext() if what == "reverse" else outermost():
+            return jax.vmap(partial(one, function))(x, params)
+
     if what == "hessian":
-        i, j = np.triu_indices(x.shape[1])
-        whole = np.empty((len(x), x.shape[1], x.shape[1]))
-        whole[:, i, j] = whole[:, j, i] = np.asarray(result, np.float64).sum(axis=-1)
+        (i, j), axes, whole = np.triu_indices(x.shape[1]), jnp.eye(x.shape[1]), np.empty((*x.shape, x.shape[1]))
+        for at in chunks(len(i), at_once(task, len(i), len(x))):
+            bends = np.asarray(each(partial(_bends, (axes[i[at]], axes[j[at]]))), np.float64).sum(axis=-1)
+            whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = bends
         return whole
+    result = each(_WHAT[what])
     value, *slopes = result if isinstance(result, tuple) else (result,)
     totals = [np.asarray(y, np.float64).sum(axis=-1) for y in (value, *slopes[:1])]
     return (*totals, np.asarray(slopes[1], np.float64)) if slopes else totals[0]

@@ -224,7 +224,7 @@ def test_the_best_is_that_of_scipy():
     np.testing.assert_allclose(fit.unconstrained["k"], math.log(fit.params.k))
 
 
-def test_standard_errors_follow_from_curvature_and_from_single_slopes():
+def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatch):
     """By differences of the losses of single matches, in the parameters themselves."""
     system, matches, fit = jr.elo(), league(), fitted()
     with jax.enable_x64(True):
@@ -250,6 +250,8 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes():
         single = jr.fit(system, league())
     np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
+    monkeypatch.setattr(LOST, "MEMORY", 1)  # one pair of parameters at a time
+    np.testing.assert_allclose(fitted().covariance, fit.covariance, rtol=1e-9)
 
 
 def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
@@ -361,7 +363,7 @@ def test_a_sweep_in_parts_is_the_same(monkeypatch):
     want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
     assert whole.shape == (3, 2)
     np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
-    monkeypatch.setattr(FIT, "MEMORY", 4 * 7 * 600 * 4)
+    monkeypatch.setattr(LOST, "MEMORY", 4 * 7 * 600 * 4)
     np.testing.assert_allclose(jr.sweep(system, matches, params), whole, rtol=1e-6)
     with pytest.raises(ValueError, match="must not decrease"):
         jr.sweep(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
