@@ -19,6 +19,7 @@ REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which
 RENEWAL = 6  # steps after which coordinates are taken anew
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
 HALVINGS = 12
+SWEEPS = 100
 NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
 PATIENCE = 5  # steps without a better validation loss
 
@@ -245,14 +246,21 @@ def _along(axes: NumPy, slope: NumPy) -> NumPy:
 
 
 def _within_reach(axes: NumPy, slope: NumPy, step: NumPy) -> NumPy:
-    """[S, m] steps of at most `REACH` in every parameter: cut in each alone, or all alike if that would lead uphill.
+    """[S, m] the steps, or, where one is longer than `REACH` in a parameter, the best that is not.
 
-    (What the events hardly tell is asked to go far, and would hold up the rest.)
+    That is the least, by one coordinate after the other, of a loss that is curved as the axes say. (To cut each
+    parameter alone leads astray; to cut all alike is held up by what the events hardly tell, which is asked to go far.)
     """
-    far = np.einsum("skm,sm->sk", axes, step)
-    cut = np.stack([np.linalg.lstsq(*one)[0] for one in zip(axes, np.clip(far, -REACH, REACH), strict=True)])
-    alike = step * np.minimum(1.0, REACH / np.maximum(np.abs(far).max(axis=1, keepdims=True), 1e-300))
-    return np.where(np.sum(slope * cut, axis=1, keepdims=True) < 0, cut, alike)
+    step = step.copy()
+    for i in np.flatnonzero((np.abs(np.einsum("skm,sm->sk", axes, step)) > REACH).any(axis=1)):
+        moves = np.abs(axes[i]).sum(axis=1) > 0
+        inverse = np.linalg.inv(axes[i][moves])
+        rise, bend, far = inverse.T @ slope[i], inverse.T @ inverse, np.zeros(np.count_nonzero(moves))
+        for _ in range(SWEEPS):
+            for j in range(len(far)):
+                far[j] = np.clip(far[j] - (rise[j] + bend[j] @ far) / bend[j, j], -REACH, REACH)
+        step[i] = inverse @ far
+    return step
 
 
 def _choose(which: NumPy, new: Any, old: Any) -> Any:

@@ -468,8 +468,13 @@ def test_one_far_parameter_does_not_hold_up_the_rest():
     """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
     axes, slope = np.array([np.diag([1e4, 1.0])]), np.array([[1e-3, 0.5]])
     np.testing.assert_allclose(SEARCH._within_reach(axes, slope, -slope), [[-1e-4, -0.5]])
-    askew, slope = np.array([[[1.0, 0.0], [10.0, 1.0]]]), np.array([[0.5, 0.1]])  # cut alone, the second leads uphill
-    np.testing.assert_allclose(SEARCH._within_reach(askew, slope, np.array([[-1.0, 0.1]])), [[-1.0 / 9.9, 0.1 / 9.9]])
+    random = np.random.default_rng(0)
+    axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
+    steps = SEARCH._within_reach(axes, slope, -slope)
+    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= SEARCH.REACH + 1e-9).all()
+    z = np.linalg.solve(axes[:, None], random.uniform(-SEARCH.REACH, SEARCH.REACH, (20, 500, 3))[..., None])[..., 0]
+    loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (steps[:, None], z)]
+    assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
 
 
 def test_what_the_events_leave_open_is_flat():
