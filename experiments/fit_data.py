@@ -8,11 +8,12 @@ step ahead: the ratings go on learning there, the hyperparameters do not. In mat
 what is predicted is the share of the others that each one beats. Standard errors are those of the mean of paired
 differences, match by match or contest by contest.
 
-Slow systems (`learnt_from` in the table) are fitted to the last 100,000 matches before the cut, BlatMMR to the last
-10,000, of which the last half counts; they begin with the ratings to which the defaults have led by then. These fits,
-and all on tennis, take 15 steps at most. The urns of Urnings have a size, of 25, 50, 100 and 200 balls the best for
-what is fitted, and where there are sides a player has two of them. A system "by the clock" has a drift per day beside
-that per match; "weekly" is in rating periods of a week, whose matches are predicted all at once.
+Slow systems (`learnt_from` in the table) are fitted to a stretch of matches before the cut, of fresh players, of which
+the last half counts: category Glicko to 100,000, BlatMMR to 10,000. (Were they to carry on from ratings by the
+defaults, deviations would be fitted to these.) Such fits, and all on tennis, take 15 steps at most. The urns of Urnings
+have a size, of 25, 50, 100 and 200 balls the best for what is fitted, and where there are sides a player has two of
+them. A system "by the clock" has a drift per day beside that per match; "weekly" is in rating periods of a week, whose
+matches are predicted all at once.
 
 The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
@@ -48,7 +49,7 @@ from jaxrate.losses import task
 from jaxrate.simulate import league
 
 SHARE = 0.8
-STRETCH = 100_000  # matches to which slow systems are fitted at most
+STRETCH = 100_000  # matches to which category Glicko is fitted at most
 SHORT = 10_000  # the same of BlatMMR
 STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_START = 200_000  # matches before the cut that peers rate at most
@@ -115,13 +116,12 @@ def tune(contender, events, steps):
     """The fitted system, and what is told of the fit."""
     if contender.start.name == "urnings":
         return tune_urns(contender.start, events)
-    begin, state, weight = 0, None, None
+    begin, weight = 0, None
     if contender.most and len(events.score) > contender.most:
         begin, weight = len(events.score) - contender.most, np.arange(contender.most) >= contender.most // 2
-        state = jr.run(contender.start, contender.build(part(events, 0, begin))).state
     learnt = contender.build(part(events, begin, len(events.score)) if begin else events)
     steps = STEPS if begin else steps
-    found = jr.fit(contender.start, learnt, weight=weight, steps=steps, state=state)
+    found = jr.fit(contender.start, learnt, weight=weight, steps=steps)
     fitted = {name: getattr(found.params, name) for name in found.free}
     fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
     return found.system, {"fitted": fitted, **fit} | ({"learnt_from": contender.most} if begin else {})
@@ -164,8 +164,8 @@ def of_matches(matches):
         Contender("glicko", jr.glicko(), jr.glicko()),
         Contender("glicko2", jr.glicko2(), jr.glicko2()),
         Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
-        Contender("trueskill", jr.trueskill(), games(), most=STRETCH),
-        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01), most=STRETCH),
+        Contender("trueskill", jr.trueskill(), games()),
+        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01)),
         Contender("urnings", urns, urns, urns_of),
     ]
     if category is not None:
