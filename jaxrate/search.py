@@ -246,21 +246,27 @@ def _along(axes: NumPy, slope: NumPy) -> NumPy:
 
 
 def _within_reach(axes: NumPy, slope: NumPy, step: NumPy) -> NumPy:
-    """[S, m] the steps, or, where one is longer than `REACH` in a parameter, the best that is not.
+    """[S, m] the steps, or, where one is longer than `REACH` in a parameter, one that is not.
 
-    That is the least, by one coordinate after the other, of a loss that is curved as the axes say. (To cut each
-    parameter alone leads astray; to cut all alike is held up by what the events hardly tell, which is asked to go far.)
+    It is cut in each parameter alone, for what the events hardly tell is asked to go far, and would hold up the rest;
+    or, as that may lead astray, it is the best within reach by the curvature of the axes: what promises more.
     """
     step = step.copy()
     for i in np.flatnonzero((np.abs(np.einsum("skm,sm->sk", axes, step)) > REACH).any(axis=1)):
-        moves = np.abs(axes[i]).sum(axis=1) > 0
-        inverse = np.linalg.inv(axes[i][moves])
-        rise, bend, far = inverse.T @ slope[i], inverse.T @ inverse, np.zeros(np.count_nonzero(moves))
-        for _ in range(SWEEPS):
-            for j in range(len(far)):
-                far[j] = np.clip(far[j] - (rise[j] + bend[j] @ far) / bend[j, j], -REACH, REACH)
-        step[i] = inverse @ far
+        cut = np.linalg.lstsq(axes[i], np.clip(axes[i] @ step[i], -REACH, REACH))[0]
+        step[i] = min(cut, _best_within_reach(axes[i], slope[i]), key=slope[i].dot)
     return step
+
+
+def _best_within_reach(axes: NumPy, slope: NumPy) -> NumPy:
+    """[m] to where a loss is least that is curved as the axes [k, m] say, by one parameter after the other."""
+    moves = np.abs(axes).sum(axis=1) > 0
+    inverse = np.linalg.inv(axes[moves])
+    rise, bend, far = inverse.T @ slope, inverse.T @ inverse, np.zeros(len(slope))
+    for _ in range(SWEEPS):
+        for j in range(len(far)):
+            far[j] = np.clip(far[j] - (rise[j] + bend[j] @ far) / bend[j, j], -REACH, REACH)
+    return inverse @ far
 
 
 def _choose(which: NumPy, new: Any, old: Any) -> Any:

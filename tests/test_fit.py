@@ -470,11 +470,13 @@ def test_one_far_parameter_does_not_hold_up_the_rest():
     np.testing.assert_allclose(SEARCH._within_reach(axes, slope, -slope), [[-1e-4, -0.5]])
     random = np.random.default_rng(0)
     axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
+    best = np.stack([SEARCH._best_within_reach(*one) for one in zip(axes, slope, strict=True)])
+    z = np.linalg.solve(axes[:, None], random.uniform(-SEARCH.REACH, SEARCH.REACH, (20, 500, 3))[..., None])[..., 0]
+    loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (best[:, None], z)]
+    assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
     steps = SEARCH._within_reach(axes, slope, -slope)
     assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= SEARCH.REACH + 1e-9).all()
-    z = np.linalg.solve(axes[:, None], random.uniform(-SEARCH.REACH, SEARCH.REACH, (20, 500, 3))[..., None])[..., 0]
-    loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (steps[:, None], z)]
-    assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
+    assert (np.sum(slope * steps, axis=1) <= np.sum(slope * best, axis=1) + 1e-9).all()
 
 
 def test_what_the_events_leave_open_is_flat():
