@@ -157,7 +157,9 @@ def of_matches(matches):
     category = matches.context.category
     games = jr.trueskill if draws else partial(jr.trueskill, draw_probability=0.0)
     urns = jr.urnings(outcomes=3 if draws else 2)
-    races = jr.category_glicko(1 if category is None else int(np.max(category)) + 1, period=WEEK)
+    races = partial(jr.category_glicko, 1 if category is None else int(np.max(category)) + 1, period=WEEK)
+    wide = {"initial_deviation": 1000.0, "deviation_max": 1000.0}
+    wide |= {"initial_modifier_deviation": 300.0, "modifier_deviation_max": 300.0, "match_weight": 0.5}
     systems = [
         Contender("elo", jr.elo(), jr.elo()),
         Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
@@ -172,7 +174,7 @@ def of_matches(matches):
         systems += [
             Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
             Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly),
-            Contender("category_glicko, weekly", races, races, weekly, STRETCH),
+            Contender("category_glicko, weekly", races(), races(**wide), weekly, STRETCH),
         ]
     return [*systems, Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), most=SHORT)]
 
