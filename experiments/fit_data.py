@@ -1,6 +1,6 @@
 """Default hyperparameters against fitted ones on real histories, and the best of them against other libraries'.
 
-    python experiments/fit_data.py           # half an hour; writes experiments/results/fit_data.json, set by set
+    python experiments/fit_data.py           # an hour; writes experiments/results/fit_data.json, set by set
     python experiments/fit_data.py --quick   # seconds, on a simulated one; writes nothing unless --out is given
 
 What is fitted knows the first 80 % of the events, cut between two weeks. Scored is the mean log loss of the rest, one
