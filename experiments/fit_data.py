@@ -10,10 +10,11 @@ differences, match by match or contest by contest.
 
 Slow systems (`learnt_from` in the table) are fitted to a stretch of matches before the cut, of fresh players, of which
 the last half counts: category Glicko to 100,000, BlatMMR to 10,000. (Were they to carry on from ratings by the
-defaults, deviations would be fitted to these.) Such fits, and all on tennis, take 15 steps at most. The urns of Urnings
-have a size, of 25, 50, 100 and 200 balls the best for what is fitted, and where there are sides a player has two of
-them. A system "by the clock" has a drift per day beside that per match; "weekly" is in rating periods of a week, whose
-matches are predicted all at once.
+defaults, deviations would be fitted to these.) Such fits, and all on tennis, take 15 steps at most. Category Glicko
+starts from wide deviations: from its defaults the search on tennis ends where they vanish. The urns of Urnings have a
+size, of 25, 50, 100 and 200 balls the best for what is fitted, and where there are sides a player has two of them. A
+system "by the clock" has a drift per day beside that per match; "weekly" is in rating periods of a week, whose matches
+are predicted all at once.
 
 The peers are predicted from match by match too: riix (0.0.6 predicts a whole day at once if it gets one, so it gets one
 match at a time, with its day), elote (Elo; its Glicko's probabilities are not Glickman's), openskill (Plackett-Luce)
