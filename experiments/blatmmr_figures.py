@@ -25,8 +25,8 @@ from figures import BLUE, GREEN, RED, legend_above, plt, save
 from scipy.special import ndtr
 
 import jaxrate as jr
+from jaxrate.data.simulate import league
 from jaxrate.events import part
-from jaxrate.simulate import league
 
 DUELYST = 1_126_592  # matches in the paper
 SETTLED = 70.0  # points: matches count when both players' deviations are below

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.simulate import league
+from jaxrate.data.simulate import league
 
 # Seconds of a quick form are no measurements: it is compiled as quickly as it can be, whatever comes out.
 HURRY = "--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false"

@@ -35,9 +35,9 @@ from common import (
 from figures import plt
 
 import jaxrate as jr
+from jaxrate.data.simulate import contests
 from jaxrate.events import Rounds, part
 from jaxrate.run import blank
-from jaxrate.simulate import contests
 from jaxrate.systems import field, performance
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}

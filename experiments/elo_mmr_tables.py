@@ -31,8 +31,8 @@ from figures import BLUE, RED, plt, save
 from scipy.optimize import minimize
 
 import jaxrate as jr
+from jaxrate.data.simulate import contests
 from jaxrate.events import part
-from jaxrate.simulate import contests
 
 SCALE = {"initial_rating": 1500, "initial_deviation": 350, "tau": 35}
 SYSTEMS = {

@@ -41,8 +41,8 @@ from common import (
 
 import jaxrate as jr
 from jaxrate import schedule
+from jaxrate.data.simulate import league
 from jaxrate.run import worth
-from jaxrate.simulate import league
 
 try:
     import numba

@@ -28,7 +28,7 @@ from common import circumstances, declare, find, parse, show, write
 from scipy.optimize import minimize
 
 import jaxrate as jr
-from jaxrate.simulate import league
+from jaxrate.data.simulate import league
 
 FITTED = "beta", "tau", "draw_probability", "side_advantage"
 FINISHED = "classified", "retired", "not_classified", "disqualified", "excluded"

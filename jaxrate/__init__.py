@@ -21,7 +21,8 @@ class _Package(ModuleType):
         if name not in _HOME:
             raise AttributeError(f"module 'jaxrate' has no attribute {name!r}")
         home = _HOME[name]
-        value = import_module(f"jaxrate.{name}") if home == "jaxrate" else getattr(import_module(home), name)
+        value = None if home == "jaxrate" else getattr(import_module(home), name, None)
+        value = import_module(f"{home}.{name}") if value is None else value  # a public module
         self.__dict__[name] = value
         return value
 

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.data import Dataset
+from jaxrate.data.read import Dataset
+from jaxrate.data.tables import Values, located, pyarrow
 from jaxrate.events import (
     Array,
     Matches,
@@ -20,7 +21,6 @@ from jaxrate.events import (
 from jaxrate.history import History, history
 from jaxrate.leaderboard import aged, ratings
 from jaxrate.system import RatingSystem, State
-from jaxrate.tables import Values, located, pyarrow
 from jaxrate.text import near, number
 
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.data.tables import Values
 from jaxrate.leaderboard import ratings
 from jaxrate.metrics import Calibration
 from jaxrate.pairs import Pairs, pairs
 from jaxrate.rated import Rated, career, find, rating_table, to_dates
-from jaxrate.tables import Values
 from jaxrate.text import decimals, number
 
 PAGE = Path(__file__).with_name("page")

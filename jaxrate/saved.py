@@ -17,11 +17,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.data import write
+from jaxrate.data.read import write
+from jaxrate.data.tables import pyarrow
 from jaxrate.rated import Rated, leaves, rating_table
 from jaxrate.run import blank
 from jaxrate.systems import SYSTEMS
-from jaxrate.tables import pyarrow
 
 FORMAT = 3  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
 

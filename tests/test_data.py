@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxrate.data import Dataset, frame, read, write
+from jaxrate.data.read import Dataset, frame, read, write
 from jaxrate.events import rounds
 
 pa = pytest.importorskip("pyarrow")

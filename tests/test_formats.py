@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxrate import formats
-from jaxrate.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, tennis
+from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, tennis
 
 pa = pytest.importorskip("pyarrow")
 
@@ -49,7 +49,7 @@ def grid(data):
 
 
 def test_formats_without_jax():
-    code = "import sys, jaxrate.formats, jaxrate.data; sys.exit('jax' in sys.modules or 'pyarrow' in sys.modules)"
+    code = "import sys, jaxrate.data.formats; sys.exit('jax' in sys.modules or 'pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

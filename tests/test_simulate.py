@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import jaxrate as jr
 from jaxrate import events, simulate
-from jaxrate.simulate import contests, league, stream_contests, stream_league, write
+from jaxrate.data.simulate import contests, league, stream_contests, stream_league, write
 
 EVERY = {"draws": 0.3, "drift": 50.0, "activity": 0.5, "side_advantage": 30.0, "luck": 0.8}
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.data import Dataset
+from jaxrate.data.read import Dataset
 from jaxrate.events import Matches, Ragged
 from jaxrate.metrics import NumPy
 from jaxrate.rated import to_dates

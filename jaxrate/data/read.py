@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate import tables
-from jaxrate.categories import Shares, to_categories
+from jaxrate.data import tables
+from jaxrate.data.categories import Shares, to_categories
+from jaxrate.data.tables import Column, Source, Values
 from jaxrate.events import Matches, Ragged, Rounds, build_rounds, fail_where, in_contest, matches, warn_alone
-from jaxrate.tables import Column, Source, Values
 from jaxrate.text import number
 
 

@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxrate import tables
-from jaxrate.data import Dataset, read
+from jaxrate.data import tables
+from jaxrate.data.read import Dataset, read
+from jaxrate.data.tables import Column, Source, Values
 from jaxrate.events import fail_where
-from jaxrate.tables import Column, Source, Values
 
 Where: TypeAlias = Callable[[int], str]  # how errors about a row begin
 Location: TypeAlias = str | os.PathLike[str]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate import tables
+from jaxrate.data import tables
 from jaxrate.events import LAST_ID, Matches, Ragged, matches, rounds
 
 NumPy: TypeAlias = np.ndarray[Any, Any]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.data.tables import Column, Values, to_ids
 from jaxrate.events import fail_where
-from jaxrate.tables import Column, Values, to_ids
 from jaxrate.text import near
 
 Shares = Mapping[Any, float] | Sequence[Any] | None

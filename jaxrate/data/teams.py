@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data import Dataset
+from jaxrate.data.read import Dataset
 from jaxrate.events import build_rounds, warn_alone
 
 

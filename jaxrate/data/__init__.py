@@ -1,0 +1,1 @@
+"""From the tables that people have to checked events."""
