@@ -46,8 +46,8 @@ from trueskill_data import five_a_side
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import part
-from jaxrate.fit import with_params
-from jaxrate.losses import task
+from jaxrate.fitting.fit import with_params
+from jaxrate.fitting.losses import task
 
 SHARE = 0.8
 STRETCH = 100_000  # matches to which category Glicko is fitted at most

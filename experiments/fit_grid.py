@@ -20,7 +20,7 @@ import numpy as np
 from common import circumstances, declare, find, forget_peak, parse, resident, rounded, show, spawn, write
 
 import jaxrate as jr
-from jaxrate.losses import Free, calculate, task
+from jaxrate.fitting.losses import Free, calculate, task
 
 SYSTEM = jr.glicko(deviation_max=400)
 FREE = "c", "initial_deviation", "deviation_max"

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate import metrics
+from jaxrate.fitting.losses import cross_entropy
 from jaxrate.history import History
-from jaxrate.losses import cross_entropy
 from jaxrate.plots.drawing import (
     COLOURS,
     GREY,

@@ -14,11 +14,11 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import LAST_ID, Array, Ragged, Rounds
-from jaxrate.losses import Free, Task, at_once, calculate, chunks, task
+from jaxrate.fitting.losses import Free, Task, at_once, calculate, chunks, task
+from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
+from jaxrate.fitting.search import minimise
 from jaxrate.metrics import NumPy
-from jaxrate.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
 from jaxrate.run import check_events
-from jaxrate.search import minimise
 from jaxrate.system import Params, RatingSystem, State
 
 

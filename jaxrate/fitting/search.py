@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
+from jaxrate.fitting.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
 from jaxrate.metrics import NumPy
-from jaxrate.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
 from jaxrate.system import Params
 
 REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1

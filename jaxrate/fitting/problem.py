@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.losses import Free, Task, calculate, constrain
+from jaxrate.fitting.losses import Free, Task, calculate, constrain
 from jaxrate.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, bounds_of
 from jaxrate.systems import SYSTEMS
