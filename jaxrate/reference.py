@@ -41,7 +41,7 @@ def write(folder: Path) -> None:
     package = import_module("jaxrate")
     public = [getattr(package, name) for name in package.__all__]
     homes = {x.__name__ if inspect.ismodule(x) else x.__module__ for x in public if inspect.ismodule(x) or callable(x)}
-    systems = {make.__module__ for make in SYSTEMS.values()} | {x for x in homes if x.count(".") > 2}
+    systems = {make.__module__ for make in SYSTEMS.values()} | {x.__name__ for x in public if inspect.ismodule(x)}
     for name in ("jaxrate.system", *homes, *systems):
         describe(import_module(name))
     pdoc.render.configure(docformat="google", math=False, show_source=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.metrics import accuracy, brier, calibration, log_loss, seen
+from jaxrate.records.metrics import accuracy, brier, calibration, log_loss, seen
 
 PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
 METRICS = [log_loss, brier, accuracy, calibration]

@@ -20,7 +20,7 @@ import jaxrate as jr
 from jaxrate import plots
 from jaxrate.data.read import Dataset
 from jaxrate.events import part
-from jaxrate.predictions import matchups
+from jaxrate.records.predictions import matchups
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]

@@ -83,7 +83,7 @@ def test_pairs_of_many_in_both_precisions(x64):
 
 
 def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.pairs"], "ROOM", 100)
+    monkeypatch.setattr(sys.modules["jaxrate.records.pairs"], "ROOM", 100)
     system = jr.elo()
     state = system.init(system.params, 64)._replace(rating=np.linspace(3000, 0, 64, dtype=np.float32))
     found = jr.pairs(system, state, np.arange(64))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.metrics import pair_inversion, rank_deviation, seen
+from jaxrate.records.metrics import pair_inversion, rank_deviation, seen
 
 METRICS = [pair_inversion, rank_deviation]
 CASES = 600

@@ -318,7 +318,7 @@ def check_period(data: jr.Dataset, period: float | None) -> None:
 
 def check_times(system: jr.RatingSystem, data: jr.Dataset, file: str) -> None:
     """ValueError if the times of contests decrease, and the system takes notice."""
-    from jaxrate.rated import check_times
+    from jaxrate.records.rated import check_times
 
     try:
         check_times(system, data)

@@ -96,7 +96,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
 
 
 def _span(data: jr.Dataset) -> str:
-    from jaxrate.rated import to_dates
+    from jaxrate.records.rated import to_dates
 
     if data.clock is None:
         return ", no times"

@@ -75,8 +75,8 @@ def report(
     The page is a single file that needs no network: a leaderboard to search and sort, trajectories and matches of the
     best players, what is predicted of any two, calibration, and how other systems do.
     """
-    from jaxrate.rated import find
-    from jaxrate.report import Comparison, installed
+    from jaxrate.records.rated import find
+    from jaxrate.records.report import Comparison, installed
 
     if out.is_dir():
         raise ValueError(f"--out {out} is a folder; name a file, as report.html")

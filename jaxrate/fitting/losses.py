@@ -37,7 +37,7 @@ from jaxrate.events import (
     count_teams,
     fail_where,
 )  # fmt: skip
-from jaxrate.metrics import NumPy, seen
+from jaxrate.records.metrics import NumPy, seen
 from jaxrate.run import blank, outermost, run
 from jaxrate.schedule import Block, Plan, by_level, on_device
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State

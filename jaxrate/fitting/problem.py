@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.fitting.losses import Free, Task, calculate, constrain
-from jaxrate.metrics import NumPy
+from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, bounds_of
 from jaxrate.systems import SYSTEMS
 from jaxrate.text import near

@@ -12,7 +12,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.fitting.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
-from jaxrate.metrics import NumPy
+from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params
 
 REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1

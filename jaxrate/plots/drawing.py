@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxrate.data.read import Dataset
 from jaxrate.events import Matches, Ragged
-from jaxrate.metrics import NumPy
-from jaxrate.rated import to_dates
+from jaxrate.records.metrics import NumPy
+from jaxrate.records.rated import to_dates
 from jaxrate.system import RatingSystem
 from jaxrate.text import near
 

@@ -11,8 +11,8 @@ from jaxrate.events import Array
 from jaxrate.fitting.fit import Fit, Profile, sweep
 from jaxrate.fitting.losses import constrain, task
 from jaxrate.fitting.problem import form_of
-from jaxrate.metrics import NumPy
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
+from jaxrate.records.metrics import NumPy
 from jaxrate.system import RatingSystem, State
 
 if TYPE_CHECKING:

@@ -6,11 +6,6 @@ import jax
 import numpy as np
 
 from jaxrate.events import Array, Matches, Ragged, part
-from jaxrate.history import History
-from jaxrate.history import history as record
-from jaxrate.leaderboard import leaderboard as best
-from jaxrate.leaderboard import ratings
-from jaxrate.metrics import NumPy
 from jaxrate.plots.drawing import (
     COLOURS,
     KINDS,
@@ -37,7 +32,12 @@ from jaxrate.plots.drawing import (
     thin,
     time_axis,
 )
-from jaxrate.predictions import matchups as win_probabilities
+from jaxrate.records.history import History
+from jaxrate.records.history import history as record
+from jaxrate.records.leaderboard import leaderboard as best
+from jaxrate.records.leaderboard import ratings
+from jaxrate.records.metrics import NumPy
+from jaxrate.records.predictions import matchups as win_probabilities
 from jaxrate.system import Params, RatingSystem, State
 from jaxrate.systems.blat_mmr.beliefs import grid
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate import metrics
 from jaxrate.fitting.losses import cross_entropy
-from jaxrate.history import History
 from jaxrate.plots.drawing import (
     COLOURS,
     GREY,
@@ -27,6 +25,8 @@ from jaxrate.plots.drawing import (
     plain,
     style,
 )
+from jaxrate.records import metrics
+from jaxrate.records.history import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.tables import Values
-from jaxrate.leaderboard import ratings
-from jaxrate.metrics import Calibration
-from jaxrate.pairs import Pairs, pairs
-from jaxrate.rated import Rated, career, find, rating_table, to_dates
+from jaxrate.records.leaderboard import ratings
+from jaxrate.records.metrics import Calibration
+from jaxrate.records.pairs import Pairs, pairs
+from jaxrate.records.rated import Rated, career, find, rating_table, to_dates
 from jaxrate.text import decimals, number
 
 PAGE = Path(__file__).with_name("page")

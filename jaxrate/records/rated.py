@@ -18,8 +18,8 @@ from jaxrate.events import (
     period_number,
     periods,
 )
-from jaxrate.history import History, history
-from jaxrate.leaderboard import aged, ratings
+from jaxrate.records.history import History, history
+from jaxrate.records.leaderboard import aged, ratings
 from jaxrate.system import RatingSystem, State
 from jaxrate.text import near, number
 

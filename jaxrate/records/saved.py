@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxrate.data.read import write
 from jaxrate.data.tables import pyarrow
-from jaxrate.rated import Rated, leaves, rating_table
+from jaxrate.records.rated import Rated, leaves, rating_table
 from jaxrate.run import blank
 from jaxrate.systems import SYSTEMS
 
