@@ -38,8 +38,8 @@ from common import (
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import part
-from jaxrate.run import blank, most
-from jaxrate.schedule import plan
+from jaxrate.replay.compiling import blank, most
+from jaxrate.replay.schedule import plan
 
 ALGORITHMS = ("low_rank", "fft", "naive")
 COARSE = {"size": 257, "half_width": 3.5, "kernel_width": 0.055}  # still two steps of the grid

@@ -35,7 +35,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logit, ndtr
 
 import jaxrate as jr
-from jaxrate.run import take
+from jaxrate.replay.rows import take
 from jaxrate.systems.elo_mmr import C, diffuse, noise
 
 TRUESKILL = partial(jr.trueskill, initial_rating=1500, initial_deviation=350, beta=200, tau=35, draw_probability=1e-4)

@@ -37,7 +37,7 @@ from figures import plt
 import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.events import Rounds, part
-from jaxrate.run import blank
+from jaxrate.replay.compiling import blank
 from jaxrate.systems import field, performance
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}

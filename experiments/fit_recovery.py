@@ -21,7 +21,7 @@ from common import circumstances, declare, parse, results_in, show, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.run import drawn_for
+from jaxrate.replay.rows import drawn_for
 from jaxrate.system import Rating
 from jaxrate.systems import field
 from jaxrate.systems.elo_mmr import noise

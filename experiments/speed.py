@@ -40,9 +40,10 @@ from common import (
 )
 
 import jaxrate as jr
-from jaxrate import schedule
 from jaxrate.data.simulate import league
-from jaxrate.run import worth
+from jaxrate.replay import schedule
+from jaxrate.replay.compiling import worth
+from jaxrate.replay.steps import assign_steps
 
 try:
     import numba
@@ -347,7 +348,7 @@ def part_schedule(options):
     for name, matches in ((name, matches) for name, matches in histories.items() if matches is not None):
         ids, start = matches.player.ravel(), 2 * np.arange(len(matches.score) + 1)
         calls = {"by_level": partial(jr.by_level, matches)}
-        calls["assign_steps alone, width 64"] = partial(schedule.assign_steps, ids, start, 64)
+        calls["assign_steps alone, width 64"] = partial(assign_steps, ids, start, 64)
         for row in race(calls, len(matches.score), rounds, calls).values():
             rows.append({"history": name} | row | {"seconds_per_million": 1 / row["million_per_second"]})
     n = 20_000 if options.quick else 300_000 if jax.default_backend() == "cpu" else 30_000

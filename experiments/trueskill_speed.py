@@ -20,8 +20,9 @@ from speed import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.events import part
-from jaxrate.run import _block, _jit
-from jaxrate.schedule import on_device
+from jaxrate.replay.compiling import _jit
+from jaxrate.replay.rows import on_device
+from jaxrate.replay.run import _block
 
 FEW = 2000  # matches for the packages
 SOME = 200  # rounds for them

@@ -40,9 +40,9 @@ from jaxrate.records.rated import rating_table as rating_table
 from jaxrate.records.report import report as report
 from jaxrate.records.saved import load as load
 from jaxrate.records.saved import save as save
-from jaxrate.run import predict as predict
-from jaxrate.run import run as run
-from jaxrate.schedule import by_level as by_level
+from jaxrate.replay.run import predict as predict
+from jaxrate.replay.run import run as run
+from jaxrate.replay.schedule import by_level as by_level
 from jaxrate.system import RatingSystem as RatingSystem
 from jaxrate.systems import SYSTEMS as SYSTEMS
 from jaxrate.systems.blat_mmr import beliefs as beliefs

@@ -29,8 +29,8 @@ from jaxrate.matchmakers import (
     pick_uniform,
     uniform,
 )
-from jaxrate.run import Run, check_events, drawn_for, start
-from jaxrate.schedule import on_device
+from jaxrate.replay.rows import drawn_for, on_device
+from jaxrate.replay.run import Run, check_events, start
 from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings import Constants, State, chances, correction, draw, level, mock, play
 from jaxrate.systems.urnings import predict as expected_score

@@ -35,9 +35,9 @@ def x64(request):
 
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
-RUN = import_module("jaxrate.run")
-_options = RUN._options
-RUN._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
+COMPILING = import_module("jaxrate.replay.compiling")
+_options = COMPILING._options
+COMPILING._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
 
 
 @lru_cache
@@ -49,7 +49,7 @@ def quick_jit(replay, inside, *_):
 @pytest.fixture
 def in_a_hurry(monkeypatch):
     """The runner's compilations take a sixth of the time."""
-    monkeypatch.setattr(RUN, "_jit", quick_jit)
+    monkeypatch.setattr(COMPILING, "_jit", quick_jit)
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,9 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.run import _compiled, _levels, _stream
-from jaxrate.schedule import plan
+from jaxrate.replay.compiling import compiled
+from jaxrate.replay.run import _levels, _stream
+from jaxrate.replay.schedule import plan
 from tests.conftest import quick
 
 SYSTEMS = {
@@ -286,7 +287,7 @@ def test_no_state_sized_copy_inside_the_loop(system, schedule, x64_):
         state = system.init(system.params, players)
         replay = _stream if schedule == "stream" else _levels
         arguments = system.params, state, arranged.events, arranged.number, key
-        lowered = _compiled(replay, system.params, state, key).lower(system.rules, 500, *arguments)
+        lowered = compiled(replay, system.params, state, key).lower(system.rules, 500, *arguments)
         text = lowered.compile().as_text()
     inner = text[: text.index("ENTRY")]
     assert re.search(rf"\[{players}[,\]]", inner), "the loop does not hold the state: the test looks in the wrong place"

@@ -15,10 +15,12 @@ from scipy.optimize import minimize
 
 import jaxrate as jr
 from jaxrate.events import Matches, part
-from jaxrate.run import outermost
+from jaxrate.replay.compiling import outermost
 from jaxrate.system import Rules
 
-FIT, LOST, PROBLEM, SEARCH = (import_module(f"jaxrate.{name}") for name in ("fit", "losses", "problem", "search"))
+FIT, LOST, PROBLEM, SEARCH = (
+    import_module(f"jaxrate.fitting.{name}") for name in ("fit", "losses", "problem", "search")
+)
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 

@@ -17,8 +17,10 @@ from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
 from jaxrate.events import Rounds, part
-from jaxrate.run import _block, _jit, step
-from jaxrate.schedule import WINDOW, Block, on_device
+from jaxrate.replay.blocks import WINDOW, Block
+from jaxrate.replay.compiling import _jit
+from jaxrate.replay.rows import on_device, step
+from jaxrate.replay.run import _block
 from jaxrate.systems import field
 from tests.conftest import quick
 

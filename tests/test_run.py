@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.schedule import plan
+from jaxrate.replay.schedule import plan
 
 PLAYERS = 10
 DISTINCT = ["stream", "levels", "periods"]

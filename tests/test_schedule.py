@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate import schedule
-from jaxrate.schedule import SIZES, WINDOW, assign_steps, blocks, gather_events, plan
+from jaxrate.replay import steps
+from jaxrate.replay.blocks import SIZES, WINDOW, blocks, gather_events
+from jaxrate.replay.rows import on_device
+from jaxrate.replay.schedule import plan
+from jaxrate.replay.steps import assign_steps
 
 
 def greedy(events, width):
@@ -62,7 +65,7 @@ def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, width):
 @pytest.mark.parametrize("width", [1, 2, 2**31 - 1])
 def test_steps_do_not_depend_on_the_chunks_of_the_scan(monkeypatch, chunks, width):
     """Some events are larger than a chunk, some chunks hold several events."""
-    monkeypatch.setattr(schedule, "_CHUNKS", chunks)
+    monkeypatch.setattr(steps, "_CHUNKS", chunks)
     random = np.random.default_rng(0)
     events = [random.permutation(20)[: random.choice([1, 2, 3, 11])].tolist() for _ in range(50)]
     assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
@@ -310,7 +313,7 @@ def test_padded_sizes_stay_few_over_four_orders_of_magnitude():
 def test_padding_of_rounds_takes_part_in_nothing():
     contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
     rounds = jr.rounds(contest, player, rank, team=team, weight=[1, 0.5, 2, 3], time=[1, 1, 1, 6])
-    flat = schedule.on_device(rounds.events)
+    flat = on_device(rounds.events)
     starts = jnp.asarray(rounds.player_start, jnp.int32), None
     number = jnp.array([[1, 0, 2]], jnp.int32)
     events, position = gather_events(flat, starts, number, (5, 3))
@@ -334,7 +337,7 @@ def test_padding_of_periods_is_no_game():
     periods = jr.periods(matches, period=[0, 0, 4])
     starts = tuple(jnp.asarray(x, jnp.int32) for x in (periods.player_start, periods.pair_start))
     number = jnp.array([[1, 0]], jnp.int32)
-    events, position = gather_events(schedule.on_device(periods.events), starts, number, (4, 3))
+    events, position = gather_events(on_device(periods.events), starts, number, (4, 3))
     assert events.player[0, :, :2].tolist() == [[0, 2], [0, 1]] and int(events.player[0, 1, 2]) == 3
     assert (np.asarray(events.player)[0][[0, 0, 1], [2, 3, 3]] > 3).all()
     assert events.pair[0].tolist() == [[[1, 0], [0, 0], [0, 0]], [[2, 1], [0, 2], [0, 0]]]

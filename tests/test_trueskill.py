@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.schedule import Block
+from jaxrate.replay.blocks import Block
 from tests.conftest import quick
 from tests.reference import trueskill_twin as twin
 

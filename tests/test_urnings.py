@@ -11,7 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import matchmakers, world
-from jaxrate.schedule import on_device
+from jaxrate.replay.rows import on_device
 from jaxrate.systems.urnings import State, correction, draw, mock, play
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin

@@ -14,8 +14,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.run import run
-from jaxrate.schedule import Block
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.run import run
 from tests.conftest import quick
 from tests.reference import weng_lin_twin as twin
 

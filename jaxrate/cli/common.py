@@ -365,8 +365,8 @@ def in_teams(data: jr.Dataset) -> bool:
 
 def schedule(system: jr.RatingSystem, events: Any, made: dict[int, Any]) -> Any:
     """The levels in which `run` rates these events, by width in `made`: narrow ones if players have much state."""
-    from jaxrate.run import blank, most
-    from jaxrate.schedule import plan, widths
+    from jaxrate.replay.compiling import blank, most
+    from jaxrate.replay.schedule import plan, widths
 
     room = min(most(blank(system, 2)), widths()[1]) if isinstance(events, jr.Matches) else 0
     if room not in made:

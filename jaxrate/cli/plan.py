@@ -50,7 +50,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     """
     import jax
 
-    from jaxrate.run import blank
+    from jaxrate.replay.compiling import blank
 
     systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
     data = read(report, file, options)
@@ -124,7 +124,7 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
     """Seconds of `run`, from a sample; making the schedule takes so many."""
     import jax
 
-    from jaxrate.run import worth
+    from jaxrate.replay.compiling import worth
 
     way: Any
     if isinstance(events, jr.Matches):

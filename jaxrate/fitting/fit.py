@@ -18,7 +18,7 @@ from jaxrate.fitting.losses import Free, Task, at_once, calculate, chunks, task
 from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
 from jaxrate.fitting.search import minimise
 from jaxrate.records.metrics import NumPy
-from jaxrate.run import check_events
+from jaxrate.replay.run import check_events
 from jaxrate.system import Params, RatingSystem, State
 
 

@@ -38,8 +38,11 @@ from jaxrate.events import (
     fail_where,
 )  # fmt: skip
 from jaxrate.records.metrics import NumPy, seen
-from jaxrate.run import blank, outermost, run
-from jaxrate.schedule import Block, Plan, by_level, on_device
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.compiling import blank, outermost
+from jaxrate.replay.rows import on_device
+from jaxrate.replay.run import run
+from jaxrate.replay.schedule import Plan, by_level
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State
 from jaxrate.systems import field
 from jaxrate.systems.outlook import Outlook

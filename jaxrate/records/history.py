@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods, Ragged
-from jaxrate.run import run
+from jaxrate.replay.run import run
 from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, sides
 
 

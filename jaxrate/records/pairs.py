@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.events import matches
-from jaxrate.run import predict
+from jaxrate.replay.run import predict
 from jaxrate.system import RatingSystem, State
 
 NumPy = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import FAR, Array, fail_where, matches
-from jaxrate.run import predict
+from jaxrate.replay.run import predict
 from jaxrate.system import Params, RatingSystem, State
 
 CHUNK = 1 << 22  # numbers, about, of the tournaments that are played at once

@@ -20,7 +20,7 @@ import numpy as np
 from jaxrate.data.read import write
 from jaxrate.data.tables import pyarrow
 from jaxrate.records.rated import Rated, leaves, rating_table
-from jaxrate.run import blank
+from jaxrate.replay.compiling import blank
 from jaxrate.systems import SYSTEMS
 
 FORMAT = 3  # of the folder, its tables and the states in it: raised when older ones cannot be carried on

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches
-from jaxrate.run import predict
+from jaxrate.replay.run import predict
 from jaxrate.system import Params, RatingSystem, Rules
 from jaxrate.systems.blat_mmr import sums
 from jaxrate.systems.blat_mmr.model import Model

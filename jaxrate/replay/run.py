@@ -5,11 +5,8 @@ Read in two places, XLA would copy every leaf of the state at every step, and th
 number of players.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -19,10 +16,11 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order, teams_tie
-from jaxrate.schedule import Block, Plan, blocks, gather_events, on_device, plan, sizes
+from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
+from jaxrate.replay.compiling import compiled, most, worth
+from jaxrate.replay.rows import advance, drawn_for, on_device, put, step, take, traced
+from jaxrate.replay.schedule import Plan, plan
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sides
-
-SIMPLE = 300  # operations of rules that XLA compiles into one native loop
 
 
 class Run(NamedTuple):
@@ -30,42 +28,6 @@ class Run(NamedTuple):
 
     state: State  # leaves [num_players, ...]
     prediction: Any  # made before each event, in the order of the input: [n] matches, [M] pairs or [P] participants
-
-
-def take(state: State, player: Array) -> State:
-    """The rows of some players; an id past the end reads the last player."""
-    return jax.tree.map(lambda x: x.at[player].get(mode="clip", wrap_negative_indices=False), state)
-
-
-def put(state: State, player: Array, rows: State) -> State:
-    """The state with these rows written. Ids must be distinct; one past the end is dropped.
-
-    That they are distinct is said to XLA: without it the gradient of a scan keeps every state and takes 8 times as
-    long.
-    """
-
-    def write(x: Array, y: Array) -> Array:
-        return x.at[player].set(y, mode="drop", unique_indices=True, wrap_negative_indices=False)
-
-    return jax.tree.map(write, state, rows)
-
-
-def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
-    """Let time pass until the event.
-
-    For a match one player at a time: the time of a match meeting a pair of rows would make `vmap` transpose the pairs.
-    """
-    if not isinstance(event, Matches):
-        return rules.advance(constants, rows, event.time)
-    first, second = (rules.advance(constants, row, event.time) for row in sides(rows, event))
-    return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
-
-
-def step(rules: Rules, constants: Constants, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
-    """One event on its rows: the rows after it, and the prediction before it."""
-    rows = advance(rules, constants, rows, event)
-    guess = rules.predict(constants, rows, event)
-    return rules.update(constants, rows, event, drawn), guess
 
 
 def run(
@@ -115,7 +77,8 @@ def run(
     arranged = plan(events, schedule, needed, most(state))
     if arranged.num_matches == 0:
         return Run(state, jnp.zeros(0))
-    replay = _compiled(_stream if arranged.number is None else _levels, params, state, key)
+    stream = arranged.number is None
+    replay = compiled(_stream if stream else _levels, params, state, key, stream=stream)
     return Run(*replay(system.rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
 
 
@@ -168,84 +131,6 @@ def _check_shapes(system: RatingSystem, state: State, fresh: State) -> bool:
     return bool(mold == form)
 
 
-def worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
-    """Matches per step from which levels, made for this one replay, beat a stream.
-
-    On a CPU, XLA compiles a stream of simple rules into one native loop. Wide steps can be up to three times as fast,
-    but making them takes longer than the stream: ATP tennis 0.18 s in all against 0.04 s for Elo, 0.42 against 0.10 for
-    Glicko. It does not for rules with an inner loop or keys of their own, in float64 or under differentiation, and no
-    GPU runs a stream well.
-    """
-    double = jnp.result_type(float) == np.float64
-    hashes = key is not None and system.rules.draw is None
-    if double or hashes or jax.default_backend() != "cpu" or _traced(params):
-        return 2.0
-    match = on_device(jax.tree.map(lambda x: np.asarray(x)[:1], events))
-    leaves, structure = jax.tree.flatten((params, jax.tree.map(lambda x: x[0], match)))
-    return math.inf if _simple(system.rules, system.init, structure, tuple(jax.typeof(x) for x in leaves)) else 2.0
-
-
-def blank(system: RatingSystem, num_players: int) -> State:
-    """The shapes of a fresh state."""
-    return jax.eval_shape(lambda params: system.init(params, num_players), system.params)
-
-
-def most(state: State) -> int:
-    """Matches per step whose rows stay in a cache on a CPU, elsewhere in a small part of the memory."""
-    row = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(state))
-    return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * row), 1)
-
-
-def _traced(tree: Any) -> bool:
-    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
-
-
-@lru_cache
-def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, types: tuple[Any, ...]) -> bool:
-    """Whether the rules are few operations on one number of each leaf of the state, without a loop.
-
-    `structure` and `types` are those of (params, match).
-    """
-
-    def rate(params: Params, match: Matches) -> Any:
-        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
-        return step(rules, rules.prepare(params), init(params, 2), match, drawn)
-
-    params, match = jax.tree.unflatten(structure, types)
-    leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
-    text = str(jax.make_jaxpr(rate)(params, match))
-    return all(x.shape == (2,) for x in leaves) and "while" not in text and text.count(" = ") < SIMPLE
-
-
-def _compiled(replay: Callable[..., Any], params: Params, state: State, key: Array | None, kind: type = Matches) -> Any:
-    """`replay` under jit: in place at the top level, plain inside somebody's transformation."""
-    inside = _traced((params, state, key, jnp.zeros(())))
-    return _jit(replay, inside, kind, any(x.ndim > 1 for x in jax.tree.leaves(state)), _outermost.get())
-
-
-@lru_cache
-def _jit(replay: Callable[..., Any], inside: bool, kind: type, vectors: bool, outermost: bool = False) -> Any:
-    """`kind` of events; `vectors`: a player is more than numbers."""
-    options = _options(replay, kind, vectors) if outermost or not inside else None
-    return jax.jit(replay, static_argnums=(0, 1), donate_argnums=() if inside else 3, compiler_options=options)
-
-
-_outermost = ContextVar("outermost", default=False)
-
-
-@contextmanager
-def outermost() -> Iterator[None]:
-    """Around runs that are batched or differentiated forwards but in no other jit, to compile them as others are.
-
-    (Only an outermost jit may have options. Tennis takes twice as long without, Formula 1 three times.)
-    """
-    token = _outermost.set(True)
-    try:
-        yield
-    finally:
-        _outermost.reset(token)
-
-
 def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     """ValueError for events that a system does not consume, or if it needs a key."""
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
@@ -258,46 +143,6 @@ def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     system.check(events)
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
-
-
-def _options(replay: Callable[..., Any], kind: type, vectors: bool) -> dict[str, Any] | None:
-    """What to tell XLA on a CPU."""
-    if jax.default_backend() != "cpu" or (replay is _stream and not vectors):
-        return None
-    options: dict[str, Any]
-    if kind is Rounds or vectors:  # it would hand thin matrix products to a library that takes twice as long over them
-        options = {"xla_disable_hlo_passes": "dot-library-rewriter"}
-    else:
-        # It would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte:
-        # from 131,072 players on, a step took 3 times as long. (Work on vectors gains from threads.)
-        options = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
-    if kind is Rounds:  # the loops of rounds gain nothing from these, but would take twice as long to compile
-        quicker: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 2}
-        options |= {name: value for name, value in quicker.items() if _known(name, value)}
-    return options
-
-
-@lru_cache
-def _known(option: str, value: Any) -> bool:
-    """Whether this version of XLA has an option."""
-    try:
-        jax.jit(lambda: 0, compiler_options={option: value}).lower().compile()
-    except jax.errors.JaxRuntimeError:
-        return False
-    return True
-
-
-def drawn_for(rules: Rules, key: Array | None, index: Array) -> Any:
-    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule."""
-    if key is None:
-        return None
-
-    def one(number: Array) -> Any:
-        own = jax.random.fold_in(key, number)
-        return own if rules.draw is None else rules.draw(own)
-
-    flat = jax.vmap(one)(index.ravel())
-    return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
 
 
 def _stream(
@@ -370,7 +215,7 @@ def _run_ragged(
         flat = flat._replace(strict=jnp.zeros(flat.time.shape, bool))
     pairs = ragged.pair_start
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
-    rate = _compiled(_block, params, state, key, type(flat))
+    rate = compiled(_block, params, state, key, type(flat))
     total = int((ragged.player_start if pairs is None else pairs)[-1])
     steps = list(steps)
     if not steps:
@@ -381,7 +226,7 @@ def _run_ragged(
 
     prediction = _zeros(total, rate.eval_shape(*arguments(steps[0], (state, None)))[1], 3)
     kinds = {(block.size, block.number.shape): block for block in steps}.values()
-    if len(kinds) > 1 and not _traced((params, state, key)):
+    if len(kinds) > 1 and not traced((params, state, key)):
         with ThreadPoolExecutor() as pool:  # XLA compiles on one core
             tasks = [pool.submit(rate.lower(*arguments(block, (state, prediction))).compile) for block in kinds]
             for task in tasks:

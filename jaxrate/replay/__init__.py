@@ -1,0 +1,1 @@
+"""Histories replayed, exactly and many events at once."""

@@ -1,0 +1,171 @@
+"""Periods and rounds, events of differing sizes, in blocks of equal padded size."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import LAST_ID, Array, Context, Periods, Ragged, Rounds, count_teams
+from jaxrate.replay.steps import NumPy, assign_steps
+
+
+class Block(NamedTuple):
+    """Some steps of ragged events, all padded to one size."""
+
+    number: NumPy  # [steps, batch] which event stands in a slot; E or more: padding
+    size: tuple[int, int]  # players, and pairs or teams, an event is padded to
+
+
+WINDOW = 32  # steps that one call scans over, where their sizes are alike
+
+
+_CANDIDATES = 128  # sizes considered
+
+
+SIZES = 8  # padded sizes at most: each costs a compilation
+
+
+SMALL = 64  # players and pairs below which padding costs nothing
+
+
+CALL = 1000  # players and pairs that cost about as much as one more call
+
+
+COMPILE = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
+
+
+def blocks(ragged: Ragged) -> Iterator[Block]:
+    """Cut a ragged history into blocks of equal padded size, in an order that is exact.
+
+    Events are padded to one of at most `SIZES` sizes, those that add least. Disjoint events of a level and size are
+    batched; `WINDOW` steps in a row become one block where that saves more calls than it costs.
+    """
+    players, others = sizes(ragged).T
+    if len(players) == 0:
+        return
+    work = players if ragged.pair_start is None else players + others
+    level = assign_steps(np.asarray(ragged.events.player), ragged.player_start, LAST_ID)
+    price = COMPILE[type(ragged.events)]
+    bound = _bounds(work, price)
+    bucket = np.searchsorted(bound, work)
+    size = [
+        (int(players[bucket <= b].max(initial=1)), int(others[bucket <= b].max(initial=0))) for b in range(len(bound))
+    ]
+    cost = [one if ragged.pair_start is None else one + other for one, other in size]
+
+    order = np.lexsort((np.arange(len(level)), bucket, level))
+    cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
+    groups = np.split(order, cut)
+    batch = [_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b]) for b in range(len(bound))]
+    steps = [(int(bucket[g[0]]), part) for g in groups for part in _parts(g, batch[bucket[g[0]]])]
+    alone = len(bound) == 1  # then either all are windows, as even as can be, or none
+    length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
+    windows = [steps[low : low + length] for low in range(0, len(steps), length)]
+    kinds = [(max(b for b, _ in window), max(batch[b] for b, _ in window)) for window in windows]
+    saved = [
+        sum(CALL + batch[b] * cost[b] for b, _ in window) - CALL - length * width * cost[top]
+        for window, (top, width) in zip(windows, kinds, strict=True)
+    ]
+    gain: dict[tuple[int, int], int] = {}  # by kind, of having its windows compiled as well
+    for kind, saving in zip(kinds, saved, strict=True):
+        gain[kind] = gain.get(kind, 0) + max(saving, 0)
+    for window, kind, saving in zip(windows, kinds, saved, strict=True):
+        if sum(saved) > 0 if alone else (saving > 0 and gain[kind] > price):
+            top, width = kind
+            yield Block(_pad([part for _, part in window], length, width, len(level)), size[top])
+        else:
+            for b, part in window:
+                yield Block(_pad([part], 1, batch[b], len(level)), size[b])
+
+
+def sizes(ragged: Ragged) -> NumPy:
+    """[E, 2] players, and pairs or teams, of each event."""
+    players = np.diff(ragged.player_start)
+    if ragged.pair_start is not None:
+        return np.stack([players, np.diff(ragged.pair_start)], axis=-1)
+    return np.stack([players, count_teams(ragged)], axis=-1)
+
+
+def _bounds(work: NumPy, price: int) -> NumPy:
+    """The sizes, increasing, at most `SIZES`, to which these are padded at the least cost."""
+    top = max(int(work.max()), SMALL)
+    at = np.unique(np.ceil(np.geomspace(SMALL, top, _CANDIDATES))).astype(np.int64)
+    count = np.cumsum(np.bincount(np.searchsorted(at, work), minlength=len(at)))
+    count = np.concatenate([[0], count])
+    # cost[i, j]: of padding what is above candidate i - 1 and at most candidate j to candidate j
+    cost = np.where(np.arange(len(at))[:, None] <= np.arange(len(at)), (count[1:] - count[:-1, None]) * at, np.inf)
+    best, last = cost[0], []
+    for _ in range(SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
+        total = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
+        better = np.min(total, axis=0)
+        if better[-1] > best[-1] - price:
+            break
+        last.append(np.argmin(total, axis=0))
+        best = better
+    chosen = [len(at) - 1]
+    for previous in reversed(last):
+        chosen.append(int(previous[chosen[-1]]) - 1)
+    return at[chosen[::-1]]
+
+
+def _batch(lengths: list[int], cost: int) -> int:
+    """How many disjoint events of one size share a step: the power of two that costs least."""
+
+    def total(batch: int) -> int:
+        return sum(-(-n // batch) for n in lengths) * (CALL + batch * cost)
+
+    return min((1 << k for k in range(max(lengths, default=1).bit_length())), key=total)
+
+
+def _parts(group: NumPy, batch: int) -> list[NumPy]:
+    return [group[i : i + batch] for i in range(0, len(group), batch)]
+
+
+def _pad(parts: list[NumPy], steps: int, batch: int, num_events: int) -> NumPy:
+    index = np.full((steps, batch), num_events, np.int32)
+    for row, part in zip(index, parts, strict=False):
+        row[: len(part)] = part
+    return index
+
+
+def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], index: Array, size: tuple[int, int]):  # type: ignore[no-untyped-def]
+    """Padded events [*index.shape, ...] out of a flat history, and the flat position of each entry of a prediction.
+
+    Padding: ids past the end, each once; weight 0; pairs of position 0 with itself; ranks behind everyone; teams of
+    their own.
+    """
+    num_events = starts[0].shape[0] - 1
+    real = index < num_events
+    event = jnp.minimum(index, num_events - 1)
+
+    def positions(start: Array, cap: int) -> tuple[Array, Array]:
+        offset = jnp.broadcast_to(jnp.arange(cap, dtype=jnp.int32), (*index.shape, cap))
+        count = jnp.where(real, start[event + 1] - start[event], 0)
+        return start[event][..., None] + offset, offset < count[..., None]
+
+    def get(x: Array, where: Array, inside: Array, fill: Any) -> Array:
+        taken = x.at[where].get(mode="clip")
+        mask = inside.reshape(*inside.shape, *(1,) * (taken.ndim - inside.ndim))
+        return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
+
+    def drop(at: Array, inside: Array) -> Array:
+        return jnp.where(inside, at, LAST_ID - jnp.arange(at.size, dtype=jnp.int32).reshape(at.shape))
+
+    at, inside = positions(starts[0], size[0])
+    past = LAST_ID - jnp.arange(at[0].size, dtype=jnp.int32).reshape(at[0].shape)
+    player = get(ragged.player, at, inside, past)
+    time = jnp.where(real, ragged.time[event], 0.0)
+    if isinstance(ragged, Rounds):
+        own = jnp.broadcast_to(jnp.arange(size[0], dtype=jnp.int32), at.shape)
+        rank, team = get(ragged.rank, at, inside, LAST_ID), get(ragged.team, at, inside, own)
+        ceiling = None if ragged.ceiling is None else ragged.ceiling[event]
+        teams = None if size[1] == size[0] else jnp.zeros((*index.shape, size[1]), bool)
+        weight = get(ragged.weight, at, inside, 0.0)
+        strict = None if ragged.strict is None else ragged.strict[event]
+        return Rounds(player, rank, team, weight, time, ceiling, teams, strict), drop(at, inside)
+    assert starts[1] is not None
+    at, inside = positions(starts[1], size[1])
+    context = Context(*(None if x is None else get(x, at, inside, 0) for x in ragged.context))
+    pair, score = get(ragged.pair, at, inside, 0), get(ragged.score, at, inside, 0.5)
+    return Periods(player, pair, score, time, context), drop(at, inside)

@@ -1,0 +1,71 @@
+"""Rows of players: taken from the state, advanced, rated by one event and put back."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches
+from jaxrate.system import Constants, Rules, State, sides
+
+
+def take(state: State, player: Array) -> State:
+    """The rows of some players; an id past the end reads the last player."""
+    return jax.tree.map(lambda x: x.at[player].get(mode="clip", wrap_negative_indices=False), state)
+
+
+def put(state: State, player: Array, rows: State) -> State:
+    """The state with these rows written. Ids must be distinct; one past the end is dropped.
+
+    That they are distinct is said to XLA: without it the gradient of a scan keeps every state and takes 8 times as
+    long.
+    """
+
+    def write(x: Array, y: Array) -> Array:
+        return x.at[player].set(y, mode="drop", unique_indices=True, wrap_negative_indices=False)
+
+    return jax.tree.map(write, state, rows)
+
+
+def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
+    """Let time pass until the event.
+
+    For a match one player at a time: the time of a match meeting a pair of rows would make `vmap` transpose the pairs.
+    """
+    if not isinstance(event, Matches):
+        return rules.advance(constants, rows, event.time)
+    first, second = (rules.advance(constants, row, event.time) for row in sides(rows, event))
+    return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
+
+
+def step(rules: Rules, constants: Constants, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
+    """One event on its rows: the rows after it, and the prediction before it."""
+    rows = advance(rules, constants, rows, event)
+    guess = rules.predict(constants, rows, event)
+    return rules.update(constants, rows, event, drawn), guess
+
+
+def drawn_for(rules: Rules, key: Array | None, index: Array) -> Any:
+    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule."""
+    if key is None:
+        return None
+
+    def one(number: Array) -> Any:
+        own = jax.random.fold_in(key, number)
+        return own if rules.draw is None else rules.draw(own)
+
+    flat = jax.vmap(one)(index.ravel())
+    return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
+
+
+def traced(tree: Any) -> bool:
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
+
+
+def on_device(events: Any) -> Any:
+    """Floats in the default precision, ids as int32."""
+
+    def cast(x: Any) -> Array:
+        return jnp.array(x, dtype=jnp.int32 if x.dtype.kind == "i" else float)  # a copy: NumPy's may change
+
+    return jax.tree.map(cast, events)

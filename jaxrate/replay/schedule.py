@@ -1,0 +1,146 @@
+"""Which events may be rated at the same time: the host side of exact parallel replay.
+
+Two events without a common player commute. So each event goes to the earliest step that comes after the steps of the
+previous events of all its players and still has room; the events of a step are rated together, and the result is that
+of rating them one by one.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
+from jaxrate.replay.blocks import Block, blocks
+from jaxrate.replay.rows import on_device
+from jaxrate.replay.steps import NumPy, assign_steps, at_once
+
+
+class Plan(NamedTuple):
+    """Matches arranged for the runner: as a stream, or in steps of disjoint matches (levels)."""
+
+    events: Matches  # stream: leaves [n, ...]; levels: `player` [steps, 2, width], the rest [steps, ..., width]
+    number: Array | None  # levels: [steps, width] which match stands in a slot; n or more: padding. None: a stream
+    num_players: int
+    num_matches: int
+
+    @property
+    def fill(self) -> float:
+        """The share of slots that hold a match."""
+        return 1.0 if self.number is None else self.num_matches / max(self.number.size, 1)
+
+
+@at_once
+def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[Block]:
+    """Arrange events so that those without a common player are rated at once, in the order of each player's events.
+
+    Args:
+      events: concrete `Matches` (checked again here), or `Ragged` periods or rounds.
+      width: of matches, the slots of a step. None: the power of two next to the mean width of an unlimited schedule,
+        from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
+
+    Returns:
+      What `run(..., schedule=...)` takes. Of a `Plan`, `fill` is the share of slots in use.
+
+    Raises:
+      ValueError: for bad matches (names the row) or a width below 1.
+    """
+    if isinstance(events, Ragged):
+        return list(blocks(events))
+    if width is not None and not (isinstance(width, int) and width >= 1):
+        raise ValueError(f"width must be a whole number from 1, got {width!r}")
+    matches = check(events)
+    if width is None:
+        width = _width(_mean(matches))
+    return _levels(matches, width)
+
+
+@at_once
+def plan(
+    matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: float = 2.0, most: int = LAST_ID
+) -> Plan:
+    """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream.
+
+    A step gets the width of `by_level`, but no more slots than `most`.
+    """
+    if isinstance(schedule, Plan):
+        if schedule.num_matches != len(matches.score):
+            raise ValueError(f"the schedule is of {schedule.num_matches} matches, not of these {len(matches.score)}")
+        return schedule
+    if schedule not in ("auto", "stream", "levels"):
+        raise ValueError(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}')
+    matches = check(matches)
+    n = len(matches.score)
+    if schedule == "auto":  # there are no fewer steps than the busiest player has matches
+        busiest = np.bincount(np.asarray(matches.player).ravel()).max(initial=0)
+        schedule = "auto" if n >= worth * busiest else "stream"
+    if schedule != "stream":
+        mean = _mean(matches)
+        if schedule == "levels" or mean >= worth:
+            return _levels(matches, _width(mean, most))
+    return Plan(on_device(matches), None, _num_players(matches), n)
+
+
+def _width(mean: float, most: int = LAST_ID) -> int:
+    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *widths())), 1 << most.bit_length() - 1)
+
+
+def widths() -> tuple[int, int]:
+    """The narrowest and the widest step that is chosen by itself."""
+    return (8, 256) if jax.default_backend() == "cpu" else (64, 65536)
+
+
+def _assign_matches(matches: Matches, width: int) -> NumPy:
+    player = np.asarray(matches.player)
+    return assign_steps(player.ravel(), 2 * np.arange(len(player) + 1), width)
+
+
+def _mean(matches: Matches) -> float:
+    """Matches per step of an unlimited schedule."""
+    return len(matches.score) / max(_count(_assign_matches(matches, LAST_ID)), 1)
+
+
+def _count(step: NumPy) -> int:
+    return int(step.max(initial=-1)) + 1
+
+
+def check(raw: Matches) -> Matches:
+    """`matches` on the columns of an existing container."""
+    context = raw.context
+    return matches(raw.player, raw.score, raw.time, side=context.side, weight=context.weight, category=context.category)
+
+
+def _num_players(matches: Matches) -> int:
+    return int(np.max(matches.player, initial=-1)) + 1
+
+
+def _levels(matches: Matches, width: int) -> Plan:
+    n, step = len(matches.score), _assign_matches(matches, width)
+    order = np.argsort(step, kind="stable")
+    num_steps = _count(step)
+    begin = np.searchsorted(step[order], np.arange(num_steps))
+    slot = np.arange(n) - begin[step[order]]
+    index = n + np.arange(num_steps * width, dtype=np.int32).reshape(num_steps, width)
+    index[step[order], slot] = order
+    return Plan(_arrange(on_device(matches), index), jnp.asarray(index), _num_players(matches), n)
+
+
+@jax.jit
+def _arrange(events: Matches, index: Array) -> Matches:
+    """Gather matches into slots, the slots last; padding is a draw between distinct players past the end."""
+    width = index.shape[1]
+    past = LAST_ID - 2 * jnp.arange(width, dtype=jnp.int32)
+    real = index < events.score.shape[0]
+
+    def gather(x: Array, fill: Any) -> Array:
+        taken = jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
+        mask = real.reshape(len(index), *(1,) * (taken.ndim - 2), width)
+        return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
+
+    return Matches(
+        gather(events.player, jnp.stack([past - 1, past])),
+        gather(events.score, 0.5),
+        gather(events.time, 0.0),
+        Context(*(None if x is None else gather(x, 0) for x in events.context)),
+    )
