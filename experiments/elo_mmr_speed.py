@@ -38,7 +38,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.events import Rounds, part
 from jaxrate.replay.compiling import blank
-from jaxrate.systems import field, performance
+from jaxrate.systems.rounds import field, performance
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}
 REFERENCE = {"elo_mmr": (33, 53), "elo_mmx": (33, 33), "codeforces": (1140, 1140), "topcoder": (611, 611)}

@@ -23,9 +23,9 @@ import jaxrate as jr
 from jaxrate.events import Rounds
 from jaxrate.replay.rows import drawn_for
 from jaxrate.system import Rating
-from jaxrate.systems import field
 from jaxrate.systems.elo_mmr import noise
 from jaxrate.systems.outlook import Outlook
+from jaxrate.systems.rounds import field
 
 REPLICATIONS = 100
 SPACES = {  # of `fit`, and slopes there

@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr
 import jaxrate as jr
 from jaxrate import numerics
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.systems import field, performance
+from jaxrate.systems.rounds import field, performance
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 

@@ -15,9 +15,9 @@ import pytest
 import jaxrate as jr
 from jaxrate import numerics
 from jaxrate.events import Rounds
-from jaxrate.systems import field, performance
 from jaxrate.systems.elo_mmr import Past, State, add, mode
 from jaxrate.systems.elo_mmr import diffuse as diffuse_rows
+from jaxrate.systems.rounds import field, performance
 from tests.reference import elo_mmr_twin as twin
 
 NUMBER = 1000  # random rounds or histories of a test

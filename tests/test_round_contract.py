@@ -21,7 +21,7 @@ from jaxrate.replay.blocks import WINDOW, Block
 from jaxrate.replay.compiling import _jit
 from jaxrate.replay.rows import on_device, step
 from jaxrate.replay.run import _block
-from jaxrate.systems import field
+from jaxrate.systems.rounds import field
 from tests.conftest import quick
 
 SYSTEMS = {

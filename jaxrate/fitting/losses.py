@@ -44,8 +44,8 @@ from jaxrate.replay.rows import on_device
 from jaxrate.replay.run import run
 from jaxrate.replay.schedule import Plan, by_level
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State
-from jaxrate.systems import field
 from jaxrate.systems.outlook import Outlook
+from jaxrate.systems.rounds import field
 
 LOSSES = "log_loss", "brier", "pairwise"
 OPPONENTS = 32  # to either side

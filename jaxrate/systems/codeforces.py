@@ -18,8 +18,8 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
-from jaxrate.systems import field
-from jaxrate.systems.field import Field
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.field import Field
 
 
 class Params(NamedTuple):

@@ -34,9 +34,9 @@ from jax import lax
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import decreasing_root
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, elapsed, full, override
-from jaxrate.systems import field, performance
-from jaxrate.systems.field import HIGHEST, LOWEST, UNIT
-from jaxrate.systems.performance import C
+from jaxrate.systems.rounds import field, performance
+from jaxrate.systems.rounds.field import HIGHEST, LOWEST, UNIT
+from jaxrate.systems.rounds.performance import C
 
 HISTORY = 32
 

@@ -9,8 +9,8 @@ from jax.scipy.special import log_ndtr, ndtr
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.system import Predict, RatingSystem, Rules
-from jaxrate.systems import field
-from jaxrate.systems.teams import Teams, by_number, total
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.teams import Teams, by_number, total
 from jaxrate.systems.trueskill import Constants, State, lead, performances
 from jaxrate.systems.trueskill import predict as expected_score
 from jaxrate.systems.urnings import predict_levels

@@ -21,7 +21,7 @@ from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
-from jaxrate.systems import field
+from jaxrate.systems.rounds import field
 
 POINTS = 128  # volatilities differ much: those of a table for a hundred points, in float32
 

@@ -38,8 +38,8 @@ from jax.scipy.special import erfc, erfinv
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import above, truncated
 from jaxrate.system import Parameter, Rating, RatingSystem, Rules, advantage, elapsed, full, override
-from jaxrate.systems import field
-from jaxrate.systems.teams import Teams, by_number, each, line_up, total
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.teams import Teams, by_number, each, line_up, total
 
 EXTRA = 8  # sweeps beyond the logarithm of the number of teams
 POINTS = 128  # of the tables that predictions of large rounds are read from, in float32

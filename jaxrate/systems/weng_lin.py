@@ -35,8 +35,8 @@ from jax.scipy.special import ndtr
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import sums_before, truncated
 from jaxrate.system import Parameter, RatingSystem, Rules, advantage, override, rate_players
-from jaxrate.systems import field
-from jaxrate.systems.teams import Teams, by_number, line_up, total
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.teams import Teams, by_number, line_up, total
 from jaxrate.systems.trueskill import State, advance, clocked, init, summary
 from jaxrate.text import near
 

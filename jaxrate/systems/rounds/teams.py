@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import LAST_ID, Array, Rounds
-from jaxrate.systems.field import SMALL, real
+from jaxrate.systems.rounds.field import SMALL, real
 
 
 class Teams(NamedTuple):

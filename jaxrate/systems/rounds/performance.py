@@ -22,8 +22,8 @@ from jax import lax
 
 from jaxrate import numerics
 from jaxrate.events import LAST_ID, Array, Rounds
-from jaxrate.systems import field
-from jaxrate.systems.field import SMALL, Field
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.field import SMALL, Field
 
 _BLOCK = 4  # participants whose place in the standings is looked at one by one
 C = field.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
