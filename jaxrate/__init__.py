@@ -5,10 +5,9 @@ nor the command line's help waits for JAX.
 """
 
 import ast
-import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 _LISTED = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
@@ -16,22 +15,18 @@ _HOME = {line.names[0].name: line.module for line in _LISTED if isinstance(line,
 __all__ = list(_HOME)
 
 
-class _Package(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module 'jaxrate' has no attribute {name!r}")
-        home = _HOME[name]
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = version("jaxrate")
+    elif name in _HOME:
+        home = str(_HOME[name])
         value = None if home == "jaxrate" else getattr(import_module(home), name, None)
         value = import_module(f"{home}.{name}") if value is None else value  # a public module
-        self.__dict__[name] = value
-        return value
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and _HOME.get(name, "jaxrate") != "jaxrate"):
-            super().__setattr__(name, value)  # importing the module `jaxrate.run` must not hide the function `jr.run`
-
-    def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *__all__})
+    else:
+        raise AttributeError(f"module 'jaxrate' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,3 @@
-from jaxrate import matchmakers as matchmakers
 from jaxrate import plots as plots
 from jaxrate.data import formats as formats
 from jaxrate.data import simulate as simulate
@@ -22,10 +21,6 @@ from jaxrate.fitting.fit import fit as fit
 from jaxrate.fitting.fit import profile as profile
 from jaxrate.fitting.fit import rolling as rolling
 from jaxrate.fitting.fit import sweep as sweep
-from jaxrate.inference import SameSkill as SameSkill
-from jaxrate.inference import confidence_band as confidence_band
-from jaxrate.inference import per_side as per_side
-from jaxrate.inference import same_skill as same_skill
 from jaxrate.records import metrics as metrics
 from jaxrate.records import predictions as predictions
 from jaxrate.records.history import History as History
@@ -60,9 +55,14 @@ from jaxrate.systems.outlook import Outlook as Outlook
 from jaxrate.systems.outlook import outlook as outlook
 from jaxrate.systems.topcoder import topcoder as topcoder
 from jaxrate.systems.trueskill import trueskill as trueskill
-from jaxrate.systems.urnings import urnings as urnings
-from jaxrate.systems.urnings import urns as urns
+from jaxrate.systems.urnings import matchmakers as matchmakers
+from jaxrate.systems.urnings.inference import SameSkill as SameSkill
+from jaxrate.systems.urnings.inference import confidence_band as confidence_band
+from jaxrate.systems.urnings.inference import per_side as per_side
+from jaxrate.systems.urnings.inference import same_skill as same_skill
+from jaxrate.systems.urnings.system import urnings as urnings
+from jaxrate.systems.urnings.system import urns as urns
+from jaxrate.systems.urnings.world import World as World
+from jaxrate.systems.urnings.world import urnings_replay as urnings_replay
+from jaxrate.systems.urnings.world import urnings_world as urnings_world
 from jaxrate.systems.weng_lin import weng_lin as weng_lin
-from jaxrate.world import World as World
-from jaxrate.world import urnings_replay as urnings_replay
-from jaxrate.world import urnings_world as urnings_world

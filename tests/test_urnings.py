@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import matchmakers, world
+from jaxrate import matchmakers
 from jaxrate.replay.rows import on_device
-from jaxrate.systems.urnings import State, correction, draw, mock, play
+from jaxrate.systems.urnings import world
+from jaxrate.systems.urnings.system import State, correction, draw, mock, play
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
 

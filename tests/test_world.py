@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import matchmakers, world
+from jaxrate import matchmakers
+from jaxrate.systems.urnings import world
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 

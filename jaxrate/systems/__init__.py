@@ -12,7 +12,7 @@ from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
 from jaxrate.systems.topcoder import topcoder
 from jaxrate.systems.trueskill import trueskill
-from jaxrate.systems.urnings import urnings
+from jaxrate.systems.urnings.system import urnings
 from jaxrate.systems.weng_lin import weng_lin
 
 SYSTEMS: dict[str, Callable[..., RatingSystem]] = {

@@ -13,7 +13,7 @@ from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.teams import Teams, by_number, total
 from jaxrate.systems.trueskill import Constants, State, lead, performances
 from jaxrate.systems.trueskill import predict as expected_score
-from jaxrate.systems.urnings import predict_levels
+from jaxrate.systems.urnings.system import predict_levels
 
 
 class Outlook(NamedTuple):

@@ -17,7 +17,10 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Array, Matches, fail_where
-from jaxrate.matchmakers import (
+from jaxrate.replay.rows import drawn_for, on_device
+from jaxrate.replay.run import Run, check_events, start
+from jaxrate.system import RatingSystem
+from jaxrate.systems.urnings.matchmakers import (
     Likeness,
     Matchmaker,
     counts,
@@ -29,11 +32,8 @@ from jaxrate.matchmakers import (
     pick_uniform,
     uniform,
 )
-from jaxrate.replay.rows import drawn_for, on_device
-from jaxrate.replay.run import Run, check_events, start
-from jaxrate.system import RatingSystem
-from jaxrate.systems.urnings import Constants, State, chances, correction, draw, level, mock, play
-from jaxrate.systems.urnings import predict as expected_score
+from jaxrate.systems.urnings.system import Constants, State, chances, correction, draw, level, mock, play
+from jaxrate.systems.urnings.system import predict as expected_score
 
 WIDTH = 32  # tries at once
 CHUNK = 1 << 13  # tries whose random numbers are made at once, if so many games are asked for

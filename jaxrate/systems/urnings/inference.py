@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.events import Context, Matches
-from jaxrate.systems.urnings import State
+from jaxrate.systems.urnings.system import State
 
 NumPy = np.ndarray[Any, Any]
 
