@@ -1,3 +1,4 @@
+from jaxrate import datasets as datasets
 from jaxrate import plots as plots
 from jaxrate.data import formats as formats
 from jaxrate.data import simulate as simulate
