@@ -18,8 +18,8 @@ from jaxrate.events import Matches, part
 from jaxrate.replay.compiling import outermost
 from jaxrate.system import Rules
 
-FIT, LOST, PROBLEM, SEARCH = (
-    import_module(f"jaxrate.fitting.{name}") for name in ("fit", "losses", "problem", "search")
+FIT, LOST, PROBLEM, REACH, SEARCH = (
+    import_module(f"jaxrate.fitting.{name}") for name in ("fit", "losses", "problem", "reach", "search")
 )
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -469,15 +469,15 @@ def test_whole_numbers_are_not_fitted():
 def test_one_far_parameter_does_not_hold_up_the_rest():
     """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
     axes, slope = np.array([np.diag([1e4, 1.0])]), np.array([[1e-3, 0.5]])
-    np.testing.assert_allclose(SEARCH._within_reach(axes, slope, -slope), [[-1e-4, -0.5]])
+    np.testing.assert_allclose(REACH.within_reach(axes, slope, -slope), [[-1e-4, -0.5]])
     random = np.random.default_rng(0)
     axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
-    best = np.stack([SEARCH._best_within_reach(*one) for one in zip(axes, slope, strict=True)])
-    z = np.linalg.solve(axes[:, None], random.uniform(-SEARCH.REACH, SEARCH.REACH, (20, 500, 3))[..., None])[..., 0]
+    best = np.stack([REACH.best_within_reach(*one) for one in zip(axes, slope, strict=True)])
+    z = np.linalg.solve(axes[:, None], random.uniform(-REACH.REACH, REACH.REACH, (20, 500, 3))[..., None])[..., 0]
     loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (best[:, None], z)]
     assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
-    steps = SEARCH._within_reach(axes, slope, -slope)
-    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= SEARCH.REACH + 1e-9).all()
+    steps = REACH.within_reach(axes, slope, -slope)
+    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= REACH.REACH + 1e-9).all()
     assert (np.sum(slope * steps, axis=1) <= np.sum(slope * best, axis=1) + 1e-9).all()
 
 

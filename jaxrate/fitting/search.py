@@ -1,4 +1,7 @@
-"""The search of `fit`: steps of L-BFGS, or of any other optimiser, from one start or from many at once."""
+"""The search of `fit`: steps of L-BFGS, or of any other optimiser, from one start or from many at once.
+
+`init` makes a `Search`, `step` takes it one step further, `stop` ends what has arrived; `minimise` calls them in turn.
+"""
 
 import math
 from collections.abc import Callable
@@ -11,15 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
+from jaxrate.events import Array
 from jaxrate.fitting.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
+from jaxrate.fitting.reach import within_reach
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params
 
-REACH = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
 RENEWAL = 6  # steps after which coordinates are taken anew
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
 HALVINGS = 12
-SWEEPS = 100
 NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
 PATIENCE = 5  # steps without a better validation loss
 
@@ -30,13 +33,13 @@ class Path(NamedTuple):
     x: NumPy  # [S, k] the best points
     loss: NumPy  # [S] of training
     judged: NumPy  # [S] of validation, if there is one, else the same
-    history: list[list[NumPy]]  # [S][steps + 1] both losses
+    history: list[tuple[NumPy, ...]]  # [S][steps + 1] both losses
     converged: list[bool]
     reason: list[str]
     problem: list[Problem]  # [S] with rules made for hyperparameters near the best
 
 
-class _Points(NamedTuple):
+class Points(NamedTuple):
     """Where S searches are."""
 
     x: NumPy  # [S, k]
@@ -46,16 +49,51 @@ class _Points(NamedTuple):
     fine: NumPy  # [S] whether all is finite and the system allows it
 
 
-@lru_cache
-def _quasi_newton() -> tuple[Any, ...]:
-    return _vectorized(optax.chain(optax.scale_by_lbfgs(), optax.scale(-1.0)))
+class Frame(NamedTuple):
+    """The coordinates z in which steps are taken: x = origin + axes z."""
+
+    axes: NumPy  # [S, k, m]
+    origin: NumPy  # [S, k]
+    z: NumPy  # [S, m]
 
 
-def _vectorized(optimizer: optax.GradientTransformation) -> tuple[Any, ...]:
+class Method(NamedTuple):
+    """How steps are found; L-BFGS shortens each until the loss falls, in axes along which it is curved by about 1."""
+
+    init: Callable[[Array], Any]  # (z) -> memory
+    update: Callable[[Array, Any, Array], tuple[Array, Any]]  # (slopes along the axes, memory, z) -> (step, memory)
+    shortens: bool
+
+
+class Search(NamedTuple):
+    """S searches under way."""
+
+    problem: Problem  # with rules made for hyperparameters near
+    params: Params  # those that are not free, numbers or [S]
+    here: Points
+    best: Points
+    frame: Frame
+    memory: Any  # of the method
+    forget: NumPy  # [S] whether the method begins anew with the next step
+    remade: bool  # whether the last step has changed the rules
+    number: int  # of steps taken
+    since: NumPy  # [S] of them without a better judgement
+    history: tuple[tuple[NumPy, ...], ...]  # [S][steps + 1] both losses
+    reason: NumPy  # [S] why it ended, "" while it goes on
+    converged: NumPy  # [S]
+
+
+def _vectorized(optimizer: optax.GradientTransformation, shortens: bool = False) -> Method:
     """Its two functions, for many starts; its numbers may be of any type, whatever is said about types elsewhere."""
-    return tuple(
+    init, update = (
         jax.numpy_dtype_promotion("standard")(jax.jit(jax.vmap(x))) for x in (optimizer.init, optimizer.update)
     )
+    return Method(init, update, shortens)
+
+
+@lru_cache
+def _quasi_newton() -> Method:
+    return _vectorized(optax.chain(optax.scale_by_lbfgs(), optax.scale(-1.0)), shortens=True)
 
 
 def minimise(
@@ -70,137 +108,183 @@ def minimise(
 
     Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
+    method = _quasi_newton() if optimizer is None else _vectorized(optimizer)
     if len(begin) == 1 or not _made_to_measure(problem):
-        return _minimise(problem, begin, params, optimizer, steps, watch)
+        return _follow(init(problem, method, begin, params), method, steps, watch)
     paths, columns = [], columns_of(params, len(begin))
     for i in range(len(begin)):
         one = jax.tree.map(lambda x: x[i : i + 1], columns)  # noqa: B023
-        paths.append(_minimise(problem, begin[i : i + 1], one, optimizer, steps, watch))
+        paths.append(_follow(init(problem, method, begin[i : i + 1], one), method, steps, watch))
     each = list(zip(*paths, strict=True))
     return Path(*(np.concatenate(part) for part in each[:3]), *(list(chain(*part)) for part in each[3:]))  # type: ignore[arg-type]
 
 
-def _minimise(
-    problem: Problem,
-    begin: NumPy,
-    params: Params,
-    optimizer: optax.GradientTransformation | None,
-    steps: int,
-    watch: Callable[[int, float], Any] | None,
-) -> Path:
-    """Coordinates are z, x = origin + axes z: L-BFGS works where the curvature is about 1, other optimisers in x."""
-    problem = _remade(problem, begin, params)
-    search, judge = optimizer is None, int(problem.weight[1].any())
-    init, update = _quasi_newton() if optimizer is None else _vectorized(optimizer)
-    eps = float(np.finfo(jnp.result_type(float)).eps)
-    enough = max(SMALL / math.sqrt(problem.weight[0].sum()), 32.0 * eps)
-    here = best = _look(problem, begin, params)
-    history = [[row] for row in here.loss]
-    white = axes = np.repeat(problem.axes[None], len(begin), axis=0)
-    if not search:
-        axes = np.repeat(np.eye(begin.shape[1])[None, :, problem.active], len(begin), axis=0)
-    origin, z = begin, np.zeros((len(begin), len(problem.active)))
-    fresh = state = jax.tree.map(np.asarray, init(jnp.asarray(z, float)))
-    since, converged = np.zeros(len(begin), int), np.zeros(len(begin), bool)
-    remade = False
-    reason = np.where(here.fine, "", "diverged").astype(object)
-
-    def stop(which: NumPy, why: str, sure: bool) -> None:
-        which = which & (reason == "")
-        reason[which], converged[which] = why, sure
-
-    for number in range(1, steps + 1):
-        stop(np.linalg.norm(_along(white, here.slope), axis=1) <= enough, "gradient", True)
-        if judge:
-            stop(since >= PATIENCE, "validation", True)
-        waiting = reason == ""
-        if not waiting.any():
+def _follow(search: Search, method: Method, steps: int, watch: Callable[[int, float], Any] | None) -> Path:
+    for _ in range(steps):
+        search = stop(search, method)
+        if not _going(search).any():
             break
-        if search and problem.mode == "forward" and (remade or number % RENEWAL == 1 < number):
-            origin, z, state = here.x, np.zeros_like(z), fresh
-            white = axes = np.stack([_renew(*one, problem.active) for one in zip(axes, here.product, strict=True)])
-        slope = _along(axes, here.slope)
-        numbers = [jnp.asarray(np.where(here.fine[:, None], x, 0.0), float) for x in (slope, z)]
-        step, state = update(numbers[0], state, numbers[1])
-        step = np.asarray(step, np.float64)
-        if search:
-            step = _within_reach(axes, slope, np.where(np.sum(slope * step, axis=1, keepdims=True) < 0, step, -slope))
-        noise, before = 4.0 * eps * np.abs(here.loss[:, 0]), here
-        here, z, moved, ended, stuck, lost = _shorten(
-            problem, params, search, axes, origin, z, step, slope, here, waiting, noise
-        )
-        stop(ended, "no further decrease", True)
-        stop(stuck, "no further decrease", False)
-        stop(lost, "diverged", False)
-        if search:  # what curves downwards teaches L-BFGS nothing
-            curved = np.sum((here.slope - before.slope) * (here.x - before.x), axis=1) > 0
-            state = _choose(curved, state, fresh)
-        for i in np.flatnonzero(moved):
-            history[i].append(here.loss[i])
-        slack = noise if search and not judge else 0.0
-        lower = moved & (here.loss[:, judge] <= best.loss[:, judge] + slack)
-        since = np.where(lower, 0, since + moved)
-        best = _choose(lower, here, best)
-        was, problem = problem, _remade(problem, here.x, params)
-        remade = problem is not was
-        if remade:
-            here, state = _look(problem, here.x, params), fresh if search else state
-            stop(~here.fine, "diverged", False)
-            best = _choose(lower & here.fine, here, best)
+        search = step(search, method)
         if watch is not None:
-            watch(number, float(np.nanmin(best.loss[:, 0])))
-    if not search:
-        higher = np.array([rows[-1][0] > rows[0][0] for rows in history])
-        reason[higher], converged[higher] = "diverged", False
-    stop(np.ones(len(begin), bool), "steps", False)
-    problems = [problem] * len(begin)
-    return Path(best.x, best.loss[:, 0], best.loss[:, judge], history, converged.tolist(), reason.tolist(), problems)
+            watch(search.number, float(np.nanmin(search.best.loss[:, 0])))
+    if not method.shortens:
+        higher = np.array([rows[-1][0] > rows[0][0] for rows in search.history])
+        search = _end(search._replace(reason=np.where(higher, "", search.reason)), higher, "diverged", False)
+    search = _end(search, _going(search), "steps", False)
+    best, judge = search.best, _judge(search.problem)
+    found = best.x, best.loss[:, 0], best.loss[:, judge], list(search.history)
+    return Path(*found, search.converged.tolist(), search.reason.tolist(), [search.problem] * len(best.x))
 
 
-def _shorten(
-    problem: Problem,
-    params: Params,
-    search: bool,
-    axes: NumPy,
-    origin: NumPy,
-    z: NumPy,
-    step: NumPy,
-    slope: NumPy,
-    here: _Points,
-    waiting: NumPy,
-    noise: NumPy,
-) -> tuple[_Points, NumPy, NumPy, NumPy, NumPy, NumPy]:
-    """Ever shorter parts of the steps [S, m] from z, of the starts that are `waiting`, until one is good.
+def init(problem: Problem, method: Method, begin: NumPy, params: Params) -> Search:
+    """Searches that begin at points [S, k]."""
+    count = len(begin)
+    problem = _remade(problem, begin, params)
+    here = _look(problem, begin, params)
+    axes = problem.axes if method.shortens else np.eye(begin.shape[1])[:, problem.active]
+    frame = Frame(np.repeat(axes[None], count, axis=0), begin, np.zeros((count, len(problem.active))))
+    history, reason = tuple((row,) for row in here.loss), np.where(here.fine, "", "diverged").astype(object)
+    no, none = np.zeros(count, bool), np.zeros(count, int)
+    return Search(problem, params, here, here, frame, _fresh(method, frame), no, False, 0, none, history, reason, no)
 
-    For a search that is one with enough of the decrease that its slopes promise (Armijo), or, within the noise, with
-    less slope; for other optimisers any that is finite and allowed.
+
+def stop(search: Search, method: Method) -> Search:
+    """The searches, of which those have ended that are where they should be."""
+    problem, here = search.problem, search.here
+    axes = search.frame.axes if method.shortens else np.repeat(problem.axes[None], len(here.x), axis=0)
+    enough = max(SMALL / math.sqrt(problem.weight[0].sum()), 32.0 * _rounding())
+    search = _end(search, np.linalg.norm(_along(axes, here.slope), axis=1) <= enough, "gradient", True)
+    return _end(search, search.since >= PATIENCE, "validation", True) if _judge(problem) else search
+
+
+def step(search: Search, method: Method) -> Search:
+    """The searches after one more step of those that go on."""
+    search = _refreshed(search, method)
+    before, frame = search.here, search.frame
+    slope = _along(frame.axes, before.slope)
+    known = [jnp.asarray(np.where(before.fine[:, None], x, 0.0), float) for x in (slope, frame.z)]
+    ahead, memory = method.update(known[0], search.memory, known[1])
+    ahead, forget = np.asarray(ahead, np.float64), search.forget
+    if method.shortens:
+        downhill = np.sum(slope * ahead, axis=1, keepdims=True) < 0
+        ahead = within_reach(frame.axes, slope, np.where(downhill, ahead, -slope))
+    search, moved = _shorten(search, method, ahead, slope)
+    here, best, judge = search.here, search.best, _judge(search.problem)
+    if method.shortens:  # what curves downwards teaches L-BFGS nothing
+        forget = ~(np.sum((here.slope - before.slope) * (here.x - before.x), axis=1) > 0)
+    rows = zip(search.history, here.loss, moved, strict=True)
+    slack = _noise(before) if method.shortens and not judge else 0.0
+    lower = moved & (here.loss[:, judge] <= best.loss[:, judge] + slack)
+    search = search._replace(
+        best=_choose(lower, here, best),
+        memory=memory,
+        forget=forget,
+        number=search.number + 1,
+        since=np.where(lower, 0, search.since + moved),
+        history=tuple((*past, row) if new else past for past, row, new in rows),
+    )
+    return _with_rules(search, method, lower)
+
+
+def _with_rules(search: Search, method: Method, lower: NumPy) -> Search:
+    """The searches with rules for where they are, if those that they have are made for elsewhere.
+
+    `lower` are those that have just come to where it is best: it is what new rules say there that counts.
+    """
+    problem = _remade(search.problem, search.here.x, search.params)
+    if problem is search.problem:
+        return search._replace(remade=False)
+    here = _look(problem, search.here.x, search.params)
+    search = _end(search, ~here.fine, "diverged", False)
+    best, forget = _choose(lower & here.fine, here, search.best), np.full(len(lower), method.shortens)
+    return search._replace(problem=problem, here=here, best=best, forget=forget, remade=True)
+
+
+def _refreshed(search: Search, method: Method) -> Search:
+    """The searches, before a step, with new axes where it is time for them, and memories of nothing that misleads."""
+    here, frame, forget = search.here, search.frame, search.forget
+    due = search.remade or search.number % RENEWAL == 0 < search.number
+    if due and method.shortens and search.problem.mode == "forward":
+        each, active = zip(frame.axes, here.product, strict=True), search.problem.active
+        frame = Frame(np.stack([_renew(*one, active) for one in each]), here.x, np.zeros_like(frame.z))
+        forget = np.ones_like(forget)
+    if not forget.any():
+        return search
+    return search._replace(frame=frame, memory=_choose(forget, _fresh(method, frame), search.memory))
+
+
+def _shorten(search: Search, method: Method, ahead: NumPy, slope: NumPy) -> tuple[Search, NumPy]:
+    """Ever shorter parts of the steps [S, m], of the searches that go on, until one is good.
+
+    For L-BFGS that is one with enough of the decrease that its slopes promise (Armijo), or, within the noise, with less
+    slope; for other optimisers any that is finite and allowed.
 
     Returns:
-      Where all are then and their z; which moved; which cannot fall by more than noise; which fell by no part of the
-      step; and of which no part was finite and allowed.
+      Where all are then, of which those have ended that cannot fall by more than noise, that fall by no part of the
+      step, or of which no part is finite and allowed; and which moved.
     """
-    promise, before = np.sum(slope * step, axis=1), here
+    before, here, frame, waiting = search.here, search.here, search.frame, _going(search)
+    promise, noise, z = np.sum(slope * ahead, axis=1), _noise(before), frame.z
     share, moved, ended = np.ones(len(z)), np.zeros(len(z), bool), np.zeros(len(z), bool)
     for _ in range(HALVINGS):
-        ahead = np.where(waiting, share, 0.0)[:, None] * step
-        trial = _look(problem, origin + np.einsum("skm,sm->sk", axes, z + ahead), params)
+        part = np.where(waiting, share, 0.0)[:, None] * ahead
+        trial = _look(search.problem, _place(frame._replace(z=z + part)), search.params)
         rise = trial.loss[:, 0] - before.loss[:, 0]
         good = waiting & trial.fine
-        if search:
-            steep = np.linalg.norm(_along(axes, trial.slope), axis=1) >= np.linalg.norm(slope, axis=1)
+        if method.shortens:
+            steep = np.linalg.norm(_along(frame.axes, trial.slope), axis=1) >= np.linalg.norm(slope, axis=1)
             good &= (rise <= 1e-4 * share * promise) | ((rise <= noise) & ~steep)
         here = _choose(good, trial, here)
-        z, moved = z + np.where(good[:, None], ahead, 0.0), moved | good
+        z, moved = z + np.where(good[:, None], part, 0.0), moved | good
         waiting = waiting & ~good
-        if search:
+        if method.shortens:
             ended |= waiting & trial.fine & (-0.5 * share * promise < noise)
             waiting &= ~ended
         if not waiting.any():
             break
         bend = np.where(trial.fine, rise - share * promise, np.inf)
         least = -0.5 * share * promise / np.where(bend > 0, bend, np.inf)
-        share *= np.clip(np.nan_to_num(least), 0.1, 0.5) if search else 0.5
-    return here, z, moved, ended, waiting & trial.fine, waiting & ~trial.fine
+        share *= np.clip(np.nan_to_num(least), 0.1, 0.5) if method.shortens else 0.5
+    search = _end(search, ended, "no further decrease", True)
+    search = _end(search, waiting & trial.fine, "no further decrease", False)
+    search = _end(search, waiting & ~trial.fine, "diverged", False)
+    return search._replace(here=here, frame=frame._replace(z=z)), moved
+
+
+def _going(search: Search) -> NumPy:
+    """[S] which go on."""
+    return search.reason == ""
+
+
+def _end(search: Search, which: NumPy, why: str, sure: bool) -> Search:
+    """The searches, of which some [S] have ended, unless they had before."""
+    which = which & _going(search)
+    reason, converged = np.where(which, why, search.reason), np.where(which, sure, search.converged)
+    return search._replace(reason=reason.astype(object), converged=converged)
+
+
+def _judge(problem: Problem) -> int:
+    """Which loss says what is best: of validation (1), if there is one, else of training (0)."""
+    return int(problem.weight[1].any())
+
+
+def _fresh(method: Method, frame: Frame) -> Any:
+    """The memory of a method that has taken no step yet."""
+    return jax.tree.map(np.asarray, method.init(jnp.zeros_like(frame.z, float)))
+
+
+def _place(frame: Frame) -> NumPy:
+    """[S, k] x of the coordinates."""
+    return frame.origin + np.einsum("skm,sm->sk", frame.axes, frame.z)
+
+
+def _rounding() -> float:
+    return float(np.finfo(jnp.result_type(float)).eps)
+
+
+def _noise(points: Points) -> NumPy:
+    """[S] by how much rounding may move a loss."""
+    return 4.0 * _rounding() * np.abs(points.loss[:, 0])
 
 
 def _made_to_measure(problem: Problem) -> bool:
@@ -221,13 +305,13 @@ def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
     return problem._replace(system=new, task=problem.task._replace(system=new))
 
 
-def _look(problem: Problem, x: NumPy, params: Params) -> _Points:
+def _look(problem: Problem, x: NumPy, params: Params) -> Points:
     columns = params_at(problem, x, params)
     each = [jax.tree.map(lambda y: y[i], columns) for i in range(len(x))]  # noqa: B023
     allowed = np.array([made(problem.system, one) is not None for one in each])
     loss, slope, product = evaluate(problem, problem.mode, x, params)
     finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
-    return _Points(x, loss, slope, product, finite & allowed)
+    return Points(x, loss, slope, product, finite & allowed)
 
 
 def _renew(axes: NumPy, product: NumPy, active: NumPy) -> NumPy:
@@ -243,30 +327,6 @@ def _renew(axes: NumPy, product: NumPy, active: NumPy) -> NumPy:
 def _along(axes: NumPy, slope: NumPy) -> NumPy:
     """[S, m] the slopes along axes [S, k, m]."""
     return np.einsum("skm,sk->sm", axes, slope)
-
-
-def _within_reach(axes: NumPy, slope: NumPy, step: NumPy) -> NumPy:
-    """[S, m] the steps, or, where one is longer than `REACH` in a parameter, one that is not.
-
-    It is cut in each parameter alone, for what the events hardly tell is asked to go far, and would hold up the rest;
-    or, as that may lead astray, it is the best within reach by the curvature of the axes: what promises more.
-    """
-    step = step.copy()
-    for i in np.flatnonzero((np.abs(np.einsum("skm,sm->sk", axes, step)) > REACH).any(axis=1)):
-        cut = np.linalg.lstsq(axes[i], np.clip(axes[i] @ step[i], -REACH, REACH))[0]
-        step[i] = min(cut, _best_within_reach(axes[i], slope[i]), key=slope[i].dot)
-    return step
-
-
-def _best_within_reach(axes: NumPy, slope: NumPy) -> NumPy:
-    """[m] to where a loss is least that is curved as the axes [k, m] say, by one parameter after the other."""
-    moves = np.abs(axes).sum(axis=1) > 0
-    inverse = np.linalg.inv(axes[moves])
-    rise, bend, far = inverse.T @ slope, inverse.T @ inverse, np.zeros(len(slope))
-    for _ in range(SWEEPS):
-        for j in range(len(far)):
-            far[j] = np.clip(far[j] - (rise[j] + bend[j] @ far) / bend[j, j], -REACH, REACH)
-    return inverse @ far
 
 
 def _choose(which: NumPy, new: Any, old: Any) -> Any:
