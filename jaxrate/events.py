@@ -6,7 +6,7 @@ Histories whose events differ in size are `Ragged`: the same container with the 
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,7 +23,8 @@ class Context(NamedTuple):
 
     side: Array | None = None  # [...] 1 if player 0 has the side advantage, -1 if player 1 has, 0 if neither
     weight: Array | None = None  # [...] a match of weight w counts as w matches
-    category: Array | None = None  # [..., 2] each player's category, from 0; or [..., 2, C] his shares of C of them
+    category: Array | None = None  # [..., 2] each player's category, from 0; or [..., 2, C] their shares of C of them
+    columns: dict[str, Array] | None = None  # [...] any further numbers, by name; in padding those of another match
 
 
 class Matches(NamedTuple):
@@ -133,7 +134,14 @@ def _sorted(name: str, time: np.ndarray[Any, Any], advice: str) -> None:
 
 
 def matches(
-    player: Any, score: Any, time: Any = None, *, side: Any = None, weight: Any = None, category: Any = None
+    player: Any,
+    score: Any,
+    time: Any = None,
+    *,
+    side: Any = None,
+    weight: Any = None,
+    category: Any = None,
+    columns: Mapping[str, Any] | None = None,
 ) -> Matches:
     """Checked `Matches` from columns.
 
@@ -146,6 +154,8 @@ def matches(
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
       category: [n] or [n, 2] integers from 0: of the match or of each player in it; or [n, 2, C] shares of C categories
         that each player mixes, as a random race does, which sum to one.
+      columns: by name, [n] finite numbers: whatever else a system of one's own may read of a match, as a margin. They
+        travel with the matches; the systems that come with the package read none.
 
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
@@ -168,7 +178,19 @@ def matches(
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     if category is not None:
         category = _categories(category, n)
-    return Matches(player, score, time, Context(side, weight, category))
+    return Matches(player, score, time, Context(side, weight, category, _further(columns, n)))
+
+
+def _further(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | None:
+    """Checked further columns of matches; None if there are none."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
+    for name in columns or ():
+        if not isinstance(name, str):
+            raise ValueError(f"the name of a column must be text, got {name!r}")
+        if name in Context._fields:
+            raise ValueError(f"a column must not be called {name!r}, as a part of the context is; rename it")
+    return {name: _column(f"column {name!r}", values, (n,)) for name, values in (columns or {}).items()} or None
 
 
 def _categories(values: Any, n: int) -> np.ndarray[Any, Any]:
@@ -400,7 +422,9 @@ def part(events: Any, low: int, high: int) -> Any:
     """Events number `low` up to, but without, `high` of `Matches` or `Ragged`."""
 
     def context(values: Context, cut: slice) -> Context:
-        return Context(*(None if x is None else x[cut] for x in values))
+        columns = values.columns and {name: x[cut] for name, x in values.columns.items()}
+        side, weight, category = (None if x is None else x[cut] for x in values[:3])
+        return Context(side, weight, category, columns)
 
     number = slice(low, high)
     if isinstance(events, Matches):

@@ -84,7 +84,7 @@ def test_obvious_names(source):
     assert dataset.events.player.dtype == np.int32
     assert dataset.events.score.tolist() == [1, 0.5, 0]
     assert dataset.events.time.tolist() == [0, 1, 1]
-    assert dataset.events.context == (None, None, None)
+    assert dataset.events.context == (None, None, None, None)
     assert dataset.players.tolist() == ["Ann", "Bob", "Cy"]
     assert dataset.categories is None
 
@@ -132,7 +132,7 @@ def test_detected_time(source, there, used):
 
 def test_columns_not_named_do_nothing(source):
     unused = {"side": [5, 5, 5], "weight": ["x"] * 3, "neutral": [3, 3, 3], "drop": [True] * 3, "category": [""] * 3}
-    assert read(source(table(**unused))).events.context == (None, None, None)
+    assert read(source(table(**unused))).events.context == (None, None, None, None)
 
 
 NAMES = {
@@ -407,13 +407,13 @@ def test_sort_is_stable_and_takes_all_columns_along(source):
         "ca": ["p", "q", "q", "r"],
         "cb": ["q", "q", "p", "p"],
     }
-    dataset = read(source(columns), sort=True, side="side", weight="w", category=("ca", "cb"))
+    dataset = read(source(columns), sort=True, side="side", weight="w", category=("ca", "cb"), columns=["w"])
     assert names(dataset) == [["a", "y"], ["c", "x"], ["d", "x"], ["b", "x"]]
     assert dataset.players.tolist() == ["d", "x", "c", "b", "a", "y"]  # as they stand in the source
     assert dataset.events.time.tolist() == [0, 1, 2, 2]
     assert dataset.events.score.tolist() == [0.25, 1, 0, 0.5]
     assert dataset.events.context.side.tolist() == [0.5, -1, 1, 0]
-    assert dataset.events.context.weight.tolist() == [4, 2, 1, 3]
+    assert dataset.events.context.weight.tolist() == dataset.events.context.columns["w"].tolist() == [4, 2, 1, 3]
     categories = [[dataset.categories[i] for i in row] for row in dataset.events.context.category]
     assert categories == [["r", "p"], ["q", "q"], ["p", "q"], ["q", "p"]]
 
@@ -507,6 +507,16 @@ def test_mixtures_of_numbers_and_of_known_categories():
         np.testing.assert_allclose(dataset.events.context.category, [[[0, 1]] * 2, [[1, 0]] * 2])
 
 
+def test_further_columns(source):
+    columns = table(margin=[3, 7, 20], long=[True, False, True], unused=[1, 2, 3])
+    context = read(source(columns), columns=["margin", "long"]).events.context
+    assert {name: x.tolist() for name, x in context.columns.items()} == {"margin": [3, 7, 20], "long": [1, 0, 1]}
+    assert read(source(columns), columns="margin", drop="long").events.context.columns["margin"].tolist() == [7]
+    assert read(source(columns)).events.context.columns is None
+    with pytest.raises(ValueError, match="a column must not be called 'side', as a part of the context is; rename it"):
+        read(source(table(side=[1, 1, 1])), columns="side")
+
+
 @pytest.mark.parametrize("flag", [[False, True, False], [0, 1, 0], [0.0, 1.0, 0.0]])
 def test_drop(source, flag):
     for drop in ("walkover", ["walkover"], ("walkover", "other")):
@@ -566,6 +576,9 @@ ROWS = {
     "drop": ({"x": [0.5, 0, 2]}, {"drop": "x"}, 0, "column 'x' is 0.5, expected true or false"),
     "text score": ({"score": ["1", "win", "0"]}, {}, 1, "column 'score' is 'win', not a number"),
     "text weight": ({"x": ["heavy", "1", "1"]}, {"weight": "x"}, 0, "column 'x' is 'heavy', not a number"),
+    "no column": ({"x": [1, 2, None]}, {"columns": "x"}, 2, "column 'x' has no value"),
+    "infinite column": ({"x": [1.0, np.inf, 2.0]}, {"columns": "x"}, 1, "column 'x' is inf, not a finite number"),
+    "text column": ({"x": ["1", "2", "few"]}, {"columns": ["x"]}, 2, "column 'x' is 'few', not a number"),
     "text flag": ({"x": ["0", "1", "yes"]}, {"drop": "x"}, 2, "column 'x' is 'yes', not a number"),
     "text time": ({"time": ["2020-01-31", "2020-02-30", "?"]}, {}, 1, "column 'time' is '2020-02-30', not an ISO date"),
     "local time": ({"time": ["31/01/2020", "2020-02-01", "?"]}, {}, 0, r"'31/01/2020', not .* \(2024-01-31, "),
@@ -870,6 +883,8 @@ ARGUMENTS = {
         {"category": "b", "categories": ["Bob", "Cy", "Ann"], "mixtures": {"Cy": None}},
         "'Cy' is in categories and in mixtures",
     ),
+    "missing column": ({"columns": ["score", "margin"]}, "no column 'margin'"),
+    "columns of a contest": ({"contest": "a", "player": "b", "columns": "score"}, "side, neutral, category and column"),
     "category of a number": ({"category": 3}, "category must be one column or the pair"),
     "shares beyond one": (
         {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},
@@ -890,7 +905,7 @@ ARGUMENTS = {
     "team of a match": ({"team": "score", "b": "b"}, "give the columns a and b, or winner and loser, or those of"),
     "rank and score": ({"contest": "a", "rank": "score", "score": "score"}, "give rank, lower .* and not both"),
     "neither rank nor score": ({"contest": "a", "player": "b", "rank": "place"}, "no column 'place'"),
-    "side of a contest": ({"contest": "a", "player": "b", "side": "score"}, "side, neutral and category are for match"),
+    "side of a contest": ({"contest": "a", "player": "b", "side": "score"}, "side, neutral, category and column"),
     "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
     "upcoming contest": ({"contest": "a", "upcoming": True}, "no column 'player'"),
     "upcoming rank": (

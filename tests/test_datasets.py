@@ -34,6 +34,8 @@ def test_the_last_super_bowl():
     assert names == ["Tampa Bay Buccaneers", "Kansas City Chiefs"]
     assert data.matches.score[-1] == 1.0 and data.matches.context.side[-1] == 0.0
     assert jr.datasets.nfl_forecast()[-1] == 0.4458
+    last = {name: x[-1] for name, x in data.matches.context.columns.items()}
+    assert last == {"season": 2020.0, "playoff": 1.0, "home_points": 31.0, "away_points": 9.0}
 
 
 def test_the_forecast_is_of_these_matches():

@@ -59,6 +59,13 @@ def refused(message, row=None):
         ({"category": [[0, 1, 2]] * 3}, "category has shape (3, 3), expected (3, 2)", None),
         ({"category": [0.0, 1.0, 0.0]}, "category must hold integer ids from 0, got float64", None),
         ({"category": [0, 1, -1]}, "category is [-1 -1]; ids run from 0", 2),
+        ({"columns": {"margin": [1, 2]}}, "column 'margin' has shape (2,), expected (3,)", None),
+        ({"columns": {"margin": [1, 2, math.nan]}}, "column 'margin' is nan, not a finite number", 2),
+        ({"columns": {"margin": [1, math.inf, math.nan]}}, "column 'margin' is inf, not a finite number", 1),
+        ({"columns": {"margin": ["1", "2", "3"]}}, "column 'margin' must hold numbers, got <U1", None),
+        ({"columns": {"weight": [1, 2, 3]}}, "a column must not be called 'weight', as a part of the context", None),
+        ({"columns": {7: [1, 2, 3]}}, "the name of a column must be text, got 7", None),
+        ({"columns": ["margin"]}, "columns must be a dict of arrays by name, got ['margin']", None),
     ],
 )
 def test_bad_matches_are_refused(change, message, row):
@@ -84,7 +91,7 @@ def test_matches_have_canonical_dtypes():
 
 def test_what_the_data_lack_is_none_and_no_time_passes():
     one = jr.matches(PLAYER, SCORE)
-    assert one.context == (None, None, None)
+    assert one.context == (None, None, None, None) == jr.matches(PLAYER, SCORE, columns={}).context
     assert one.time.tolist() == [0.0, 0.0, 0.0]
 
 
@@ -325,9 +332,14 @@ def test_a_part_of_a_history_is_built_from_those_rows_alone():
     random = np.random.default_rng(3)
     player = np.stack([random.permutation(9)[:2] for _ in range(60)])
     time, side, category = np.arange(60.0), random.choice([-1.0, 1.0], 60), random.integers(0, 3, (60, 2))
-    rest = {"side": side, "weight": side + 2, "category": category}
-    whole = jr.matches(player, side > 0, time, **rest)
-    some = jr.matches(player[20:50], side[20:50] > 0, time[20:50], **{name: x[20:50] for name, x in rest.items()})
+    rest = {"side": side, "weight": side + 2, "category": category, "margin": side * np.arange(60)}
+
+    def build(rows):
+        given = {name: x[rows] for name, x in rest.items()}
+        columns = {"margin": given.pop("margin")}
+        return jr.matches(player[rows], side[rows] > 0, time[rows], columns=columns, **given)
+
+    whole, some = build(slice(None)), build(slice(20, 50))
     same(part(whole, 20, 50), some)
     same(part(jr.periods(whole, 10.0), 2, 5), jr.periods(some, 10.0))
     contest, rank, weight = np.repeat(np.arange(20), 3), random.integers(0, 3, 60), random.random(60) + 0.1

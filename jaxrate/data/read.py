@@ -47,7 +47,7 @@ def read(
     team: str | None = None, ceiling: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None,
-    mixtures: Mapping[Any, Shares] | None = None, drop: str | Sequence[str] = (),
+    mixtures: Mapping[Any, Shares] | None = None, columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
     players: Any = None, categories: Any = None, upcoming: bool = False, sort: bool = False,
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
@@ -85,6 +85,8 @@ def read(
       category: a column, of both players (of the match), or the pair of a's and b's.
       mixtures: names in these columns that stand for several categories, as a random race does: by name their shares
         (by name, or names of equal parts; None: all categories in equal parts). Each player draws on his own.
+      columns: further columns of numbers, for systems of one's own: by these names they go with the matches, as
+        `context.columns`.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
       categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
@@ -121,8 +123,8 @@ def read(
         everywhere = None
         if form.contest is None:
             everywhere = _everywhere(names, form, side)
-        elif not side is neutral is category is None:
-            raise ValueError("side, neutral and category are for matches of two, not for contests")
+        elif not side is neutral is category is None or columns:
+            raise ValueError("side, neutral, category and columns are for matches of two, not for contests")
         if time is None:
             time = next(filter(None, (tables.find_name(names, key) for key in ("time", "date", "t"))), None)
         if sort and time is None:
@@ -134,47 +136,48 @@ def read(
             raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
         if (mixtures or categories is not None) and not pair:
             raise ValueError("mixtures and categories need category, the columns that they are in")
-        drops = [drop] if isinstance(drop, str) else list(drop)
+        drops, further = ([given] if isinstance(given, str) else list(given) for given in (drop, columns))
         text = [*form.who, *pair, *filter(None, (form.contest, team))]
         other = filter(None, (form.result, last, ceiling, time, None if everywhere else side, neutral, weight))
-        wanted = list(dict.fromkeys([*text, *other, *drops]))
+        wanted = list(dict.fromkeys([*text, *other, *further, *drops]))
         tables.check_names(names, wanted)
 
-        columns, rows = _load(table, wanted, text, drops)
-        n = len(columns[wanted[0]])
+        loaded, rows = _load(table, wanted, text, drops)
+        n = len(loaded[wanted[0]])
         if form.contest is not None:
-            fields["contest"], contests = _codes(form.contest, columns)
-        fields["player"], players = tables.to_ids(form.who, columns, players)
+            fields["contest"], contests = _codes(form.contest, loaded)
+        fields["player"], players = tables.to_ids(form.who, loaded, players)
         if weight is not None:
-            fields["weight"] = tables.to_numbers(weight, columns[weight])
-        value = None if form.result is None else tables.to_numbers(form.result, columns[form.result])
+            fields["weight"] = tables.to_numbers(weight, loaded[weight])
+        value = None if form.result is None else tables.to_numbers(form.result, loaded[form.result])
         if form.contest is None:
             first, second = fields["player"].T
             fail_where(first == second, lambda row: f"{players[first[row]]} meets himself; remove the row")
             fields["score"] = np.full(n, 0.5 if upcoming else 1.0) if value is None else value
             if side is not None:
-                fields["side"] = np.full(n, everywhere) if everywhere else tables.to_numbers(side, columns[side])
+                fields["side"] = np.full(n, everywhere) if everywhere else tables.to_numbers(side, loaded[side])
             if neutral is not None:
-                fields["side"] = np.where(tables.to_flags(neutral, columns[neutral]), 0.0, fields["side"])
+                fields["side"] = np.where(tables.to_flags(neutral, loaded[neutral]), 0.0, fields["side"])
             if pair:
-                fields["category"], labels = to_categories(pair, columns, categories, mixtures or {})
+                fields["category"], labels = to_categories(pair, loaded, categories, mixtures or {})
+            fields["columns"] = {name: tables.to_numbers(name, loaded[name]) for name in further}
         else:
             fields["player"] = fields["player"][:, 0]
             fields["rank"] = np.zeros(n) if value is None else value if form.ranked else -value
             if last is not None:
-                _check_places(fields["contest"], fields["rank"], tables.to_numbers(last, columns[last]))
+                _check_places(fields["contest"], fields["rank"], tables.to_numbers(last, loaded[last]))
             if team is not None:
-                alone = tables.missing(columns[team], nan=True)
+                alone = tables.missing(loaded[team], nan=True)
                 fail_where(alone, lambda row: f"column {team!r} has no value; who plays alone has a team of his own")
-                fields["team"], _ = _codes(team, columns)
+                fields["team"], _ = _codes(team, loaded)
             if ceiling is not None:
-                fields["ceiling"] = tables.to_numbers(ceiling, columns[ceiling], default=np.inf)
-        if time is not None and tables.missing(columns[time], nan=True).all():
+                fields["ceiling"] = tables.to_numbers(ceiling, loaded[ceiling], default=np.inf)
+        if time is not None and tables.missing(loaded[time], nan=True).all():
             if sort:
                 raise ValueError(f"the option sort needs times, but column {time!r} has no value")
             time = None
         if time is not None:
-            fields["time"], dated = tables.to_days(time, columns[time])
+            fields["time"], dated = tables.to_days(time, loaded[time])
             clock = "dates" if dated else "numbers"
             if sort or upcoming:
                 keys = [fields["time"]]
@@ -183,9 +186,9 @@ def read(
                     _check_one_time(fields["contest"], fields["time"], contests)
                 order = np.lexsort(keys)
                 rows = order if rows is None else rows[order]
-                fields = {name: values[order] for name, values in fields.items()}
+                fields = _in_order(fields, order)
             elif form.contest is None:
-                tables.check_order(columns[time], fields["time"])
+                tables.check_order(loaded[time], fields["time"])
         rows = np.arange(n) if rows is None else rows
         if contests is None:
             return Dataset(matches(**fields), players, rows, labels, clock)
@@ -344,6 +347,10 @@ def _codes(name: str, columns: dict[str, Column]) -> tuple[Values, Values]:
     """Labels as integers [n] in order of first appearance, and the labels."""
     codes, labels = tables.to_ids([name], columns)
     return codes[:, 0], labels
+
+
+def _in_order(fields: dict[str, Any], order: Values) -> dict[str, Any]:
+    return {name: _in_order(x, order) if isinstance(x, dict) else x[order] for name, x in fields.items()}
 
 
 def _check_one_time(contest: Values, time: Values, contests: Values) -> None:

@@ -21,7 +21,8 @@ def nfl() -> Dataset:
 
     The home team is player 0 and has the side, unless the ground was neutral. A tie is 0.5. Times are days since
     1970-01-01. A team is one franchise through all its moves and bears the name it has today; those that are gone bear
-    the one they had longest, with their years where two had the same.
+    the one they had longest, with their years where two had the same. The `columns` of the context are season (the year
+    in which it began), playoff (1 or 0), home_points and away_points.
 
         data = jr.datasets.nfl()
         rated = jr.rate(jr.glicko(), data.events)
@@ -41,6 +42,7 @@ def nfl() -> Dataset:
         (1 + np.sign(margin)) / 2,
         table["date"].astype("datetime64[D]").astype(np.float64),
         side=1.0 - table["neutral"].astype(float),
+        columns={name: table[name].astype(float) for name in ("season", "playoff", "home_points", "away_points")},
     )
     players = np.array([names[code] for code in found[order]], object)
     return Dataset(events, players, np.arange(len(margin)), clock="dates")

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Context, Periods, Ragged, Rounds, count_teams
+from jaxrate.events import LAST_ID, Array, Periods, Ragged, Rounds, count_teams
 from jaxrate.replay.steps import NumPy, assign_steps
 
 
@@ -133,7 +134,7 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
     """Padded events [*index.shape, ...] out of a flat history, and the flat position of each entry of a prediction.
 
     Padding: ids past the end, each once; weight 0; pairs of position 0 with itself; ranks behind everyone; teams of
-    their own.
+    their own; in further columns the values of another pair, since rules may not bear others.
     """
     num_events = starts[0].shape[0] - 1
     real = index < num_events
@@ -166,6 +167,7 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
         return Rounds(player, rank, team, weight, time, ceiling, teams, strict), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
-    context = Context(*(None if x is None else get(x, at, inside, 0) for x in ragged.context))
+    context = jax.tree.map(lambda x: get(x, at, inside, 0), ragged.context._replace(columns=None))
+    columns = jax.tree.map(lambda x: x.at[at].get(mode="clip"), ragged.context.columns)
     pair, score = get(ragged.pair, at, inside, 0), get(ragged.score, at, inside, 0.5)
-    return Periods(player, pair, score, time, context), drop(at, inside)
+    return Periods(player, pair, score, time, context._replace(columns=columns)), drop(at, inside)

@@ -5,13 +5,14 @@ previous events of all its players and still has room; the events of a step are 
 of rating them one by one.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
+from jaxrate.events import LAST_ID, Array, Matches, Ragged, matches
 from jaxrate.replay.blocks import Block, blocks
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.steps import NumPy, assign_steps, at_once
@@ -107,8 +108,7 @@ def _count(step: NumPy) -> int:
 
 def check(raw: Matches) -> Matches:
     """`matches` on the columns of an existing container."""
-    context = raw.context
-    return matches(raw.player, raw.score, raw.time, side=context.side, weight=context.weight, category=context.category)
+    return matches(raw.player, raw.score, raw.time, **raw.context._asdict())
 
 
 def _num_players(matches: Matches) -> int:
@@ -128,19 +128,26 @@ def _levels(matches: Matches, width: int) -> Plan:
 
 @jax.jit
 def _arrange(events: Matches, index: Array) -> Matches:
-    """Gather matches into slots, the slots last; padding is a draw between distinct players past the end."""
+    """Gather matches into slots, the slots last; padding is a draw between distinct players past the end.
+
+    In further columns it has the values of a match, since rules may not bear others.
+    """
     width = index.shape[1]
     past = LAST_ID - 2 * jnp.arange(width, dtype=jnp.int32)
     real = index < events.score.shape[0]
 
+    def clipped(x: Array) -> Array:
+        return jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
+
     def gather(x: Array, fill: Any) -> Array:
-        taken = jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
+        taken = clipped(x)
         mask = real.reshape(len(index), *(1,) * (taken.ndim - 2), width)
         return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
 
+    context = jax.tree.map(partial(gather, fill=0), events.context._replace(columns=None))
     return Matches(
         gather(events.player, jnp.stack([past - 1, past])),
         gather(events.score, 0.5),
         gather(events.time, 0.0),
-        Context(*(None if x is None else gather(x, 0) for x in events.context)),
+        context._replace(columns=jax.tree.map(clipped, events.context.columns)),
     )

@@ -38,7 +38,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.events import Array, Context, Matches, Periods, Ragged, fail_where
+from jaxrate.events import Array, Matches, Periods, Ragged, fail_where
 from jaxrate.numerics import concave_maximum, decreasing_root, tail
 from jaxrate.system import (
     Parameter,
@@ -200,7 +200,7 @@ def unmixed(event: Matches | Periods, categories: int) -> tuple[Periods, Array |
     If players mix categories, a match is split into one of each pair of categories; the shares [M, categories^2].
     """
     if isinstance(event, Matches):
-        context = Context(*(None if x is None else x[None] for x in event.context))
+        context = jax.tree.map(lambda x: x[None], event.context)
         event = Periods(event.player, jnp.array([[0, 1]], jnp.int32), event.score[None], event.time, context)
     num_pairs, context = event.score.shape[0], event.context
     if context.category is None:
@@ -209,13 +209,12 @@ def unmixed(event: Matches | Periods, categories: int) -> tuple[Periods, Array |
         return event, None
     both = np.indices((categories, categories), np.int32).reshape(2, -1)
     share = context.category[:, 0, both[0]] * context.category[:, 1, both[1]]
-    pair, score, side, weight = jax.tree.map(
-        lambda x: jnp.repeat(x, both.shape[1], axis=0), (event.pair, event.score, context.side, context.weight)
+    pair, score, context = jax.tree.map(
+        lambda x: jnp.repeat(x, both.shape[1], axis=0), (event.pair, event.score, context._replace(category=None))
     )
-    weight = None if weight is None else weight * share.ravel()
-    return event._replace(
-        pair=pair, score=score, context=Context(side, weight, jnp.tile(both.T, (num_pairs, 1)))
-    ), share
+    weight = None if context.weight is None else context.weight * share.ravel()
+    context = context._replace(weight=weight, category=jnp.tile(both.T, (num_pairs, 1)))
+    return event._replace(pair=pair, score=score, context=context), share
 
 
 def predict(outcome: Outcome, constants: Constants, rows: State, event: Matches | Periods) -> Array:

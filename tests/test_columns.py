@@ -1,0 +1,127 @@
+"""Further columns of matches reach the rules of a system of one's own, whatever the form of the history."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.events import Array
+from jaxrate.system import Rating, RatingSystem, Rules, full, rate_players, sides
+
+
+class Params(NamedTuple):
+    k: float | Array = 20.0
+    power: float | Array = 1.5
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players]
+
+
+def prepare(params):
+    return params
+
+
+def advance(constants, rows, time):
+    return rows
+
+
+def predict(constants, rows, event):
+    first, second = sides(rows, event)
+    return jax.nn.sigmoid((first.rating - second.rating) / 100.0)
+
+
+def update(constants, rows, event, key):
+    """Wins by a margin m count log(m)^power times; a margin of 0 has no logarithm, and of 1 no gradient."""
+    surprise = (event.score - predict(constants, rows, event)) * jnp.log(event.context.columns["margin"])
+    step = constants.k * jnp.sign(surprise) * jnp.abs(surprise) ** constants.power
+    return rate_players(lambda row, total: State(row.rating + total[0]), rows, event, (step,), (-step,))
+
+
+def init(params, num_players):
+    return State(full(num_players, 0.0))
+
+
+def summary(params, rows):
+    return Rating(rows.rating, None)
+
+
+RULES = Rules(prepare, advance, predict, update)
+SYSTEM = RatingSystem("margins", Params(), Params(), (jr.Matches, jr.Periods), init, RULES, summary)
+
+
+@pytest.fixture
+def history():
+    """(matches, the number of the period of each): 1 to 5 matches of different players in a period."""
+    random = np.random.default_rng(5)
+    sizes = random.integers(1, 6, 60)
+    player = np.concatenate([random.permutation(11)[: 2 * size].reshape(size, 2) for size in sizes])
+    n = sizes.sum()
+    margin = {"margin": random.integers(2, 30, n), "unread": np.arange(n)}
+    return jr.matches(player, random.integers(0, 2, n), columns=margin), np.repeat(np.arange(60), sizes)
+
+
+def twin(matches, k=20.0, power=1.5):
+    """Ratings and predictions, one match after the other in plain Python."""
+    rating, guesses = np.zeros(11), []
+    for (a, b), score, margin in zip(matches.player, matches.score, matches.context.columns["margin"], strict=True):
+        guess = 1 / (1 + np.exp((rating[b] - rating[a]) / 100))
+        surprise = (score - guess) * np.log(margin)
+        step = k * np.sign(surprise) * abs(surprise) ** power
+        rating[a], rating[b] = rating[a] + step, rating[b] - step
+        guesses.append(guess)
+    return rating, np.array(guesses)
+
+
+def forms(history):
+    """The history in its three forms: (events, schedule)."""
+    matches, number = history
+    return [(matches, "stream"), (matches, "levels"), (jr.periods(matches, period=number), "auto")]
+
+
+def test_rules_read_columns_in_every_form(history, x64, in_a_hurry):
+    rating, guesses = twin(history[0])
+    for events, schedule in forms(history):
+        state, prediction = jr.run(SYSTEM, events, schedule=schedule)
+        np.testing.assert_allclose(state.rating, rating, rtol=1e-9 if x64 else 2e-5, atol=1e-3)
+        np.testing.assert_allclose(prediction, guesses, rtol=1e-9 if x64 else 2e-5, atol=0)
+
+
+def test_gradients_pass_through_padding(history, in_a_hurry):
+    with jax.enable_x64(True):
+        for events, schedule in forms(history):
+
+            def last(params, events=events, schedule=schedule):
+                return jr.run(SYSTEM, events, params=params, schedule=schedule).state.rating[3]
+
+            slope = jax.grad(last)(Params())
+            for name, h in (("k", 1e-4), ("power", 1e-6)):
+                up, down = (twin(history[0], **{name: getattr(Params(), name) + x})[0][3] for x in (h, -h))
+                np.testing.assert_allclose(getattr(slope, name), (up - down) / (2 * h), rtol=1e-6)
+
+
+def test_columns_are_arranged_and_padded_with_values_of_theirs(history):
+    matches, number = history
+    margin = matches.context.columns["margin"]
+    arranged = jr.by_level(matches, 8)
+    row, taken = np.asarray(arranged.number), np.asarray(arranged.events.context.columns["margin"])
+    assert arranged.fill < 1.0
+    np.testing.assert_array_equal(taken[row < len(margin)], margin[row[row < len(margin)]])
+    assert set(taken.ravel().tolist()) <= set(margin.tolist())
+    periods = jr.periods(matches, period=number)
+    np.testing.assert_array_equal(periods.events.context.columns["margin"], margin)
+
+
+def test_a_system_of_categories_bears_columns(in_a_hurry):
+    shares = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
+    system = jr.category_glicko(2)
+
+    def state(columns):
+        matches = jr.matches([[0, 1], [1, 2]], [1, 0], category=shares, columns=columns)
+        return jr.run(system, jr.periods(matches, period=[0, 0])).state
+
+    for plain, more in zip(state(None), state({"margin": [3, 4]}), strict=True):
+        np.testing.assert_array_equal(plain, more)
