@@ -47,7 +47,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import part
 from jaxrate.fitting.fit import with_params
-from jaxrate.fitting.losses import task
+from jaxrate.fitting.task import task
 
 SHARE = 0.8
 STRETCH = 100_000  # matches to which category Glicko is fitted at most

@@ -20,7 +20,9 @@ import numpy as np
 from common import circumstances, declare, find, forget_peak, parse, resident, rounded, show, spawn, write
 
 import jaxrate as jr
-from jaxrate.fitting.losses import Free, calculate, task
+from jaxrate.fitting.free import Free
+from jaxrate.fitting.slopes import calculate
+from jaxrate.fitting.task import task
 
 SYSTEM = jr.glicko(deviation_max=400)
 FREE = "c", "initial_deviation", "deviation_max"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.fitting.losses import LOSSES
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -78,6 +79,7 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
         (("fit", "FILE", "--system", "glicho"), "unknown system 'glicho'; did you mean 'glicko'?"),
         (("fit", "FILE", "--validation", "1.5"), "validation is a share of the events"),
         (("fit", "FILE", "--loss", "pairwise"), "the pairwise loss is of rounds; take log_loss"),
+        (("fit", "FILE", "--loss", "accuracy"), "loss must be one of log_loss, brier, pairwise, got 'accuracy'"),
         (("fit", "FILE", "--outlook"), "only trueskill and urnings have an outlook, not glicko"),
         (("fit", "FILE", "--warm-up", "600"), "leave no matches to score"),
         (("fit", "FILE", "--save", "FOLDER"), "is a folder; name a file, as fitted.toml"),
@@ -97,3 +99,7 @@ def test_what_fit_refuses(jaxrate, games, tmp_path, arguments, message):
     places = {"FILE": games, "FOLDER": tmp_path} | {x: tmp_path / x for x in ("EMPTY", "ELO", "RUN", "MISSING")}
     code, text, errors = jaxrate(*(places.get(x, x) for x in arguments))
     assert code == 2 and text == "" and message in errors and len(errors.splitlines()) == 1
+
+
+def test_the_help_names_every_loss(jaxrate):
+    assert all(name in jaxrate("fit", "--help")[1] for name in LOSSES)

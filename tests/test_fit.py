@@ -14,12 +14,13 @@ import pytest
 from scipy.optimize import minimize
 
 import jaxrate as jr
-from jaxrate.events import Matches, part
+from jaxrate.events import Matches, Periods, Ragged, Rounds, part
 from jaxrate.replay.compiling import outermost
 from jaxrate.system import Rules
 
-FIT, LOST, PROBLEM, REACH, SEARCH = (
-    import_module(f"jaxrate.fitting.{name}") for name in ("fit", "losses", "problem", "reach", "search")
+FIT, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
+    import_module(f"jaxrate.fitting.{name}")
+    for name in ("fit", "losses", "problem", "reach", "search", "slopes", "task")
 )
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -95,7 +96,7 @@ def test_the_loss_of_rounds_is_that_of_shares(loss):
 def test_shares_are_of_other_teams():
     """Teams A of two, B and C of one, who tie behind."""
     rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
-    share, ranks, event = LOST._shares(rounds)
+    share, ranks, event = TASK._shares(rounds)
     np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
     assert ranks.all() and (event == 0).all()
 
@@ -104,7 +105,7 @@ def test_shares_are_of_other_teams():
 def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most):
     """Against a loop over the pairs, from the ratings before the contest."""
     monkeypatch.setattr(LOST, "OPPONENTS", most)
-    LOST._pairwise.cache_clear()
+    LOST.rules_of.cache_clear()
     system, rounds = jr.codeforces(beta=250.0), contests((3, 9))
     rating = np.asarray(jr.history(system, rounds).before.mean, np.float64)
     want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
@@ -121,7 +122,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
     _, ranks = shares(rounds)
     got = jr.sweep(system, rounds, system.params, loss="pairwise")
     np.testing.assert_allclose(got, want[ranks].mean(), rtol=1e-10 if x64 else 1e-5)
-    LOST._pairwise.cache_clear()
+    LOST.rules_of.cache_clear()
 
 
 def test_probabilities_of_scores_are_scored_by_that_of_the_result():
@@ -136,6 +137,23 @@ def test_probabilities_of_scores_are_scored_by_that_of_the_result():
     odd = matches._replace(score=np.where(np.arange(600) == 9, 0.3, matches.score))
     with pytest.raises(ValueError, match=r"row 9 .*predicts the scores 0, 1/2, ..., 1, not 0.3"):
         jr.fit(system, odd)
+
+
+@pytest.mark.parametrize("events", [league, lambda: jr.periods(league(), 50.0), contests])
+def test_a_loss_of_ones_own_is_a_function_and_a_name(monkeypatch, events):
+    monkeypatch.setitem(LOST.LOSSES, "distance", LOST.Loss(lambda guess, score: jnp.abs(guess - score)))
+    events = events()
+    rounds = isinstance(events, Ragged) and isinstance(events.events, Rounds)
+    system = jr.codeforces() if rounds else jr.elo()
+    score, counts = shares(events) if rounds else (league().score, np.ones(600, bool))
+    want = np.abs(predicted(system, events) - score)[counts].mean()
+    np.testing.assert_allclose(jr.sweep(system, events, system.params, loss="distance"), want, rtol=1e-5)
+
+
+def test_a_loss_may_be_of_some_events(monkeypatch):
+    monkeypatch.setitem(LOST.LOSSES, "weekly", LOST.Loss(LOST.brier, events=(Periods, Rounds)))
+    with pytest.raises(ValueError, match="the weekly loss is of periods or rounds; take log_loss"):
+        jr.fit(jr.elo(), league(), loss="weekly")
 
 
 def test_saturated_predictions_keep_the_loss_finite():
@@ -252,7 +270,7 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatc
         single = jr.fit(system, league())
     np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
-    monkeypatch.setattr(LOST, "MEMORY", 1)  # one pair of parameters at a time
+    monkeypatch.setattr(SLOPE, "MEMORY", 1)  # one pair of parameters at a time
     np.testing.assert_allclose(fitted().covariance, fit.covariance, rtol=1e-9)
 
 
@@ -365,7 +383,7 @@ def test_a_sweep_in_parts_is_the_same(monkeypatch):
     want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
     assert whole.shape == (3, 2)
     np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
-    monkeypatch.setattr(LOST, "MEMORY", 4 * 7 * 600 * 4)
+    monkeypatch.setattr(SLOPE, "MEMORY", 4 * 7 * 600 * 4)
     np.testing.assert_allclose(jr.sweep(system, matches, params), whole, rtol=1e-6)
     with pytest.raises(ValueError, match="must not decrease"):
         jr.sweep(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))

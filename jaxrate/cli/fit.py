@@ -40,6 +40,12 @@ WHY = {
 }
 
 
+def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
+    from jaxrate.fitting.losses import LOSSES
+
+    return [name for name in LOSSES if name.startswith(incomplete)]
+
+
 class Fitting(Reading):
     """--free takes one name or several, as long as another word is left for FILE."""
 
@@ -66,8 +72,8 @@ class Fitting(Reading):
               help="Where to start, or what to leave a hyperparameter at; may be repeated.")  # fmt: skip
 @period_option(help="Rate in periods of this length instead of match by match.")
 @columns
-@click.option("--loss", type=click.Choice(["log_loss", "brier", "pairwise"]), default="log_loss", show_default=True,
-              help="What to make small; pairwise is of contests.")  # fmt: skip
+@click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
+              help="What to make small: log_loss, brier or, of contests, pairwise.")  # fmt: skip
 @click.option("--outlook", is_flag=True,
               help="Score what is said of win, draw and loss (trueskill), or of every score (urnings).")  # fmt: skip
 @click.option("--warm-up", type=click.IntRange(min=0), default=0, metavar="GAMES",
@@ -109,7 +115,10 @@ def fit(
     """
     import jax
 
+    from jaxrate.fitting.losses import named
+
     changes = parse(params)
+    named(loss)
     if name is not None:
         make(name, changes, period)  # better say now what is wrong
     if save is not None and save.is_dir():

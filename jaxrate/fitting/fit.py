@@ -13,10 +13,12 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.events import LAST_ID, Array, Ragged, Rounds
-from jaxrate.fitting.losses import Free, Task, at_once, calculate, chunks, task
+from jaxrate.events import LAST_ID, Array, Ragged
+from jaxrate.fitting.free import Free
 from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
 from jaxrate.fitting.search import minimise
+from jaxrate.fitting.slopes import at_once, calculate, chunks
+from jaxrate.fitting.task import Task, task
 from jaxrate.records.metrics import NumPy
 from jaxrate.replay.run import check_events
 from jaxrate.system import Params, RatingSystem, State
@@ -29,7 +31,7 @@ class Fit(NamedTuple):
     params: Params
     free: tuple[str, ...]  # the names of the k that were fitted
     idle: tuple[str, ...]  # those that might have been, but change no prediction, or none that others do not as well
-    unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `constrain` in `losses`
+    unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `constrain` in `free`
     loss: float  # mean over the matches (pairs, participants) scored for training
     loss_history: NumPy  # [steps + 1] of it, from the start
     validation_history: NumPy | None  # [steps + 1] the same of the validation part
@@ -124,8 +126,8 @@ def fit(
         raise ValueError(f'errors must be "information" or "sandwich", got {errors!r}')
     what = _task(system, events, loss, warm_up, weight, key, state)
     if errors is None:
-        ranks = isinstance(events, Ragged) and isinstance(events.events, Rounds)
-        errors = "sandwich" if loss != "log_loss" or ranks else "information"
+        kind = type(events.events if isinstance(events, Ragged) else events)
+        errors = "information" if kind in what.loss.likelihood else "sandwich"
     later = what.event >= math.ceil((1.0 - validation) * (what.event[-1] + 1))
     parts = np.stack([what.weight * ~later, what.weight * later])
     if validation and not parts[1].any():

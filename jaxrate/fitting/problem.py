@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.fitting.losses import Free, Task, calculate, constrain
+from jaxrate.fitting.free import Free, constrain
+from jaxrate.fitting.slopes import calculate
+from jaxrate.fitting.task import Task
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, bounds_of
 from jaxrate.systems import SYSTEMS

@@ -17,6 +17,7 @@ import optax  # type: ignore[import-untyped]
 from jaxrate.events import Array
 from jaxrate.fitting.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
 from jaxrate.fitting.reach import within_reach
+from jaxrate.fitting.task import target
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params
 
@@ -302,7 +303,7 @@ def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
     new = made(system, now)
     if new is None or new.rules == system.rules:
         return problem
-    return problem._replace(system=new, task=problem.task._replace(system=new))
+    return problem._replace(system=new, task=problem.task._replace(system=target(problem.task.loss, new)))
 
 
 def _look(problem: Problem, x: NumPy, params: Params) -> Points:

@@ -9,8 +9,9 @@ import numpy as np
 
 from jaxrate.events import Array
 from jaxrate.fitting.fit import Fit, Profile, sweep
-from jaxrate.fitting.losses import constrain, task
+from jaxrate.fitting.free import constrain
 from jaxrate.fitting.problem import form_of
+from jaxrate.fitting.task import task
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import RatingSystem, State

@@ -1,0 +1,138 @@
+"""The losses of a history as functions of the free hyperparameters, with their slopes and curvature."""
+
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches
+from jaxrate.fitting.free import Free, constrain
+from jaxrate.fitting.losses import lost
+from jaxrate.fitting.task import Task
+from jaxrate.records.metrics import NumPy
+from jaxrate.replay.compiling import blank, outermost
+from jaxrate.replay.run import run
+from jaxrate.system import Params
+
+MEMORY = 1 << 29  # bytes that settings computed at once may take
+ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
+
+
+@jax.jit
+def _sums(weight: Array, x: Array) -> Array:
+    """[..., rows] of weight x [..., n], ROW at a time."""
+    x = weight * x
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % ROW)])
+    return jnp.sum(padded.reshape(*x.shape[:-1], -1, ROW), axis=-1)
+
+
+def _values(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """[2, rows] sums of the losses by each of two weights [2, n]."""
+    del event
+    return _sums(weight, losses(x)[None])
+
+
+def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """The same; the slopes [k, rows] of the first; and [k, k] the sum, over events, of products of its slopes."""
+
+    def push(tangent: Array) -> Any:
+        return jax.jvp(losses, (x,), (tangent,))
+
+    value, slope = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(x)))
+    return _sums(weight, value[None]), _sums(weight[:1], slope), _products(weight[0], slope, event)
+
+
+@jax.jit
+def _products(weight: Array, slope: Array, event: Array | None) -> Array:
+    """[k, k] the sum, over events, of products of weighted slopes [k, n] that are summed over each."""
+    whole = weight[None] * slope
+    if event is not None:
+        whole = jnp.zeros_like(whole).at[:, event].add(whole)
+    return jnp.einsum("in,jn->ij", whole, whole, precision="highest")
+
+
+def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """Sums and slopes as `_forward` gives them, without the products."""
+    del event
+
+    def total(x: Array) -> Any:
+        value = losses(x)
+        return jnp.sum(weight[0] * value), _sums(weight, value[None])
+
+    slope, value = jax.grad(total, has_aux=True)(x)
+    return value, slope[:, None], jnp.zeros((len(x), len(x)))
+
+
+def _bends(along: tuple[Array, Array], losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """[pairs, rows] of the sums by the first weight: the second slopes along pairs of axes [pairs, k]."""
+    del event
+
+    def slope(x: Array, along: Array) -> Array:
+        return jax.jvp(lambda x: _sums(weight[0], losses(x)), (x,), (along,))[1]
+
+    def bend(one: Array, two: Array) -> Array:
+        return jax.jvp(partial(slope, along=one), (x,), (two,))[1]
+
+    return jax.vmap(bend)(*along)
+
+
+_WHAT: dict[str, Any] = {"values": _values, "forward": _forward, "reverse": _reverse}
+
+
+def at_once(what: Task, count: int, copies: int) -> int:
+    """How many settings are computed at once, of `count`, each with so many numbers for one."""
+    state = blank(what.system, what.num_players)
+    numbers = 6 * len(what.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
+    most = max(MEMORY // (copies * numbers * jnp.dtype(float).itemsize), 1)
+    return -(-count // -(-count // most))
+
+
+def chunks(count: int, size: int) -> Iterator[NumPy]:
+    """Indices, always `size` at a time: the last one may be repeated."""
+    for low in range(0, count, size):
+        yield np.minimum(np.arange(low, low + size), count - 1)
+
+
+def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: Params, weight: NumPy) -> Any:
+    """A function of `_WHAT`, or the "hessian", for many settings at once; in float64, each sum complete.
+
+    Args:
+      x: [S, k] the free parameters of each setting.
+      unit: [k].
+      params: leaves [S], the others.
+      weight: [2, n] of training and of validation.
+
+    Returns:
+      Leaves [S, 2], [S, k] or [S, k, k].
+    """
+    x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
+    event = None if isinstance(task.events, Matches) else jnp.asarray(task.event, jnp.int32)
+
+    def one(function: Any, x: Array, params: Params) -> Any:
+        def losses(x: Array) -> Array:
+            now = constrain(free, x, unit, params)
+            options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+            guess = run(task.system, task.events, params=now, **options).prediction
+            return lost(task.loss, guess, task.score, weight)
+
+        return function(losses, x, weight, event)
+
+    def each(function: Any) -> Any:
+        with nullcontext() if what == "reverse" else outermost():
+            return jax.vmap(partial(one, function))(x, params)
+
+    if what == "hessian":
+        (i, j), axes, whole = np.triu_indices(x.shape[1]), jnp.eye(x.shape[1]), np.empty((*x.shape, x.shape[1]))
+        for at in chunks(len(i), at_once(task, len(i), len(x))):
+            bends = np.asarray(each(partial(_bends, (axes[i[at]], axes[j[at]]))), np.float64).sum(axis=-1)
+            whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = bends
+        return whole
+    result = each(_WHAT[what])
+    value, *slopes = result if isinstance(result, tuple) else (result,)
+    totals = [np.asarray(y, np.float64).sum(axis=-1) for y in (value, *slopes[:1])]
+    return (*totals, np.asarray(slopes[1], np.float64)) if slopes else totals[0]

@@ -1,0 +1,128 @@
+"""A history that is to be predicted: its scores, what each prediction counts, and what it loses."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, count_teams, fail_where
+from jaxrate.fitting.losses import Loss, by_score, named, rules_of
+from jaxrate.records.metrics import NumPy, seen
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.rows import on_device
+from jaxrate.replay.schedule import Plan, by_level
+from jaxrate.system import Params, RatingSystem, State
+
+
+class Task(NamedTuple):
+    """A history to predict, and what the predictions lose."""
+
+    system: RatingSystem  # whose prediction the loss takes
+    loss: Loss
+    events: Matches | Ragged
+    schedule: Plan | list[Block]
+    score: Array  # [n] what was to be predicted
+    weight: NumPy  # [n] what each prediction counts; 0: not at all
+    event: NumPy  # [n] the number of its event
+    key: Array | None
+    state: State  # to carry on from, or None
+    num_players: int
+
+
+def task(
+    system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None, state: State
+) -> Task:
+    """See `fit` for the arguments and errors."""
+    losing, flat = named(loss), events.events if isinstance(events, Ragged) else events
+    if type(flat) not in losing.events:
+        kinds = " or ".join(kind.__name__.lower() for kind in losing.events)
+        raise ValueError(f"the {loss} loss is of {kinds}; take log_loss")
+    score, counts, event = _results(events)
+    if isinstance(flat, Rounds):
+        if not losing.teams and len(flat.team) and (count_teams(events) < np.diff(events.player_start)).any():
+            raise ValueError(f"the {loss} loss compares players, but there are teams; take log_loss")
+    elif isinstance(flat, Matches):
+        _check_levels(target(losing, system), flat)
+    n, what = len(score), "participants" if isinstance(flat, Rounds) else "matches"
+    if n == 0:
+        raise ValueError("there are no events to fit")
+    each = _weights(events, n, what, counts, weight, warm_up)
+    scored = score[each > 0]
+    if losing.predict is None and np.ptp(scored) == 0:
+        hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
+        raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
+    known = int(np.max(flat.player)) + 1
+    num_players = known if state is None else max(known, len(jax.tree.leaves(state)[0]))
+    schedule, score = by_level(events), on_device(score)
+    return Task(target(losing, system), losing, events, schedule, score, each, event, key, state, num_players)
+
+
+def target(loss: Loss, system: RatingSystem) -> RatingSystem:
+    """The system, predicting what the loss takes."""
+    return system._replace(rules=rules_of(loss, system.rules))
+
+
+def _weights(events: Any, n: int, what: str, counts: NumPy, weight: Any, warm_up: int) -> NumPy:
+    """[n] what each prediction counts, of `what`; ValueError if nothing does."""
+    each = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    if each.shape != (n,):
+        raise ValueError(f"weight must be [{n}], one for each of the {what}, got {each.shape}")
+    fail_where(~((each >= 0) & (each < np.inf)), lambda row: f"weight is {each[row]}; it must be from 0, and finite")
+    each = np.where(counts, each, 0.0)
+    if not each.any():
+        raise ValueError("no contest ranks anybody" if not counts.any() else f"the weights leave no {what} to score")
+    if warm_up:
+        each = np.where(_seen(events, warm_up), each, 0.0)
+    if not each.any():
+        raise ValueError(f"warm_up={warm_up} games of every player leave no {what} to score; take fewer")
+    return each
+
+
+def _results(events: Any) -> tuple[NumPy, NumPy, NumPy]:
+    """[n] the scores, whether they say anything, and the number of the event."""
+    flat = events.events if isinstance(events, Ragged) else events
+    if isinstance(flat, Rounds):
+        return _shares(events)
+    score = np.asarray(flat.score)
+    event = np.arange(len(score))
+    if isinstance(flat, Periods):
+        event = np.repeat(np.arange(len(flat.time)), np.diff(events.pair_start))
+    return score, np.ones(len(score), bool), event
+
+
+def _seen(events: Any, games: int) -> NumPy:
+    """[n] whether all players of a match, or the participant, have played so many games before."""
+    if isinstance(events, Ragged) and events.pair_start is not None:
+        flat: Any = events.events
+        first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
+        events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
+    return seen(events, games)
+
+
+def _shares(rounds: Ragged) -> tuple[NumPy, NumPy, NumPy]:
+    """[n] the share of the other teams that each participant's beat; whether their contest ranks any; its number."""
+    flat: Any = rounds.events
+    event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))
+    own = rounds.player_start[event] + flat.team
+    first, member = np.unique(own, return_index=True, return_inverse=True)[1:]  # one player of each team, in order
+    which, rank = event[first], np.asarray(flat.rank)[first]
+    ahead, behind = count_better(which, rank), count_better(which, -rank)
+    others = np.bincount(which, minlength=len(flat.time))[which] - 1
+    share = (behind + 0.5 * (others - ahead - behind)) / np.maximum(others, 1)
+    ranks = np.bincount(which, ahead, minlength=len(flat.time)) > 0
+    return share[member], ranks[event], event
+
+
+def _check_levels(system: RatingSystem, matches: Matches) -> None:
+    """ValueError if a system that gives every score a probability would give none to a score."""
+
+    def predict(params: Params, event: Matches) -> Any:
+        return by_score(system.rules.predict(system.rules.prepare(params), system.init(params, 2), event))
+
+    if len(matches.score):
+        event = jax.tree.map(lambda x: x[0], on_device(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
+        guess = jax.eval_shape(predict, system.params, event)
+        if guess.ndim:
+            last, score = guess.shape[-1] - 1, np.asarray(matches.score, np.float64)
+            off = np.abs(score * last - np.rint(score * last)) > 1e-4
+            fail_where(off, lambda row: f"{system.name} predicts the scores 0, 1/{last}, ..., 1, not {score[row]}")
