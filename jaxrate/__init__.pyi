@@ -24,6 +24,8 @@ from jaxrate.fitting.fit import rolling as rolling
 from jaxrate.fitting.fit import sweep as sweep
 from jaxrate.records import metrics as metrics
 from jaxrate.records import predictions as predictions
+from jaxrate.records.comparison import Comparison as Comparison
+from jaxrate.records.comparison import compare as compare
 from jaxrate.records.history import History as History
 from jaxrate.records.history import history as history
 from jaxrate.records.leaderboard import leaderboard as leaderboard
@@ -67,3 +69,5 @@ from jaxrate.systems.urnings.world import World as World
 from jaxrate.systems.urnings.world import urnings_replay as urnings_replay
 from jaxrate.systems.urnings.world import urnings_world as urnings_world
 from jaxrate.systems.weng_lin import weng_lin as weng_lin
+
+__version__: str

@@ -1,6 +1,7 @@
 """Words and tables for people to read."""
 
 import difflib
+import html
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,19 @@ def table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player",
     align = [str.ljust if name in left else str.rjust for name in head]
     lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def html_table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player", "system")) -> str:
+    """The same as HTML, for notebooks."""
+    align = ["left" if name in left else "right" for name in head]
+
+    def line(kind: str, row: Iterable[Any]) -> str:
+        cells = zip(align, row, strict=True)
+        put = (f'<{kind} style="text-align: {where}">{html.escape(str(x))}</{kind}>' for where, x in cells)
+        return f"<tr>{''.join(put)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
 
 
 def near(name: str, names: Iterable[Any]) -> str:

@@ -15,7 +15,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import cli, simulate
-from jaxrate.cli import common
+from jaxrate.cli import hyperparameters, progress
+from jaxrate.systems.choosing import make
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -770,7 +771,7 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     assert code == 0 and text.startswith("trueskill: 3 contests, 9 participations of 4 players")
     guess = jr.load(tmp_path / "run").predictions["prediction"].to_numpy()
     assert guess[0] == guess[1] == pytest.approx(1 - guess[2]) and guess[0] > 0.5
-    for label, value in common.scores(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
+    for label, value in jr.metrics.scores(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
         assert f"\n{label:<18}{value:.4f}" in text
     head, *lines = text.split("Ada: 3 contests\n\n")[1].splitlines()
     assert re.split("  +", head)[2:6] == ["participants", "teams", "rank", "expected rank"]
@@ -785,7 +786,7 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     assert "pair inversion" in text
     compared = ("--system", "weng_lin", "--system", "elo_mmr")
     code, text, errors = jaxrate("compare", tmp_path / "games.csv", "--team", "side", *compared)
-    assert code == 0 and errors == "jaxrate: left out, since they know no teams: elo_mmr\n"
+    assert code == 0 and errors == "jaxrate: left out, since team-mates would be opponents: elo_mmr\n"
     assert re.search("\nweng_lin +0", text) and "log loss" in text
 
 
@@ -822,10 +823,10 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
 
 
 def test_values_of_parameters():
-    values = common.parse(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
+    values = hyperparameters.parse(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
     assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "probit", "g": (0.5,)}
     assert isinstance(values["a"], int)
-    assert common.make("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
+    assert make("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
 
 
 # systems
@@ -835,10 +836,10 @@ def test_systems_lists_them_all(jaxrate):
     code, text, _ = jaxrate("systems")
     assert code == 0
     assert [line.split()[0] for line in text.splitlines()[1:]] == list(jr.SYSTEMS)
-    for name, make in jr.SYSTEMS.items():
+    for name in jr.SYSTEMS:
         code, text, _ = jaxrate("systems", name)
         assert code == 0
-        for field, about in zip(make().params._fields, make().space, strict=True):
+        for field, about in zip(make(name, {}).params._fields, make(name, {}).space, strict=True):
             line = next(line for line in text.splitlines() if line.split()[:1] == [field])
             assert about.meaning in line and about.unit in line and about.range in line
     text = jaxrate("systems", "glicko2")[1]
@@ -979,14 +980,14 @@ def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, total, patience)
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(common, "PATIENCE", patience)
-    with common.Report(quiet=False, verbose=False).stage("thinking", total) as done:
+    monkeypatch.setattr(progress, "PATIENCE", patience)
+    with progress.Report(quiet=False, verbose=False).stage("thinking", total) as done:
         done(5)
         deadline = time.monotonic() + 10 * (patience == 0)
         while "thinking" not in screen.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
         done(7)
     assert ("thinking" in screen.getvalue()) == (patience == 0)
-    with common.Report(quiet=True, verbose=False).stage("silent"):
+    with progress.Report(quiet=True, verbose=False).stage("silent"):
         time.sleep(0.05)
     assert "silent" not in screen.getvalue()

@@ -161,3 +161,27 @@ def test_seen_is_a_mask_for_metrics():
     mask = seen(matches, 1)
     assert mask.tolist() == [False, False, True, True]
     assert brier([0.9, 0.9, 0.5, 0.5], matches.score, mask=mask) == 0.25
+
+
+# All measures
+
+
+def test_scores_are_the_measures_by_name():
+    p, s, w = np.array([0.8, 0.4, 0.1, 0.55]), np.array([1.0, 0.0, 0.5, 1.0]), np.array([1.0, 2.0, 1.0, 3.0])
+    mask = np.array([True, True, True, False])
+    found = jr.metrics.scores(p, s, weight=w, mask=mask)
+    measures = {"log loss": log_loss, "Brier score": brier, "accuracy": accuracy}
+    assert found == {name: pytest.approx(measure(p, s, weight=w, mask=mask)) for name, measure in measures.items()} | {
+        "calibration error": pytest.approx(calibration(p, s, weight=w, mask=mask).error)
+    }
+    with refused("row 1 (counting from 0): score is 2.0"):
+        jr.metrics.scores(p, [1, 2, 0, 1])
+
+
+def test_where_the_first_player_always_wins_the_calibration_is_of_both():
+    """A winner who had 0.75, and one who had 0.25: of four players, one of each kind won."""
+    p, s, w = jr.metrics.both_sides([0.75, 0.25], [1, 1], [3.0, 2.0])
+    assert p.tolist() == [0.75, 0.25, 0.25, 0.75] and s.tolist() == [1, 1, 0, 0] and w.tolist() == [3, 2, 3, 2]
+    assert jr.metrics.scores([0.75, 0.25], [1, 1])["calibration error"] == pytest.approx(0.25)
+    assert calibration([0.75, 0.25], [1, 1]).error == pytest.approx(0.5)
+    assert [x.tolist() for x in jr.metrics.both_sides([0.8], [0.5])] == [[0.8], [0.5], [1.0]]

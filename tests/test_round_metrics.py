@@ -226,3 +226,26 @@ def test_other_events_are_refused():
                 metric(events, [1.0, 2.0])
     with refused("got Periods"):
         seen(periods, 1)
+
+
+def test_standings_of_all_and_of_those_who_play_often():
+    """Six rounds of three who come as they are rated, and then a round the other way round."""
+    contest = np.repeat(np.arange(7), 3)
+    rounds = jr.rounds(contest, [0, 1, 2] * 7, [0, 1, 2] * 6 + [2, 1, 0])
+    rating = np.tile([3.0, 2.0, 1.0], 7)
+    found = jr.metrics.standings(rounds, rating)
+    assert found["pair inversion"] == pytest.approx(5 / 6) and found["pair inversion, 5plus"] == pytest.approx(1 / 2)
+    assert found["rank deviation"] == pytest.approx(2 / 18)
+    assert found["rank deviation, 5plus"] == pytest.approx(1 / 3)
+    before = jr.metrics.standings(rounds, rating, played=np.array([5, 5, 5]))
+    assert before["pair inversion, 5plus"] == before["pair inversion"] == pytest.approx(6 / 7)
+    last = jr.metrics.standings(rounds, rating, mask=contest == 6)
+    assert last["pair inversion"] == 0.0
+    assert np.isnan(jr.metrics.standings(rounds, rating, mask=contest == 0)["rank deviation"])
+
+
+def test_duels_are_contests_of_two_sides():
+    rounds = jr.rounds([0, 0, 0, 1, 1], [0, 1, 2, 0, 3], [1, 1, 0, 0, 0], team=[7, 7, 8, 1, 2])
+    row, score = jr.metrics.duels(rounds)
+    assert row.tolist() == [0, 3] and score.tolist() == [0.0, 0.5]
+    assert jr.metrics.duels(jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2])) is None

@@ -8,8 +8,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, outcomes_of, reporting, scores
-from jaxrate.cli.compare import timed_run
+from jaxrate.cli.progress import Report, reporting
 from jaxrate.text import interval, table
 
 
@@ -26,6 +25,9 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
 
     Some players play far more than others, strengths drift, and matches between equals are drawn a quarter of the time.
     """
+    from jaxrate.records.comparison import timed_replay
+    from jaxrate.systems.choosing import outcomes_of
+
     with report.stage("simulating"):
         league = jr.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
     click.echo(f"A league of {players:,} players and {matches:,} matches over 1,000 days (seed {seed})\n")
@@ -38,8 +40,8 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
         if jr.Matches not in system.events:
             continue
         with report.stage(f"rating by {system.name}"):
-            result, seconds = timed_run(system, league.matches, schedule, jr.run)
-        quality = scores(result.prediction, league.matches.score)
+            result, seconds = timed_replay(jr.run, system, league.matches, schedule)
+        quality = jr.metrics.scores(result.prediction, league.matches.score)
         mean = np.asarray(jr.ratings(system, result.state).mean)
         truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
         speed = f"{matches / seconds / 1e6:.1f} million"

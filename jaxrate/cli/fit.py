@@ -1,9 +1,8 @@
-"""`jaxrate fit`, and the files of hyperparameters that it writes."""
+"""`jaxrate fit`."""
 
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,11 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import (
-    Reading,
-    Report,
-    as_known,
-    check_form,
-    columns,
-    default_for,
-    fitted,
-    hint_side,
-    key_of,
-    make,
-    parse,
-    period_option,
-    read,
-    reporting,
-    system_option,
-)
+from jaxrate.cli.choosing import check_asked, choose
+from jaxrate.cli.hyperparameters import write
+from jaxrate.cli.options import Asked, asking
+from jaxrate.cli.progress import Report, reporting
+from jaxrate.cli.reading import Reading, read
 from jaxrate.text import table
 
 WHY = {
@@ -50,7 +37,7 @@ class Fitting(Reading):
     """--free takes one name or several, as long as another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        names = {field for key in jr.SYSTEMS for field in make(key, {}).params._fields}
+        names = {field for make in jr.SYSTEMS.values() for field in make().params._fields}
         split: list[str] = []
         for arg in args:
             if split[-2:-1] == ["--free"] and arg in names:
@@ -65,13 +52,9 @@ class Fitting(Reading):
     epilog="Example: jaxrate fit games.csv --system glicko --free c initial_deviation --save fitted.toml",
 )
 @click.argument("file", metavar="FILE", type=click.Path())
-@system_option(help="One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]")
 @click.option("--free", multiple=True, metavar="NAME ...",
               help="The hyperparameters to fit.  [default: all that change smoothly and matter here]")  # fmt: skip
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE",
-              help="Where to start, or what to leave a hyperparameter at; may be repeated.")  # fmt: skip
-@period_option(help="Rate in periods of this length instead of match by match.")
-@columns
+@asking("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
               help="What to make small: log_loss, brier or, of contests, pairwise.")  # fmt: skip
 @click.option("--outlook", is_flag=True,
@@ -93,11 +76,8 @@ class Fitting(Reading):
 def fit(
     report: Report,
     file: str,
-    name: str | None,
     free: tuple[str, ...],
-    params: tuple[str, ...],
-    period: float | None,
-    options: dict[str, Any],
+    asked: Asked,
     loss: str,
     outlook: bool,
     warm_up: int,
@@ -116,20 +96,16 @@ def fit(
     import jax
 
     from jaxrate.fitting.losses import named
+    from jaxrate.records.comparison import fixed_key
 
-    changes = parse(params)
     named(loss)
-    if name is not None:
-        make(name, changes, period)  # better say now what is wrong
     if save is not None and save.is_dir():
         raise ValueError(f"--save {save} is a folder; name a file, as fitted.toml")
-    data = read(report, file, options)
+    check_asked(asked)
+    data = read(report, file, asked.columns)
+    fitting = not free or "side_advantage" in free
+    system, data, period = choose(report, asked, data, file, fitting=fitting)
     contests = not isinstance(data.events, jr.Matches)
-    system = fitted(name or default_for(data, options), changes, period, data)
-    period = check_form(report, system, data, period, file)
-    if free and "side_advantage" not in free:
-        hint_side(report, data, [system])
-    data = as_known(system, data)
     events = data.events if period is None else jr.periods(data.matches, period)
     target = jr.outlook(system) if outlook else system
     with report.stage(f"fitting {system.name}", steps) as done:
@@ -143,11 +119,11 @@ def fit(
             starts=starts,
             steps=steps,
             errors=errors,
-            key=jax.random.key(0) if starts > 1 else key_of(system),
+            key=jax.random.key(0) if starts > 1 else fixed_key(system),
             watch=lambda step, value: done(step, f"{loss} {value:.5f}"),
         )
     if save is not None:
-        _write(save, found, system, period, f"jaxrate fit {Path(file).name}: {loss} {found.loss:.6g}")
+        write(save, found, system, period, f"jaxrate fit {Path(file).name}: {loss} {found.loss:.6g}")
         report.note(f"saved the hyperparameters to {save}")
     if found.idle:
         report.note(f"of no effect here, and left as they are: {', '.join(found.idle)}")
@@ -202,49 +178,3 @@ def _plain(found: Any, system: jr.RatingSystem, file: str, loss: str, period: fl
         "reason": found.reason,
         "seconds": found.seconds,
     }
-
-
-# Files of hyperparameters, in TOML: those switched off, and settings that are None, are the word "none".
-
-
-def _write(path: Path, found: Any, system: jr.RatingSystem, period: float | None, comment: str) -> None:
-    def text(value: Any) -> str:
-        if isinstance(value, tuple):
-            return f"[{', '.join(map(text, value))}]"
-        if isinstance(value, float):
-            return repr(value)
-        return json.dumps("none" if value is None else value)  # of words, whole numbers and truth the same as in TOML
-
-    head = {"system": system.name} | ({} if period is None else {"period": period})
-    parts = {"": head, "[params]": found.params._asdict(), "[settings]": dict(system.settings)}
-    lines = [f"# {comment}"]
-    for title, values in parts.items():
-        lines += [*(["", title] if title else []), *(f"{key} = {text(value)}" for key, value in values.items())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def as_fitted(
-    path: Path, name: str | None, changes: dict[str, Any], period: float | None
-) -> tuple[str, dict[str, Any], float | None]:
-    """System, hyperparameters and period of such a file, where they were not given."""
-    of, values, length = load_params(path)
-    if name not in (None, of):
-        raise ValueError(f"{path} is of {of}, not {name}")
-    return of, values | changes, length if period is None else period
-
-
-def load_params(path: Path) -> tuple[str, dict[str, Any], float | None]:
-    """The system, its hyperparameters and settings, and the length of periods; ValueError if it is no such file."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from None
-    parts = [found.get(key, {}) for key in ("params", "settings")]
-    if not isinstance(found.get("system"), str) or not all(isinstance(part, dict) for part in parts):
-        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
-    values = {
-        key: None if x == "none" else tuple(x) if isinstance(x, list) else x for y in parts for key, x in y.items()
-    }
-    return found["system"], values, found.get("period")

@@ -10,21 +10,10 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import (
-    Reading,
-    Report,
-    check_period,
-    check_times,
-    columns,
-    fitted,
-    key_of,
-    make,
-    period_option,
-    read,
-    reporting,
-    schedule,
-    system_option,
-)
+from jaxrate.cli.choosing import check_period, check_times
+from jaxrate.cli.options import period_option, system_option
+from jaxrate.cli.progress import Report, reporting
+from jaxrate.cli.reading import Reading, columns, read
 from jaxrate.events import part
 from jaxrate.text import number, table
 
@@ -51,11 +40,13 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     import jax
 
     from jaxrate.replay.compiling import blank
+    from jaxrate.replay.schedule import levels
+    from jaxrate.systems.choosing import adapted, make
 
-    systems = [make(key, {}, period) for key in name or jr.SYSTEMS]
+    names = [make(key, {}, period).name for key in name or jr.SYSTEMS]
     data = read(report, file, options)
     check_period(data, period)
-    systems = [fitted(system.name, {}, period, data) for system in systems]
+    systems = [adapted(name, {}, period, data) for name in names]
     for system in systems:
         check_times(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
@@ -88,7 +79,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
             expected = "-"
         else:
             with report.stage(f"measuring {system.name}"):
-                expected = f"{_expect(system, events, schedule(system, events, made), players, seconds):.2g} s"
+                expected = f"{_expect(system, events, levels(system, events, made), players, seconds):.2g} s"
         rows.append((system.name, _bytes(state), _bytes(need), expected))
     click.echo(table(["system", "state", "memory", "rating takes"], rows))
     if short:
@@ -124,12 +115,13 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
     """Seconds of `run`, from a sample; making the schedule takes so many."""
     import jax
 
+    from jaxrate.records.comparison import fixed_key
     from jaxrate.replay.compiling import worth
 
     way: Any
     if isinstance(events, jr.Matches):
         n, steps = len(events.score), len(arranged.number)
-        if n / steps < worth(system, system.params, key_of(system), events):
+        if n / steps < worth(system, system.params, fixed_key(system), events):
             sample, way, making = part(events, max(0, (n - SAMPLE) // 2), (n + SAMPLE) // 2), "stream", 0.0
             share = len(sample.score) / n
         else:
@@ -146,7 +138,7 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        np.asarray(jr.run(system, sample, schedule=way, num_players=players, key=key_of(system)).prediction)
+        np.asarray(jr.run(system, sample, schedule=way, num_players=players, key=fixed_key(system)).prediction)
         times.append(time.perf_counter() - begin)
     return making + times[0] - times[1] + min(times[1:]) / share
 

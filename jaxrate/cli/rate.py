@@ -11,29 +11,13 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.common import (
-    TEAMS,
-    Reading,
-    Report,
-    as_known,
-    check_form,
-    columns,
-    default_for,
-    fitted,
-    hint_categories,
-    hint_side,
-    in_teams,
-    make,
-    param_options,
-    parse,
-    period_option,
-    quality_of,
-    read,
-    reporting,
-    system_option,
-)
-from jaxrate.cli.fit import as_fitted
-from jaxrate.events import count_teams, part
+from jaxrate.cli.choosing import Chosen, check_asked, choose, idle_categories, naming, prepare
+from jaxrate.cli.options import Asked, asking
+from jaxrate.cli.progress import Report, reporting
+from jaxrate.cli.reading import Reading, read
+from jaxrate.cli.saved import carried_on, names_of
+from jaxrate.cli.upcoming import predicted
+from jaxrate.events import part
 from jaxrate.text import decimals, number, table
 
 EXAMPLES = """\b
@@ -49,10 +33,7 @@ Examples:
     cls=Reading, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
 )
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path())
-@system_option(help="One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]")
-@param_options
-@period_option(help="Rate in periods of this length instead of match by match.")
-@columns
+@asking(files=True)
 @click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
 @click.option("--as-of", metavar="DATE", help="Leave out what came after it, and show the ratings as of then.")
 @click.option(
@@ -80,11 +61,7 @@ Examples:
 def rate(
     report: Report,
     file: str | None,
-    name: str | None,
-    params: tuple[str, ...],
-    fit: Path | None,
-    period: float | None,
-    options: dict[str, Any],
+    asked: Asked,
     state: Path | None,
     as_of: str | None,
     player: str | None,
@@ -108,54 +85,78 @@ def rate(
     if csv and out is None:
         raise ValueError("--csv goes with --out")
     saved = None if state is None else jr.load(state)
-    said: list[str] = []
-    changes = parse(params)
-    if fit is not None:
-        if saved is not None:
-            raise ValueError("--params is of a new run; the one to carry on has its own")
-        name, changes, period = as_fitted(fit, name, changes, period)
-    system = None if saved is not None or name is None else make(name, changes, period)  # better say now what is wrong
-    if saved is not None:
-        system, period, options = _settings(saved, name, changes, period, options)
+    if saved is None:
+        check_asked(asked)
+    else:
+        asked = carried_on(saved, asked)
+    said = ""
     if file is None:
         assert saved is not None
-        rated = saved._replace(options=saved.options | {"columns": options})
+        rated = saved._replace(options=saved.options | {"columns": asked.columns})
         until = _until(as_of, saved.clock)
         if until is not None and saved.last is not None and until < saved.last:
             raise ValueError(f"the run in {state} goes beyond --as-of {as_of}; rate its file again with --as-of")
     else:
-        data = read(report, file, options, **({} if saved is None else _names(saved)))
+        data = read(report, file, asked.columns, **names_of(saved))
         until = _until(as_of, data.clock)
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
-        if saved is None or system is None:
-            system = fitted(name or default_for(data, options), changes, period, data)
-        period = check_form(report, system, data, period, file)
-        if hint_categories(report, system, options):
-            options = {key: x for key, x in options.items() if key not in ("category", "mixtures")}
+        if saved is None:
+            chosen = choose(report, asked, data, file)
+        else:
+            chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # better now than after rating
-        rated, *said = rate_data(report, file, data, system, period, saved)
+        rated, said, _ = rate_chosen(report, file, chosen, saved)
+        idle = ("category", "mixtures") if idle_categories(rated.system, asked.columns) else ()
+        columns = {key: x for key, x in asked.columns.items() if key not in idle}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
-        rated = rated._replace(options={"columns": options, "sided": sided})
-    system, contests = rated.system, rated.contests
-    n = len(rated.predictions)
-    count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
-    count += f" of {len(rated.players):,} players"
-    board = jr.leaderboard(system, rated.state, rated.players, top=top, time=until, cautious=cautious)
-    parts = [f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}", str(board)]
-    parts += [_strengths(rated, board), *said]
+        rated = rated._replace(options={"columns": columns, "sided": sided})
+    parts = [_title(rated)]
+    board = jr.leaderboard(rated.system, rated.state, rated.players, top=top, time=until, cautious=cautious)
+    parts += [str(board), _strengths(rated, board), said]
     coming: dict[str, Any] | None = None
     if player is not None:
         parts += _career(rated, player)
     if predict is not None:
-        text, coming = _predict(report, predict, rated, until)
+        text, coming = predicted(report, predict, rated, until)
         parts += text
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
             _save(out, rated, coming, csv)
         report.note(f"saved the run to {out}")
     click.echo("\n\n".join(filter(None, parts)))
+
+
+def rate_chosen(
+    report: Report, file: str, chosen: Chosen, saved: jr.Rated | None = None
+) -> tuple[jr.Rated, str, dict[str, str]]:
+    """Rate what was read, and say how long it took and how good the predictions were, which are also given by name."""
+    from jaxrate.records.quality import in_words, quality
+
+    system, data, period = chosen
+    n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
+    new = "" if saved is None else " new"
+    what = f"{n:,}{new} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new} contests"
+    with report.stage(f"rating {what}"):
+        start = time.perf_counter()
+        with naming(file):
+            rated = jr.rate(system, data, period=period, onto=saved)
+        seconds = time.perf_counter() - start
+    if contests is not None:
+        what += f", {n:,} participations"
+    found = {measure: in_words(measure, value) for measure, value in quality(rated, data).items()}
+    width, digits = max(map(len, found)) + 1, max(map(len, found.values()))
+    lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in found.items()]
+    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines]), found
+
+
+def _title(rated: jr.Rated) -> str:
+    """What was rated, and how."""
+    n, contests = len(rated.predictions), rated.contests
+    count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
+    form = "" if rated.period is None else f" in periods of {rated.period:g}"
+    return f"{rated.system.name}: {count} of {len(rated.players):,} players{form}"
 
 
 def _strengths(rated: jr.Rated, board: Any) -> str:
@@ -201,72 +202,6 @@ def _until(text: str | None, clock: str | None) -> float | None:
     return float(np.nextafter(days + 1, 0)) if len(text) <= len("2026-05-31") else days
 
 
-# options of which new ones take the place of all
-FORM = {"format", "a", "b", "score", "winner", "loser", "contest", "player", "rank", "last"}
-
-
-def _names(saved: jr.Rated) -> dict[str, Any]:
-    """What has ids already."""
-    kinds = {} if saved.categories is None else {"categories": saved.categories}
-    return {"players": saved.players} | kinds
-
-
-def _settings(
-    saved: jr.Rated, name: str | None, changes: dict[str, Any], period: float | None, options: dict[str, Any]
-) -> tuple[jr.RatingSystem, float | None, dict[str, Any]]:
-    """System, period and options of reading of the run to carry on; ValueError if others were given."""
-    now = make(name or saved.system.name, {})
-    if now.name != saved.system.name:
-        raise ValueError(
-            f"the saved run is of {saved.system.name}, not {now.name}; rate its matches again by {now.name}"
-        )
-    before = dict(saved.system.settings) | saved.system.params._asdict()
-    wanted = make(now.name, before | changes)
-    if (wanted.params, wanted.rules) != (saved.system.params, saved.system.rules):
-        kept = ", ".join(f"{key}={before[key]}" for key in changes)
-        raise ValueError(f"the saved run has {kept}; carry on without --param, or rate its matches again")
-    if period not in (None, saved.period):
-        was = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
-        raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
-    then = saved.options.get("columns", {})
-    stays = {key: x for key, x in then.items() if not (key in {*FORM, "team"} and options.keys() & FORM)}
-    return saved.system, saved.period, stays | options
-
-
-def rate_data(
-    report: Report,
-    file: str,
-    data: jr.Dataset,
-    system: jr.RatingSystem,
-    period: float | None,
-    saved: jr.Rated | None = None,
-) -> tuple[jr.Rated, str]:
-    """Rate what was read, and say how it went."""
-    hint_side(report, data, [system])
-    if data.clock is None and period is None and "period" in system.params._fields:
-        report.note("no column of time, so deviations do not grow; name one with --time")
-    if in_teams(data) and system.name not in TEAMS:
-        know = " and ".join(TEAMS)
-        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {know} know them")
-        data = as_known(system, data)
-    n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
-    new = "" if saved is None else " new"
-    what = f"{n:,}{new} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new} contests"
-    with report.stage(f"rating {what}"):
-        start = time.perf_counter()
-        try:
-            rated = jr.rate(system, data, period=period, onto=saved)
-        except ValueError as error:
-            raise ValueError(f"{Path(file).name}: {error}") from None
-        seconds = time.perf_counter() - start
-    if contests is not None:
-        what += f", {n:,} participations"
-    quality = quality_of(data, rated)
-    width, digits = max(map(len, quality)) + 1, max(map(len, quality.values()))
-    lines = [f"{label:<{width}}{value:>{digits}}" for label, value in quality.items()]
-    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines])
-
-
 def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
     """The events before the first that is later, and their players; the first `known` stay anyway."""
     flat: Any = data.events.events if isinstance(data.events, jr.Ragged) else data.events
@@ -302,54 +237,3 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
     head = [key.replace("_", " ") for key in found]
     what = "matches" if rated.contests is None else "contests"
     return [f"{name}: {len(rows):,} {what}", table(head, rows, left=("time", "opponent", "contest"))]
-
-
-SHOWN = 30
-
-
-def _predict(report: Report, file: str, rated: jr.Rated, until: float | None) -> tuple[list[str], dict[str, Any]]:
-    """What is expected of matches or contests to come, in words and as columns."""
-    given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}  # by the format, or by the columns
-    given |= rated.options.get("columns", {})
-    of_matches: tuple[str, ...] = ("a", "b", "side", "neutral", "category", "mixtures")
-    of_contests: tuple[str, ...] = ("contest", "player", "team", "weight", "ceiling")
-    needed = of_matches if rated.contests is None else of_contests
-    options: dict[str, Any] = {key: given[key] for key in (*needed, "time") if key in given}
-    data = read(report, file, options, **_names(rated), upcoming=True)
-    if isinstance(data.events, jr.Matches) != (rated.contests is None):
-        kinds = ("contests", "matches") if isinstance(data.events, jr.Matches) else ("matches", "contests")
-        raise ValueError("{}: the run is of {}, these are {}".format(Path(file).name, *kinds))
-    hint_side(report, data, [rated.system])
-    data = as_known(rated.system, data)
-    events: Any = data.events
-    if data.clock is None:
-        now = max((x for x in (until, rated.last) if x is not None), default=0.0)
-        if rated.contests is None:
-            events = events._replace(time=np.full_like(events.time, now))
-        else:
-            events = events._replace(events=events.events._replace(time=np.full_like(events.events.time, now)))
-    elif data.clock != rated.clock:
-        raise ValueError(f"{Path(file).name}: the times must be {rated.clock or 'left out'}, as in the run")
-    guess = np.asarray(jr.predict(rated.system, rated.state, events, num_players=len(data.players)))
-    guesses: dict[str, Any] = {"row": data.rows}
-    if rated.contests is None:
-        guesses |= dict(zip("ab", data.players[events.player].T, strict=True))
-        title, head = "To come, with the probability (expected score) of a:", ["a", "b", "probability"]
-        columns = [guesses["a"], guesses["b"]]
-    else:
-        size = np.diff(events.player_start)
-        names = np.repeat(np.asarray(data.contests), size)
-        guesses |= {"contest": names, "player": data.players[events.events.player]}
-        guesses["expected_rank"] = 1 + (1 - guess.astype(float)) * np.repeat(count_teams(events) - 1, size)
-        others = "other teams" if in_teams(data) else "others"
-        title = f"To come, with the expected rank and the share of the {others} to be left behind:"
-        head = ["contest", "player", "expected rank", "share"]
-        columns = [guesses["contest"], guesses["player"], [f"{x:.1f}" for x in guesses["expected_rank"]]]
-    rows = list(zip(*columns, [f"{p:.3f}" for p in guess], strict=True))
-    shown = table(head, rows[:SHOWN], left=("a", "b", "contest", "player"))
-    if len(rows) > SHOWN:
-        shown += f"\n... and {len(rows) - SHOWN:,} more; --out writes them all"
-    new = len(data.players) - len(rated.players)
-    if new:
-        report.note(f"{new} of these players have not played yet: {', '.join(map(str, data.players[-new:][:3]))}")
-    return [title, shown], guesses | {"prediction": guess}

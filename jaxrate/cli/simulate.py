@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.common import Report, reporting
+from jaxrate.cli.progress import Report, reporting
 
 EXAMPLES = """\b
 Examples:

@@ -9,7 +9,7 @@ from textwrap import dedent
 import click
 
 import jaxrate as jr
-from jaxrate.cli.common import complete_systems, make
+from jaxrate.cli.options import complete_systems
 from jaxrate.text import table
 
 
@@ -23,6 +23,8 @@ def systems(name: str | None) -> None:
     if name is not None:
         _print_one(name)
         return
+    from jaxrate.systems.choosing import make
+
     rows = []
     for key in jr.SYSTEMS:
         system = make(key, {})
@@ -36,6 +38,8 @@ def _about(name: str) -> str:
 
 
 def _print_one(name: str) -> None:
+    from jaxrate.systems.choosing import make
+
     system = make(name, {})
     events = ", ".join(event.__name__.lower() for event in system.events)
     click.echo(f"{_about(name)}\n\nRates {events}. Parameters:\n")

@@ -1,4 +1,4 @@
-"""Rounds of teams from nested lists, as small scripts have them."""
+"""Rounds of teams: from nested lists, as small scripts have them, and with everyone on their own."""
 
 from collections.abc import Hashable, Iterator
 from numbers import Real
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.read import Dataset
-from jaxrate.events import build_rounds, warn_alone
+from jaxrate.events import Matches, Rounds, build_rounds, count_teams, warn_alone
 
 
 def from_teams(
@@ -98,3 +98,18 @@ def _number(place: str, what: str, value: Any) -> float:
     if not isinstance(value, Real) or not np.isfinite(float(value)):
         raise ValueError(f"{place}{what} is {value!r}, not a finite number")
     return float(value)
+
+
+def in_teams(data: Dataset) -> bool:
+    """Whether some play together in contests."""
+    if isinstance(data.events, Matches):
+        return False
+    return bool((count_teams(data.rounds) < np.diff(data.rounds.player_start)).any())
+
+
+def alone(data: Dataset) -> Dataset:
+    """The same contests, everyone on their own: team-mates are opponents who tie."""
+    rounds, flat = data.rounds, data.rounds.events
+    assert isinstance(flat, Rounds)
+    number = np.arange(len(flat.player)) - np.repeat(rounds.player_start[:-1], np.diff(rounds.player_start))
+    return data._replace(events=rounds._replace(events=flat._replace(team=number.astype(np.int32))))

@@ -25,7 +25,7 @@ def nfl() -> Dataset:
     in which it began), playoff (1 or 0), home_points and away_points.
 
         data = jr.datasets.nfl()
-        rated = jr.rate(jr.glicko(), data.events)
+        rated = jr.rate(jr.glicko(), data)
 
     Returns:
       A `Dataset` whose rows are those of `nfl.csv.gz`.

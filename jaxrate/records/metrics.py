@@ -6,39 +6,37 @@ draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n
 Of rounds: `pair_inversion` and `rank_deviation` take the rounds, the ratings [sum P] that the participants had before
 them, and an optional boolean mask [sum P] of the participants to score, who are compared among themselves. Left out are
 contests with fewer than two of them, and those where all participants, masked or not, tie: they rank nobody. Teammates
-tie, and each is scored by himself.
+tie, and each is scored alone.
+
+`scores` and `standings` are all measures of either kind by name. `duels` makes matches of contests of two sides, and
+`both_sides` two matches of one that tells the winner and the loser. `seen` makes masks.
 
 All raise ValueError for shapes that differ, for the first row to be scored with a prediction or score outside [0, 1], a
-negative weight or a rating that is not finite (NaN included), and if nothing is left to score. `seen` makes masks.
+negative weight or a rating that is not finite (NaN included), and if nothing is left to score.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.events import Matches, Ragged, Rounds
+from jaxrate.events import Matches, Ragged, Rounds, count_teams
 
 NumPy = np.ndarray[Any, Any]
 
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
-    p, s, w = _columns(prediction, score, weight, mask)
-    margin = 1e-15 if np.asarray(prediction).dtype == np.float64 else 2.0**-24
-    p = np.clip(p, margin, 1.0 - margin)
-    return float(-np.average(s * np.log(p) + (1.0 - s) * np.log1p(-p), weights=w))
+    return _log_loss(_columns(prediction, score, weight, mask), _margin(prediction))
 
 
 def brier(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of (p - s)^2 (Brier 1950, for one of two outcomes)."""
-    p, s, w = _columns(prediction, score, weight, mask)
-    return float(np.average((p - s) ** 2, weights=w))
+    return _brier(_columns(prediction, score, weight, mask))
 
 
 def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Share of matches won by the favourite; equal probabilities count half, and a draw is half a win for either."""
-    p, s, w = _columns(prediction, score, weight, mask)
-    return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
+    return _accuracy(_columns(prediction, score, weight, mask))
 
 
 class Calibration(NamedTuple):
@@ -54,12 +52,31 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    p, s, w = _columns(prediction, score, weight, mask)
-    which = np.minimum((p * bins).astype(np.int64), bins - 1)
-    total, predicted, observed = (np.bincount(which, x, bins) for x in (w, w * p, w * s))
-    error = float(np.abs(observed - predicted).sum() / w.sum())
-    with np.errstate(invalid="ignore"):
-        return Calibration(predicted / total, observed / total, total, error)
+    return _calibration(_columns(prediction, score, weight, mask), bins)
+
+
+def scores(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> dict[str, float]:
+    """Log loss, Brier score, accuracy and calibration error by name; the last of both sides, as `both_sides` says."""
+    columns = _columns(prediction, score, weight, mask)
+    return {
+        "log loss": _log_loss(columns, _margin(prediction)),
+        "Brier score": _brier(columns),
+        "accuracy": _accuracy(columns),
+        "calibration error": _calibration(both_sides(*columns), 10).error,
+    }
+
+
+def both_sides(prediction: Any, score: Any, weight: Any = None) -> tuple[NumPy, NumPy, NumPy]:
+    """Predictions, scores and weights, each match twice, from either side, if the first player won every one.
+
+    Where tables tell the winner and the loser, a prediction is always that of the player who won, and no calibration of
+    it can be right. Weights are 1 if there are none.
+    """
+    p, s = np.asarray(prediction), np.asarray(score)
+    w = np.ones(s.shape) if weight is None else np.asarray(weight)
+    if len(s) and (s == 1).all():
+        return np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s]), np.tile(w, 2)
+    return p, s, w
 
 
 def pair_inversion(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
@@ -68,12 +85,7 @@ def pair_inversion(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
     Section 6.2 of Ebtekar and Liu 2021, as a share: (n - 2 inversions / (n - 1)) summed over contests of n, over the
     sum of n. An inversion is a pair whose lower rated is strictly ahead, so that equal ratings are right.
     """
-    event, size, low, _, order = _standings(rounds, rating, mask)
-    place = np.empty(len(order), np.int64)  # in the standing, ties broken by the rating: a permutation of each contest
-    place[np.lexsort((_narrow(low[order]), _narrow(event)))] = np.arange(len(order))
-    begin = _begin(size, event)
-    wrong = 2.0 * _inversions(place - begin, begin) / (size[event] - 1)
-    return float(1.0 - wrong.sum() / len(wrong))
+    return _pair_inversion(_open(rounds, rating, mask))
 
 
 def rank_deviation(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
@@ -82,10 +94,42 @@ def rank_deviation(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
     Section 6.2 of Ebtekar and Liu 2021. The rank of a tie is the one of its range that is nearest to the place, and
     equal ratings are placed as they stand (and as they are listed, where they tie).
     """
-    event, size, low, high, order = _standings(rounds, rating, mask)
-    place = np.arange(len(order)) - _begin(size, event)
-    distance = np.maximum(np.maximum(low[order] - place, place - high[order]), 0)
-    return float((distance / (size[event] - 1)).sum() / len(distance))
+    return _rank_deviation(_open(rounds, rating, mask))
+
+
+def standings(rounds: Ragged, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
+    """Pair inversion and rank deviation by name; NaN if there is nothing to tell them by.
+
+    Each is of all who have played before, and, as "5plus", of those who have played in at least 5 contests.
+
+    Args:
+      rounds, rating, mask: as for `pair_inversion`.
+      played: [num_players] the number of contests before these. None: they are the first.
+    """
+    flat, event = _flat(rounds)
+    scored = _ranked(flat, event) if mask is None else _ranked(flat, event) & np.asarray(mask)
+    before = np.broadcast_to(0 if played is None else np.asarray(played)[flat.player], event.shape)
+    quality = {}
+    for least, who in ((1, ""), (5, ", 5plus")):
+        lacking = np.maximum(least - before, 0)
+        some = scored & np.any([(lacking == k) & seen(rounds, int(k)) for k in np.unique(lacking)], axis=0)
+        found = _open(rounds, rating, some) if np.bincount(event[some]).max(initial=0) > 1 else None
+        quality[f"pair inversion{who}"] = float("nan") if found is None else _pair_inversion(found)
+        quality[f"rank deviation{who}"] = float("nan") if found is None else _rank_deviation(found)
+    return quality
+
+
+def duels(rounds: Ragged) -> tuple[NumPy, NumPy] | None:
+    """Contests of two sides as matches: the row [E] of one participant of each, and the score [E] of their side.
+
+    The prediction of that row is that of the match. None unless all contests are of two sides.
+    """
+    flat, _ = _flat(rounds)
+    if (count_teams(rounds) != 2).any():
+        return None
+    first = rounds.player_start[:-1]
+    won = np.where(np.maximum.reduceat(flat.rank, first) > 0, 1.0, 0.5)
+    return first, np.where(flat.rank[first] > 0, 0.0, won)
 
 
 def seen(events: Matches | Ragged, games: int) -> NumPy:
@@ -124,18 +168,22 @@ def _flat(rounds: Any) -> tuple[Rounds, NumPy]:
 
 
 def _ranked(flat: Rounds, event: NumPy) -> NumPy:
-    """[sum P] whether there is anyone in the participant's contest with whom he does not tie."""
+    """[sum P] whether there is anyone in the participant's contest with whom they do not tie."""
     behind = np.bincount(event, np.asarray(flat.rank) > 0)
     return np.asarray(behind[event] > 0)
 
 
-def _standings(rounds: Ragged, rating: Any, mask: Any) -> tuple[NumPy, NumPy, NumPy, NumPy, NumPy]:
-    """The n participants to score, contest by contest, each from first to last.
+class _Standing(NamedTuple):
+    """The n participants to score, contest by contest, each from first to last."""
 
-    Returns:
-      [n] number of the contest, [E] participants scored, [n] and [n] first and last rank of the tie, from 0 and among
-      those scored, and [n] who comes where by rating, contest by contest from the highest, equal ratings as they stand.
-    """
+    event: NumPy  # [n] the number of the contest
+    size: NumPy  # [E] participants scored
+    low: NumPy  # [n] the first rank of the tie, from 0 and among those scored
+    high: NumPy  # [n] the last one
+    order: NumPy  # [n] who comes where by rating, contest by contest from the highest, equal ratings as they stand
+
+
+def _open(rounds: Ragged, rating: Any, mask: Any) -> _Standing:
     flat, event = _flat(rounds)
     x, rank = np.asarray(rating, np.float64), np.asarray(flat.rank)
     keep = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
@@ -159,7 +207,24 @@ def _standings(rounds: Ragged, rating: Any, mask: Any) -> tuple[NumPy, NumPy, Nu
     head = np.flatnonzero((np.diff(event, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
     length = np.diff(head, append=len(rank))
     low = np.repeat(head, length) - _begin(size, event)
-    return event, size, low, low + np.repeat(length, length) - 1, np.lexsort((-x, _narrow(event)))
+    high = low + np.repeat(length, length) - 1
+    return _Standing(event, size, low, high, np.lexsort((-x, _narrow(event))))
+
+
+def _pair_inversion(standing: _Standing) -> float:
+    event, size, low, _, order = standing
+    place = np.empty(len(order), np.int64)  # in the standing, ties broken by the rating: a permutation of each contest
+    place[np.lexsort((_narrow(low[order]), _narrow(event)))] = np.arange(len(order))
+    begin = _begin(size, event)
+    wrong = 2.0 * _inversions(place - begin, begin) / (size[event] - 1)
+    return float(1.0 - wrong.sum() / len(wrong))
+
+
+def _rank_deviation(standing: _Standing) -> float:
+    event, size, low, high, order = standing
+    place = np.arange(len(order)) - _begin(size, event)
+    distance = np.maximum(np.maximum(low[order] - place, place - high[order]), 0)
+    return float((distance / (size[event] - 1)).sum() / len(distance))
 
 
 def _begin(size: NumPy, event: NumPy) -> NumPy:
@@ -199,7 +264,38 @@ def _narrow(number: NumPy) -> NumPy:
     return number.astype(np.min_scalar_type(int(number.max(initial=0))))
 
 
+def _margin(prediction: Any) -> float:
+    """How far from 0 and 1 predictions of this precision are kept."""
+    return 1e-15 if np.asarray(prediction).dtype == np.float64 else 2.0**-24
+
+
+def _log_loss(columns: tuple[NumPy, NumPy, NumPy], margin: float) -> float:
+    p, s, w = columns
+    p = np.clip(p, margin, 1.0 - margin)
+    return float(-np.average(s * np.log(p) + (1.0 - s) * np.log1p(-p), weights=w))
+
+
+def _brier(columns: tuple[NumPy, NumPy, NumPy]) -> float:
+    p, s, w = columns
+    return float(np.average((p - s) ** 2, weights=w))
+
+
+def _accuracy(columns: tuple[NumPy, NumPy, NumPy]) -> float:
+    p, s, w = columns
+    return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
+
+
+def _calibration(columns: tuple[NumPy, NumPy, NumPy], bins: int) -> Calibration:
+    p, s, w = columns
+    which = np.minimum((p * bins).astype(np.int64), bins - 1)
+    total, predicted, observed = (np.bincount(which, x, bins) for x in (w, w * p, w * s))
+    error = float(np.abs(observed - predicted).sum() / w.sum())
+    with np.errstate(invalid="ignore"):
+        return Calibration(predicted / total, observed / total, total, error)
+
+
 def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy, NumPy, NumPy]:
+    """Predictions, scores and weights to be scored, checked."""
     p, s = np.asarray(prediction, np.float64), np.asarray(score, np.float64)
     w = np.ones(p.shape) if weight is None else np.asarray(weight, np.float64)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.tables import Values
+from jaxrate.records.comparison import Comparison
 from jaxrate.records.leaderboard import ratings
 from jaxrate.records.metrics import Calibration
 from jaxrate.records.pairs import Pairs, pairs
@@ -27,14 +28,6 @@ PAGE = Path(__file__).with_name("page")
 ROWS = 500  # of a player's matches, the last ones
 POINTS = 400  # of a trajectory
 SIZE = 1000  # of a picture in its own units; the page stretches it
-
-
-class Comparison(NamedTuple):
-    """A table of systems."""
-
-    about: str  # what was scored
-    head: list[str]
-    rows: list[list[str]]  # the best first
 
 
 class Picture(NamedTuple):

@@ -14,8 +14,11 @@ import numpy as np
 
 from jaxrate.events import LAST_ID, Array, Matches, Ragged, matches
 from jaxrate.replay.blocks import Block, blocks
+from jaxrate.replay.compiling import blank
+from jaxrate.replay.compiling import most as room_of
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.steps import NumPy, assign_steps, at_once
+from jaxrate.system import RatingSystem
 
 
 class Plan(NamedTuple):
@@ -81,6 +84,14 @@ def plan(
         if schedule == "levels" or mean >= worth:
             return _levels(matches, _width(mean, most))
     return Plan(on_device(matches), None, _num_players(matches), n)
+
+
+def levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | list[Block]:
+    """The levels in which `run` rates these events, kept in `made` by width: narrow if players have much state."""
+    room = min(room_of(blank(system, 2)), widths()[1]) if isinstance(events, Matches) else 0
+    if room not in made:
+        made[room] = plan(events, "levels", most=room) if isinstance(events, Matches) else by_level(events)
+    return made[room]
 
 
 def _width(mean: float, most: int = LAST_ID) -> int:

@@ -1,0 +1,126 @@
+"""Which system rates a file, and in which form: checks and hints before the work begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jaxrate as jr
+from jaxrate.cli.options import Asked
+from jaxrate.cli.progress import Report
+
+
+class Chosen(NamedTuple):
+    """What is to be rated, and how."""
+
+    system: jr.RatingSystem
+    data: jr.Dataset  # everyone on their own if the system knows no teams
+    period: float | None  # the length of the rating periods
+
+
+def check_asked(asked: Asked) -> None:
+    """ValueError if no system can be made of what is asked for, which is better said before the file is read."""
+    from jaxrate.systems.choosing import make
+
+    if asked.name is not None:
+        make(asked.name, asked.changes, asked.period)
+
+
+def choose(report: Report, asked: Asked, data: jr.Dataset, file: str, *, fitting: bool = False) -> Chosen:
+    """The system that is asked for, or that of those who name none; ValueError if it cannot rate these events so.
+
+    Notes say what in the data changes nothing; if the side advantage is `fitting` itself, its start does not matter.
+    """
+    from jaxrate.systems.choosing import adapted, default_name
+
+    system = adapted(asked.name or default_name(data), asked.changes, asked.period, data)
+    return prepare(report, system, data, asked.period, file, asked.columns, fitting=fitting)
+
+
+def prepare(
+    report: Report,
+    system: jr.RatingSystem,
+    data: jr.Dataset,
+    period: float | None,
+    file: str,
+    columns: dict[str, Any],
+    *,
+    fitting: bool = False,
+) -> Chosen:
+    """`choose` with a system that is made already."""
+    from jaxrate.systems.choosing import as_known, known_by
+
+    if system.events == (jr.Periods,) and period is None:
+        period = system.params.period
+        report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
+    check_fits(system, data, period)
+    check_times(system, data, file)
+    if idle_categories(system, columns):
+        report.note(f"{system.name} takes no notice of categories; {known_by('categories')} does")
+    if not fitting:
+        hint_side(report, data, [system])
+    if data.clock is None and period is None and "period" in system.params._fields:
+        report.note("no column of time, so deviations do not grow; name one with --time")
+    known = as_known(system, data)
+    if known is not data:
+        ignorant = f"{system.name} knows no teams, so team-mates count as opponents who tie"
+        report.note(f"{ignorant}; {known_by('teams')} know them")
+    return Chosen(system, known, period)
+
+
+def check_period(data: jr.Dataset, period: float | None) -> None:
+    """ValueError if these events cannot be rated in periods."""
+    if period is not None and not isinstance(data.events, jr.Matches):
+        raise ValueError("rating periods are of matches of two, not of contests; leave out --period")
+    if period is not None and data.clock is None:
+        raise ValueError("rating periods need times; name the column of time with --time")
+
+
+def check_fits(system: jr.RatingSystem, data: jr.Dataset, period: float | None) -> None:
+    """ValueError if the system does not rate these events, or if these have no rating periods."""
+    from jaxrate.systems.choosing import make, rates
+
+    check_period(data, period)
+    if rates(system, data):
+        return
+    words = "matches of two" if isinstance(data.events, jr.Matches) else "contests of many players"
+    fitting = [name for name in jr.SYSTEMS if rates(make(name, {}), data)]
+    hint = f"; try {' or '.join(fitting)}" if fitting else ""
+    raise ValueError(f"{system.name} does not rate {words}{hint}")
+
+
+def check_times(system: jr.RatingSystem, data: jr.Dataset, file: str) -> None:
+    """ValueError if the times of contests decrease, and the system takes notice."""
+    from jaxrate.records import rated
+
+    with naming(file):
+        rated.check_times(system, data)
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """A ValueError names the file, and the option that helps where events have to be sorted."""
+    try:
+        yield
+    except ValueError as error:
+        hint = ", or use --sort" if str(error).endswith("sort the contests by time") else ""
+        raise ValueError(f"{Path(file).name}: {error}{hint}") from None
+
+
+def idle_categories(system: jr.RatingSystem, columns: dict[str, Any]) -> bool:
+    """Whether categories were named that the system takes no notice of."""
+    return "category" in columns and "categories" not in system.settings
+
+
+def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
+    """A note if there are sides and nothing comes of them, or the other way round."""
+    if not isinstance(data.events, jr.Matches):
+        return
+    sided = data.matches.context.side is not None
+    counts = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
+    if sided and not counts and any("side_advantage" in system.params._fields for system in systems):
+        report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
+    if counts and not sided:
+        report.note("nobody has the side, so side_advantage changes nothing; say who by --side")

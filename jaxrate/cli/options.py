@@ -1,0 +1,101 @@
+"""The options that commands share, and what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+import jaxrate as jr
+from jaxrate.cli.hyperparameters import load, parse
+from jaxrate.cli.reading import columns
+
+SYSTEM = "One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]"
+
+FILE = "Take system and hyperparameters from there, as `jaxrate fit --save` wrote them."
+
+
+class Asked(NamedTuple):
+    """What the options ask for: a system, and how to read the file."""
+
+    name: str | None  # of the system
+    changes: dict[str, Any]  # of its hyperparameters
+    period: float | None  # the length of rating periods
+    columns: dict[str, Any]  # arguments of `jr.read`, or of the reader of a format
+    file: Path | None = None  # of hyperparameters
+
+
+def asking(param: str = "A hyperparameter; may be repeated.", *, files: bool) -> Callable[[Any], Any]:
+    """Options --system, --param, --period and those of columns, and --params if there may be `files` of them.
+
+    The command gets what they ask for as `asked`. ValueError if no system can be made of it.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(
+            *args: Any,
+            name: str | None,
+            params: tuple[str, ...],
+            period: float | None,
+            options: dict[str, Any],
+            fit: Path | None = None,
+            **more: Any,
+        ) -> None:
+            changes = parse(params)
+            if fit is not None:
+                of, values, length = load(fit)
+                if name not in (None, of):
+                    raise ValueError(f"{fit} is of {of}, not {name}")
+                name, changes, period = of, values | changes, length if period is None else period
+            command(*args, asked=Asked(name, changes, period, options, fit), **more)
+
+        options = [
+            system_option(help=SYSTEM),
+            click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help=param),
+            period_option(help="Rate in periods of this length instead of match by match."),
+            columns,
+        ]
+        if files:
+            path = click.Path(path_type=Path)
+            options.insert(1, click.option("--params", "fit", type=path, metavar="FILE.toml", help=FILE))
+        decorated: Any = wrapped
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
+    return [name for name in jr.SYSTEMS if name.startswith(incomplete)]
+
+
+def system_option(**options: Any) -> Callable[[Any], Any]:
+    """--system, completed by the shell."""
+    return click.option("--system", "name", shell_complete=complete_systems, metavar="NAME", **options)
+
+
+def period_option(**options: Any) -> Callable[[Any], Any]:
+    """--period, checked."""
+
+    def check(context: Any, parameter: Any, value: float | None) -> float | None:
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"--period must be above 0, got {value:g}")
+        return value
+
+    return click.option("--period", type=float, metavar="DAYS", callback=check, **options)
+
+
+def last_option(**options: Any) -> Callable[[Any], Any]:
+    """--last, checked."""
+
+    def check(context: Any, parameter: Any, value: float) -> float:
+        if not 0 < value <= 1:
+            raise ValueError(f"--last must be above 0 and at most 1, got {value:g}")
+        return value
+
+    return click.option("--last", type=float, metavar="SHARE", callback=check, **options)

@@ -1,0 +1,92 @@
+"""What a command says beside its result: progress, notes and timings."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import click
+
+PATIENCE = 2.0  # seconds before progress is shown
+
+
+class Report:
+    """What a command says beside its result, on standard error: progress and hints, or with --verbose timings."""
+
+    def __init__(self, quiet: bool, verbose: bool) -> None:
+        self.quiet, self.verbose = quiet, verbose
+
+    def note(self, text: str) -> None:
+        """A hint."""
+        if not self.quiet:
+            click.echo(f"jaxrate: {text}", err=True)
+
+    @contextmanager
+    def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+        """Some work: what is yielded takes how much of the total is done, and perhaps how it goes.
+
+        A terminal sees a bar if it takes long.
+        """
+        start, done, title = time.perf_counter(), 0.0, text
+        bar: Any = None
+        ended = threading.Event()
+
+        def show() -> None:
+            nonlocal bar
+            if ended.wait(PATIENCE):
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+            columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+            if total is not None:
+                columns += [TextColumn("left"), TimeRemainingColumn()]
+            with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+                bar.add_task(title, total=total, completed=done)
+                ended.wait()
+
+        def update(amount: float, how: str = "") -> None:
+            nonlocal done, title
+            done, title = amount, f"{text}, {how}" if how else text
+            if bar is not None and bar.tasks:
+                bar.update(bar.tasks[0].id, completed=done, description=title)
+
+        thread = threading.Thread(target=show, daemon=True)
+        if sys.stderr.isatty() and not self.quiet:
+            thread.start()
+        try:
+            yield update
+        finally:
+            ended.set()
+            if thread.ident:
+                thread.join()
+        if self.verbose:
+            click.echo(f"jaxrate: {text}: {time.perf_counter() - start:.2f} s", err=True)
+
+
+def reporting(command: Callable[..., None]) -> Callable[..., None]:
+    """Options --quiet and --verbose; the command gets a `report`."""
+
+    @click.option("-q", "--quiet", is_flag=True, help="No progress and no hints.")
+    @click.option("-v", "--verbose", is_flag=True, help="Say how long each part takes; show where an error comes from.")
+    @wraps(command)
+    def wrapped(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
+        command(*args, report=Report(quiet, verbose), **options)
+
+    return wrapped
+
+
+@contextmanager
+def noting(report: Report) -> Iterator[None]:
+    """Warnings become notes."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in told:
+        report.note(str(warning.message))

@@ -1,0 +1,142 @@
+"""How a file is to be read: the options that say so, and the events that come of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import click
+
+import jaxrate as jr
+from jaxrate.cli.progress import Report, noting
+from jaxrate.text import near
+
+
+def complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str]:
+    return [name for name in jr.formats.FORMATS if name.startswith(incomplete)]
+
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "format": {
+        "help": f"A public format, which knows its own columns: {', '.join(jr.formats.FORMATS)}.",
+        "metavar": "NAME",
+        "shell_complete": complete_formats,
+    },
+    "a": {"help": "Column of the first player.  [default: a]"},
+    "b": {"help": "Column of the second player.  [default: b]"},
+    "score": {"help": "Column of the first player's score in [0, 1].  [default: score]"},
+    "winner": {"help": "Column of the winner, instead of a, b and score.  [default: winner]"},
+    "loser": {"help": "Column of the loser.  [default: loser]"},
+    "contest": {"help": "Column of ranked contests of many, a row per participant.  [default: contest]"},
+    "participant": {"help": "Of contests: column of the player.  [default: player]"},
+    "rank": {"help": "Of contests: column of the rank, lower is better; or give --score.  [default: rank]"},
+    "team": {"help": "Of contests: column of the team; who has the same plays together and shares the rank."},
+    "last-rank": {"help": "Of contests: column of the last place of a tie, to be checked."},
+    "ceiling": {"help": "Of contests: column of what the better performances count as."},
+    "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
+    "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
+    "neutral": {"help": "Column: true where nobody has the side."},
+    "weight": {"help": "Column: a match of weight w counts as w matches. Of contests: weight, or partial play."},
+    "category": {
+        "help": "Column of the category of both players, as a surface; or the two of each player's, as races.",
+        "metavar": "COLUMN [COLUMN]",
+        "multiple": True,
+    },
+    "mixture": {
+        "help": "A category that stands for all others in equal parts, or as in Random=Zerg:0.5,Terran:0.5; may be "
+        "repeated.",
+        "metavar": "NAME[=PARTS]",
+        "multiple": True,
+    },
+    "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
+    "sort": {"help": "Sort by time first.", "is_flag": True},
+}
+ARGUMENTS = {
+    "participant": "player",
+    "last-rank": "last",
+    "mixture": "mixtures",
+}  # of `jaxrate.read`, where options have other names
+
+
+class Reading(click.Command):
+    """A command that reads a file: --category takes one column or two, as long as another word is left for FILE."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        split: list[str] = []
+        for arg in args:
+            split += arg.split("=", 1) if arg.startswith("--category=") else [arg]
+            if split[-3:-2] == ["--category"] != split[-5:-4] and not arg.startswith("-"):
+                split.insert(-1, "--category")
+        with suppress(click.UsageError):
+            if isinstance(self.make_parser(context).parse_args(list(split))[0].get("file"), str):
+                args = split
+        return super().parse_args(context, args)
+
+
+def columns(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that say how to read a file; the command, a `Reading`, gets those that were given as `options`."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **options: Any) -> None:
+        given = {name: options.pop(name.replace("-", "_")) for name in COLUMNS}
+        given = {ARGUMENTS.get(name, name): x for name, x in given.items() if x not in (None, (), False)}
+        if "category" in given:
+            given["category"] = given["category"][0] if len(given["category"]) == 1 else list(given["category"])
+        if "mixtures" in given:
+            found = list(map(_mixture, given["mixtures"]))
+            given["mixtures"] = dict(found)
+            if len(given["mixtures"]) < len(found):
+                raise ValueError("--mixture names one twice")
+        command(*args, options=given, **options)
+
+    for name, about in reversed(COLUMNS.items()):
+        about = about if "is_flag" in about else {"metavar": "COLUMN"} | about
+        wrapped = click.option(f"--{name}", **about)(wrapped)
+    return wrapped
+
+
+def _mixture(text: str) -> tuple[str, Any]:
+    """NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
+    name, found, parts = text.partition("=")
+    if not found:
+        return name, None
+    shares = [part.rpartition(":") if ":" in part else (part, "", "") for part in parts.split(",")]
+    if not any(share for *_, share in shares):
+        return name, [part for part, *_ in shares]
+    try:
+        given = {part: float(share) for part, _, share in shares}
+        if len(given) < len(shares):
+            raise ValueError
+        return name, given
+    except ValueError:
+        raise ValueError(
+            f"--mixture {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
+        ) from None
+
+
+def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.Dataset:
+    """The events of a file, as the options of `columns` say."""
+    options = dict(options)
+    chess = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not more.get("upcoming")
+    form = options.pop("format", "pgn" if chess else None)
+    with report.stage(f"reading {Path(file).name}"), noting(report):
+        if form is None:
+            if Path(file).is_dir():
+                raise ValueError(
+                    f"{file} is a folder; say what it holds with --format ({', '.join(jr.formats.FORMATS)})"
+                )
+            return jr.read(file, **options, **more)
+        if form not in jr.formats.FORMATS:
+            known = ", ".join(jr.formats.FORMATS)
+            raise ValueError(f"unknown format {form!r}{near(form, jr.formats.FORMATS)} (there are {known})")
+        load = jr.formats.FORMATS[form]
+        foreign = [name for name in (*options, *more) if name not in signature(load).parameters]
+        if foreign:
+            option = {argument: option for option, argument in ARGUMENTS.items()}.get(foreign[0], foreign[0])
+            raise ValueError(f"--{option} does not go with --format {form}, which knows its own columns")
+        return load(file, **options, **more)

@@ -1,0 +1,43 @@
+"""The saved run that `jaxrate rate --state` carries on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jaxrate as jr
+from jaxrate.cli.options import Asked
+
+# options of which new ones take the place of all
+FORM = {"format", "a", "b", "score", "winner", "loser", "contest", "player", "rank", "last"}
+
+
+def names_of(saved: jr.Rated | None) -> dict[str, Any]:
+    """What has ids already, as `jr.read` takes it."""
+    if saved is None:
+        return {}
+    kinds = {} if saved.categories is None else {"categories": saved.categories}
+    return {"players": saved.players} | kinds
+
+
+def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
+    """What was asked for, in the form of this run; ValueError if it is another system, hyperparameter or period."""
+    from jaxrate.systems.choosing import make
+
+    if asked.file is not None:
+        raise ValueError("--params is of a new run; the one to carry on has its own")
+    now = make(asked.name or saved.system.name, {})
+    if now.name != saved.system.name:
+        raise ValueError(
+            f"the saved run is of {saved.system.name}, not {now.name}; rate its matches again by {now.name}"
+        )
+    before = dict(saved.system.settings) | saved.system.params._asdict()
+    wanted = make(now.name, before | asked.changes)
+    if (wanted.params, wanted.rules) != (saved.system.params, saved.system.rules):
+        kept = ", ".join(f"{key}={before[key]}" for key in asked.changes)
+        raise ValueError(f"the saved run has {kept}; carry on without --param, or rate its matches again")
+    if asked.period not in (None, saved.period):
+        was = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
+        raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
+    then = saved.options.get("columns", {})
+    stays = {key: x for key, x in then.items() if not (key in {*FORM, "team"} and asked.columns.keys() & FORM)}
+    return asked._replace(period=saved.period, columns=stays | asked.columns)

@@ -1,0 +1,240 @@
+"""Which system predicts best: each rates the same events, and every prediction is made before its result is known."""
+
+import html
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxrate.data.read import Dataset
+from jaxrate.data.teams import in_teams
+from jaxrate.events import Array, Matches, Periods, Rounds, periods
+from jaxrate.records.history import history
+from jaxrate.records.metrics import NumPy, scores, standings
+from jaxrate.records.quality import in_words, two_sides
+from jaxrate.records.rated import check_times
+from jaxrate.replay.run import run
+from jaxrate.replay.schedule import levels
+from jaxrate.system import RatingSystem
+from jaxrate.systems import SYSTEMS
+from jaxrate.systems.choosing import adapted, knows_teams, make, rates
+from jaxrate.text import html_table, number, table
+
+
+class Result(NamedTuple):
+    """How a system did in one form."""
+
+    name: str
+    period: float | None  # the length of its rating periods; None: one event after the other
+    system: RatingSystem
+    quality: dict[str, float]  # by the name of each measure
+    speed: float | None  # matches or participations rated in a second; None: not measured
+
+
+class Comparison(NamedTuple):
+    """How systems predicted the same events, the best first. `print` shows a table."""
+
+    results: list[Result]
+    counts: dict[str, int]  # of matches, or of contests and participations
+    players: int
+    scored: int  # how many matches or contests, the last ones, were scored
+    about: str  # what was scored, and by which hyperparameters
+    left_out: dict[str, str]  # why systems that nobody named were left out
+
+    @property
+    def head(self) -> list[str]:
+        """The names of the columns."""
+        forms = ["form"] * any(result.period is not None for result in self.results)
+        speeds = [f"{[*self.counts][-1]}/s"] * (self.results[0].speed is not None)
+        return ["system", *forms, *self.results[0].quality, *speeds]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """One for each result."""
+        rows = []
+        for result in self.results:
+            form = "by match" if result.period is None else f"periods of {number(result.period)}"
+            rows.append([result.name, *[form] * ("form" in self.head)])
+            rows[-1] += [in_words(*measure) for measure in result.quality.items()]
+            rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
+        return rows
+
+    def __str__(self) -> str:
+        return table(self.head, self.rows, left=("system", "form"))
+
+    def _repr_html_(self) -> str:
+        return html_table(self.head, self.rows, left=("system", "form")) + f"<p>{html.escape(self.about)}</p>"
+
+
+def compare(
+    data: Dataset,
+    systems: Mapping[str, Any] | Iterable[Any] | None = None,
+    *,
+    lengths: Iterable[float | None] = (None,),
+    last: float = 1.0,
+    timed: bool = False,
+    watch: Callable[[float], None] | None = None,
+) -> Comparison:
+    """Rate the same events by several systems, and say which predicted best.
+
+    Each predicts every match before it learns from it, and is judged by log loss, Brier score, accuracy and calibration
+    error. Of contests of more than two sides, the ratings before each say who will be ahead of whom, and how far off
+    their places are, as in `metrics.standings`.
+
+        print(jr.compare(jr.datasets.nfl(), ["elo", "glicko"]))
+        print(jr.compare(jr.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
+
+    Args:
+      data: matches or contests, as from `read`.
+      systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores and periods), or systems,
+        which are taken as they are; or either by the name to show: then a name of `SYSTEMS` comes with the
+        hyperparameters to change. None: all that rate the data, except those that demand what it does not have.
+      lengths: rate in periods of each of these lengths, by the systems that do; None: one event after the other.
+      last: score this last share of the matches or contests only.
+      timed: replay twice, and say how fast the second one was, compilation and schedule apart.
+      watch: called with the share of the work that is done.
+
+    Returns:
+      A `Comparison`. Systems that draw random numbers draw the same every time.
+
+    Raises:
+      ValueError: if no system rates the data, if `last` is not above 0 and at most 1, or as `rate`.
+    """
+    check_last(last)
+    wanted = _by_name({name: {} for name in SYSTEMS} if systems is None else systems)
+    wanted, left_out = candidates(data, wanted, named=systems is not None)
+    lengths = tuple(lengths)
+    forms = [(name, x) for name in wanted for x in lengths if _kind(data, x) in made(name, wanted[name]).events]
+    if not forms:
+        raise ValueError(f"{' and '.join(wanted)} rates rating periods, which need times; name the column of time")
+    of_matches = isinstance(data.events, Matches)
+    count = len(data.rows) if of_matches else len(data.rounds.player_start) - 1
+    scored = np.arange(count) >= min(round((1 - last) * count), count - 1)
+    replay, judge = _judge(data, scored)
+    arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
+    results = []
+    for done, (name, length) in enumerate(forms, 1):
+        system = made(name, wanted[name], length, data)
+        if length not in arranged:
+            arranged[length] = data.events if length is None else periods(data.matches, length), {}
+        events, plans = arranged[length]
+        found, seconds = timed_replay(replay, system, events, levels(system, events, plans), 1 + timed)
+        results.append(Result(name, length, system, judge(found), len(data.rows) / seconds if timed else None))
+        if watch is not None:
+            watch(done / len(forms))
+    results.sort(key=lambda result: _order(result.quality))
+    counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
+    about = _about(counts, int(scored.sum()), [name for name, given in wanted.items() if given], lengths)
+    return Comparison(results, counts, len(data.players), int(scored.sum()), about, left_out)
+
+
+def _about(counts: Mapping[str, int], scored: int, changed: list[str], lengths: tuple[float | None, ...]) -> str:
+    """What was scored, and by which hyperparameters; those of some systems were `changed`."""
+    what, count = next(iter(counts.items()))
+    some = f"all {count:,} {what}" if scored == count else f"the last {scored:,} of {count:,} {what}"
+    form = "" if len(lengths) > 1 or lengths[0] is None else f" Rated in periods of {number(lengths[0])}."
+    given = f", except those of {' and '.join(changed)}" if changed else ""
+    return f"Scored on {some}.{form} Hyperparameters are the default ones{given}."
+
+
+def check_last(last: float) -> None:
+    """ValueError unless it is a share of the events."""
+    if not 0 < last <= 1:
+        raise ValueError(f"last must be above 0 and at most 1, got {last:g}")
+
+
+def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Systems, or changes of hyperparameters of those that are named, by the name to show."""
+    if isinstance(systems, Mapping):
+        return dict(systems)
+    given = [systems] if isinstance(systems, (str, RatingSystem)) else list(systems)
+    found: dict[str, Any] = {}
+    for system in given:
+        name = system.name if isinstance(system, RatingSystem) else system
+        if name in found:
+            raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
+        found[name] = system if isinstance(system, RatingSystem) else {}
+    return found
+
+
+def made(name: str, given: Any, length: float | None = None, data: Dataset | None = None) -> RatingSystem:
+    """A system that was given, or the one of this name with these changes, for these data if there are any."""
+    if isinstance(given, RatingSystem):
+        return given
+    return make(name, given, length) if data is None else adapted(name, given, length, data)
+
+
+def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tuple[dict[str, Any], dict[str, str]]:
+    """Which of these systems, or of those so named with these changes, rate the data, and why others are left out.
+
+    Unless the user `named` them, systems are left out whose demands the data does not meet.
+
+    Raises:
+      ValueError: if none is left, or if contests are not in order of time and a system takes notice.
+    """
+    of_matches = isinstance(data.events, Matches)
+    chosen = {name: made(name, given) for name, given in systems.items()}
+    fitting = [name for name, system in chosen.items() if rates(system, data)]
+    if not named and of_matches and (data.categories is None or data.clock is None):
+        fitting = [name for name in fitting if Matches in chosen[name].events]
+    if not fitting:
+        kind = "matches" if of_matches else "rounds"
+        raise ValueError(f"none of these systems rates {kind}: {', '.join(chosen)}")
+    left_out: dict[str, str] = {}
+    if in_teams(data):
+        left_out = {name: "team-mates would be opponents" for name in fitting if not knows_teams(chosen[name])}
+        if len(left_out) == len(fitting):
+            know = [name for name in SYSTEMS if knows_teams(make(name, {}))]
+            raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {' or '.join(know)}")
+    for name in fitting:
+        if of_matches and not named:
+            try:
+                made(name, systems[name], None, data).check(data.events)
+            except ValueError as error:
+                left_out[name] = str(error)
+        elif not of_matches and name not in left_out:
+            check_times(chosen[name], data)
+    return {name: systems[name] for name in fitting if name not in left_out}, left_out
+
+
+def _kind(data: Dataset, length: float | None) -> type:
+    """What a system is to rate."""
+    whole = Matches if isinstance(data.events, Matches) else Rounds
+    return whole if length is None else Periods
+
+
+def _judge(data: Dataset, scored: NumPy) -> tuple[Callable[..., Any], Callable[[Any], dict[str, float]]]:
+    """How to replay, and what to say of what it gave; `scored` [n] or [E] is a mask."""
+    sides = two_sides(data)
+    if sides is None:
+        mask = np.repeat(scored, np.diff(data.rounds.player_start))
+        return history, lambda found: standings(data.rounds, found.before.mean, mask=mask)
+
+    def of_sides(found: Any) -> dict[str, float]:
+        prediction = np.asarray(found.prediction)[sides.row]
+        return scores(prediction, sides.score, weight=sides.weight, mask=scored)
+
+    return run, of_sides
+
+
+def _order(quality: Mapping[str, float]) -> float:
+    """The best first."""
+    return quality["log loss"] if "log loss" in quality else -np.nan_to_num(quality["pair inversion"])
+
+
+def timed_replay(
+    replay: Callable[..., Any], system: RatingSystem, events: Any, plan: Any, times: int = 2
+) -> tuple[Any, float]:
+    """What `replay` gives, and the seconds of its last time: of a second one, compilation and schedule apart."""
+    for _ in range(times):
+        start = time.perf_counter()
+        result = jax.block_until_ready(replay(system, events, schedule=plan, key=fixed_key(system)))
+        seconds = time.perf_counter() - start
+    return result, seconds
+
+
+def fixed_key(system: RatingSystem) -> Array | None:
+    """A PRNG key, the same every time, if the system draws random numbers."""
+    return None if system.rules.draw is None else jax.random.key(0)

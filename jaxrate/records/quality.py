@@ -1,0 +1,53 @@
+"""How well events were predicted, by the measures that suit them: of two sides as matches are, of many as standings."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.read import Dataset
+from jaxrate.events import Matches
+from jaxrate.records.metrics import Calibration, NumPy, both_sides, calibration, duels, scores, standings
+from jaxrate.records.rated import Rated
+
+
+class Sides(NamedTuple):
+    """Events of two sides, to be scored as matches."""
+
+    row: Any  # of the prediction that is of the first side: [n], or a slice
+    score: NumPy  # [n] of the first side
+    weight: NumPy | None  # [n]
+
+
+def two_sides(data: Dataset) -> Sides | None:
+    """Matches, and contests of two sides each; None of other contests."""
+    if isinstance(data.events, Matches):
+        return Sides(slice(None), data.matches.score, data.matches.context.weight)
+    found = duels(data.rounds)
+    return None if found is None else Sides(*found, None)
+
+
+def quality(rated: Rated, data: Dataset) -> dict[str, float]:
+    """How well these events were predicted, which are the last that were rated: each measure by name."""
+    last = rated.predictions.slice(len(rated.predictions) - len(data.rows))
+    if sides := two_sides(data):
+        return scores(last["prediction"].to_numpy()[sides.row], sides.score, weight=sides.weight)
+    flat: Any = data.rounds.events
+    played = rated.games - np.bincount(flat.player, minlength=len(rated.games))
+    return standings(data.rounds, last["rating"].to_numpy(), played=played)
+
+
+def calibrated(rated: Rated, data: Dataset) -> Calibration | None:
+    """The calibration of the predictions of these events, as `quality` counts it; None of contests of many."""
+    sides = two_sides(data)
+    if sides is None:
+        return None
+    last = rated.predictions.slice(len(rated.predictions) - len(data.rows))
+    p, score, weight = both_sides(last["prediction"].to_numpy()[sides.row], sides.score, sides.weight)
+    return calibration(p, score, weight=weight)
+
+
+def in_words(measure: str, value: float) -> str:
+    """A measure for people to read: a share in percent where ratings are judged by ranks, else four decimals."""
+    if measure.startswith(("pair inversion", "rank deviation")):
+        return "-" if np.isnan(value) else f"{value:.2%}"
+    return f"{value:.4f}"
