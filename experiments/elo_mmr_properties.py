@@ -36,7 +36,9 @@ from scipy.special import expit, log_expit, logit, ndtr
 
 import jaxrate as jr
 from jaxrate.replay.rows import take
-from jaxrate.systems.elo_mmr import C, diffuse, noise
+from jaxrate.systems.elo_mmr.belief import diffuse
+from jaxrate.systems.elo_mmr.system import noise
+from jaxrate.systems.rounds.performance import C
 
 TRUESKILL = partial(jr.trueskill, initial_rating=1500, initial_deviation=350, beta=200, tau=35, draw_probability=1e-4)
 GLICKO2 = partial(jr.glicko2, tau=1.2, volatility_max=0.5)

@@ -23,7 +23,7 @@ import jaxrate as jr
 from jaxrate.events import Rounds
 from jaxrate.replay.rows import drawn_for
 from jaxrate.system import Rating
-from jaxrate.systems.elo_mmr import noise
+from jaxrate.systems.elo_mmr.system import noise
 from jaxrate.systems.outlook import Outlook
 from jaxrate.systems.rounds import field
 

@@ -17,13 +17,14 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 `None` is switched off (no bound, no such rule): it is then no leaf of the tree.
 """
 
-import math
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from functools import wraps
+from inspect import signature
+from typing import Any, NamedTuple, ParamSpec, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.text import near
@@ -38,31 +39,6 @@ class Rating(NamedTuple):
 
     mean: Array
     deviation: Array | None
-
-
-class Parameter(NamedTuple):
-    """What a hyperparameter means and what `fit` may do with it."""
-
-    space: str  # "real" | "positive" | "unit" | "fixed"
-    range: str  # a key of RANGES
-    unit: str
-    meaning: str
-    least: float = 0.0  # that the system's settings allow of a positive one
-
-
-RANGES: dict[str, Callable[[float], bool]] = {
-    "any number": math.isfinite,
-    "> 0": lambda x: 0 < x < math.inf,
-    ">= 0": lambda x: 0 <= x < math.inf,
-    "> 0 or None": lambda x: 0 < x < math.inf,
-    "0 to 1": lambda x: 0 <= x <= 1,
-    "0 to 1, without 1": lambda x: 0 <= x < 1,
-    ">= 0 or None": lambda x: 0 <= x < math.inf,
-    ">= 0 or inf": lambda x: x >= 0,
-    "above 0, below 1": lambda x: 0 < x < 1,
-    "whole, from 1": lambda x: 1 <= x < math.inf and x == int(x),
-    "-6000 to 9000": lambda x: -6000.0 <= x <= 9000.0,
-}
 
 
 class Advance(Protocol):
@@ -91,6 +67,45 @@ class Update(Protocol):
     def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State: ...
 
 
+class Bound(NamedTuple):
+    """A function with its first arguments given: as `functools.partial`, but a plain value.
+
+    Two of the same function and equal arguments are equal; they hash, and they can be pickled.
+    """
+
+    function: Callable[..., Any]
+    given: tuple[Any, ...]
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.function(*self.given, *args, **options)
+
+
+def bind(function: Callable[..., Any], *given: Any) -> Any:
+    """The function with its first arguments given, as a plain value."""
+    return Bound(function, given)
+
+
+class Frozen(NamedTuple):
+    """An array as a plain value, which hashes and equals its like."""
+
+    data: bytes
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = np.frombuffer(self.data, self.dtype).reshape(self.shape)
+        return array if dtype is None else array.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"array{list(self.shape)}"
+
+
+def frozen(values: Any) -> Frozen:
+    """The value of an array of numbers."""
+    array = np.asarray(values)
+    return Frozen(array.tobytes(), array.shape, array.dtype.str)
+
+
 class Rules(NamedTuple):
     """The functions the runner calls; hashable, so that they are static under jit."""
 
@@ -101,8 +116,58 @@ class Rules(NamedTuple):
     draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
 
 
+def always(params: Params) -> bool:
+    del params
+    return True
+
+
+def never(params: Params) -> bool:
+    del params
+    return False
+
+
+def fits(events: Any) -> None:
+    """Any events do."""
+    del events
+
+
+def nowhere(params: Params) -> float:
+    """A deviation of zero."""
+    del params
+    return 0.0
+
+
+def as_given(facts: "Facts", changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A system that is the same for all data."""
+    del facts
+    return dict(changes)
+
+
+def by_period(facts: "Facts", changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A system that ages by periods: their length is that of the rating periods, unless it is given."""
+    return ({} if facts.period is None else {"period": facts.period}) | dict(changes)
+
+
+class Facts(NamedTuple):
+    """What a system may be adapted to."""
+
+    score: Any = None  # [n] of the matches; None: there are none
+    categories: int | None = None  # how many there are; None: there are none
+    period: float | None = None  # the length of the rating periods; None: event by event
+
+
+class Traits(NamedTuple):
+    """What a system says of itself."""
+
+    teams: bool = False  # teams of a round share their result; to other systems team-mates are opponents who tie
+    categories: bool = False  # the categories of the players matter
+    baseline: bool = False  # one of the few with which others are compared, unless other ones are named
+    outlook: Predict | None = None  # predicts in full, see `outlook`
+    adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
+
+
 class RatingSystem(NamedTuple):
-    """A rating system: data and pure functions, no hidden state."""
+    """A rating system: data and pure functions, no hidden state. Systems made alike are equal."""
 
     name: str
     params: Params  # default hyperparameters
@@ -111,38 +176,59 @@ class RatingSystem(NamedTuple):
     init: Callable[[Params, int], State]  # (params, num_players) -> state
     rules: Rules
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
-    settings: Mapping[str, Any] = MappingProxyType({})  # what else the factory was given, to be saved with a run
-    clocked: Callable[[Params], bool] = lambda params: True  # whether elapsed time counts: rounds must come in order
-    settled: Callable[[Params], Any] = lambda params: 0.0  # the deviation at which those who play on settle
-    check: Callable[[Any], None] = lambda events: None  # ValueError if events lack what it needs; names the row
+    static: tuple[tuple[str, Any], ...] = ()  # names and values of what else the factory was given
+    clocked: Callable[[Params], bool] = always  # whether elapsed time counts: rounds must come in order
+    settled: Callable[[Params], Any] = nowhere  # the deviation at which those who play on settle
+    check: Callable[[Any], None] = fits  # ValueError if events lack what it needs; names the row
+    traits: Traits = Traits()
+    make: "Callable[..., RatingSystem] | None" = None  # the factory that made it
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What else the factory was given, by name."""
+        return dict(self.static)
+
+    def __repr__(self) -> str:
+        given = self.settings | self.params._asdict()
+        shown = (f"{name}={_shown(value)}" for name, value in given.items() if value is not None)
+        return f"{self.name}({', '.join(shown)})"
 
 
-def override(name: str, defaults: Params, space: Params, changes: dict[str, float | None]) -> Params:
-    """`defaults` with some values replaced; ValueError for an unknown name or a value out of range."""
-    for field, value in changes.items():
-        if field not in defaults._fields:
-            hint = near(field, defaults._fields)
-            raise ValueError(f"{name} has no parameter {field!r}{hint} (it has {', '.join(defaults._fields)})")
-        allowed = getattr(space, field).range
-        if value is None and allowed.endswith("None"):
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not RANGES[allowed](value):
-            raise ValueError(f"{name}: {field} must be {allowed}, got {value!r}")
-    return defaults._replace(**{k: v if v is None else float(v) for k, v in changes.items()})
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else repr(value)
 
 
-def bounds_of(params: Params, quantity: str) -> tuple[str, str, str]:
-    """The names of a quantity's lower bound, initial value and upper bound, if there are such parameters."""
-    least = f"{quantity}_min" if f"{quantity}_min" in params._fields else quantity.rpartition("_")[2] + "_min"
-    return least, f"initial_{quantity}", f"{quantity}_max"
+Made = ParamSpec("Made")
 
 
-def check_bounds(name: str, params: Params, quantity: str) -> None:
-    """ValueError if the bounds of a quantity cross, or its initial value lies outside them."""
-    names = bounds_of(params, quantity)
-    low, first, high = (getattr(params, field) for field in names)
-    if not (0.0 if low is None else low) <= first <= (math.inf if high is None else high):
-        raise ValueError("{}: {}, {} and {} must not decrease".format(name, *names))
+def factory(make: Callable[Made, RatingSystem]) -> Callable[Made, RatingSystem]:
+    """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker."""
+    known = signature(make).parameters
+
+    @wraps(make)
+    def made(*args: Made.args, **given: Made.kwargs) -> RatingSystem:
+        for name in given:
+            if name not in known:
+                hint = near(name, known)
+                raise ValueError(f"{make.__name__} has no parameter {name!r}{hint} (it has {', '.join(known)})")
+        return make(*args, **given)._replace(make=made)
+
+    return made
+
+
+def remade(system: RatingSystem, params: Params) -> RatingSystem:
+    """The system with other hyperparameters; ValueError where its factory refuses them.
+
+    Rules that are not those of its factory stay as they are.
+    """
+    params = jax.tree.map(float, params)
+    if system.make is None:
+        return system._replace(params=params)
+    new = system.make(**system.settings, **params._asdict())
+    if new.rules == system.rules:
+        return new
+    own = system.make(**system.settings, **system.params._asdict()).rules == system.rules
+    return new if own else system._replace(params=params)
 
 
 def elapsed(time: Array, last: Array) -> Array:

@@ -71,7 +71,7 @@ def share(monkeypatch):
     from tests.test_rounds import SYSTEM
 
     def make(factors=(0.5, 0.75), **params):
-        return SYSTEM._replace(params=SYSTEM.params._replace(**params), settings={"factors": factors})
+        return SYSTEM._replace(params=SYSTEM.params._replace(**params), static=(("factors", factors),), make=make)
 
     monkeypatch.setitem(jr.SYSTEMS, "share", make)
     return make

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.category_glicko import OUTCOMES, Games, State, apart, most_probable
+from jaxrate.systems.category_glicko.model import State
+from jaxrate.systems.category_glicko.posterior import OUTCOMES, Games, apart, most_probable
 from tests.conftest import quick
 from tests.reference import category_glicko_twin as twin
 

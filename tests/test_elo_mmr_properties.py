@@ -15,8 +15,8 @@ import pytest
 import jaxrate as jr
 from jaxrate import numerics
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr import Past, State, add, mode
-from jaxrate.systems.elo_mmr import diffuse as diffuse_rows
+from jaxrate.systems.elo_mmr.belief import Past, State, add, mode
+from jaxrate.systems.elo_mmr.belief import diffuse as diffuse_rows
 from jaxrate.systems.rounds import field, performance
 from tests.reference import elo_mmr_twin as twin
 

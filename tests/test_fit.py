@@ -105,7 +105,7 @@ def test_shares_are_of_other_teams():
 def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most):
     """Against a loop over the pairs, from the ratings before the contest."""
     monkeypatch.setattr(LOST, "OPPONENTS", most)
-    LOST.rules_of.cache_clear()
+    jax.clear_caches()
     system, rounds = jr.codeforces(beta=250.0), contests((3, 9))
     rating = np.asarray(jr.history(system, rounds).before.mean, np.float64)
     want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
@@ -122,7 +122,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
     _, ranks = shares(rounds)
     got = jr.sweep(system, rounds, system.params, loss="pairwise")
     np.testing.assert_allclose(got, want[ranks].mean(), rtol=1e-10 if x64 else 1e-5)
-    LOST.rules_of.cache_clear()
+    jax.clear_caches()
 
 
 def test_probabilities_of_scores_are_scored_by_that_of_the_result():
@@ -469,7 +469,7 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     problem = PROBLEM.prepare(what, system, None, np.stack([what.weight, 0 * what.weight]), None)
     path = SEARCH.minimise(problem, problem.start[None], system.params, None, 1)
     assert path.loss[0] < path.history[0][0][0]
-    FIT.with_params(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
+    FIT.remade(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
 
 
 def test_whole_numbers_are_not_fitted():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.glicko2 import Params, State, evidence, new_volatility, prepare
+from jaxrate.systems.glicko2 import State, evidence, new_volatility, prepare
 from jaxrate.systems.glicko2 import rate as update_one
 from tests.conftest import quick
 from tests.reference import twins
@@ -134,7 +134,7 @@ def test_glicko2_fractional_periods(x64, periods):
     me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
     terms = evidence(me, others, jnp.array([1.0, 0.0, 0.0]), 0.0)
     total = tuple(jnp.sum(x, keepdims=True) for x in terms)
-    after = update_one(prepare(Params()), me, total, float(periods), jnp.asarray(0.0))
+    after = update_one(prepare(jr.glicko2().params), me, total, float(periods), jnp.asarray(0.0))
     close(
         x64,
         [after.rating[0], jnp.sqrt(after.variance[0]), after.volatility[0]],
@@ -216,7 +216,8 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
     games, expected = 10 ** random.uniform(0, 3, n), random.beta(0.3, 0.3, n).clip(1e-6, 1 - 1e-6)
     w, surprise = games * expected * (1 - expected), games * random.choice([0, 0.1, 1], n) * (1 - expected)
     state = State(jnp.zeros(n), jnp.array((phi * 173.7178) ** 2), jnp.array(sigma), jnp.zeros(n))
-    got = np.asarray(new_volatility(prepare(Params(tau=tau)), state, jnp.array(w), jnp.array(surprise)), float)
+    constants = prepare(jr.glicko2(tau=tau).params)
+    got = np.asarray(new_volatility(constants, state, jnp.array(w), jnp.array(surprise)), float)
 
     def f(volatility):
         y, d = volatility**2, phi**2 + 1 / w
@@ -224,7 +225,7 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
 
     margin = 1e-9 if x64 else 1e-4
     assert (f(got * (1 - margin)) > 0).all() and (f(got * (1 + margin)) < 0).all()
-    nothing = new_volatility(prepare(Params(tau=tau)), state, jnp.zeros(n), jnp.zeros(n))
+    nothing = new_volatility(constants, state, jnp.zeros(n), jnp.zeros(n))
     np.testing.assert_allclose(nothing, sigma, rtol=1e-6)
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 
 import jax
@@ -13,10 +12,11 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.blocks import Block
+from jaxrate.systems.trueskill import propagation
+from jaxrate.systems.trueskill.model import State
 from tests.conftest import quick
 from tests.reference import trueskill_twin as twin
 
-trueskill = import_module("jaxrate.systems.trueskill")
 FOLDER = Path(__file__).parent / "reference"
 GOLDEN = json.loads((FOLDER / "trueskill.json").read_text())
 GAMES = np.array(json.loads((FOLDER / "elo_glicko.json").read_text())["games"]["rows"])
@@ -38,7 +38,7 @@ def one_history(rounds, slots=None):
     player = np.arange(len(columns))
     events = jr.rounds(contest.astype(int), player, rank, team=team.astype(int), weight=weight)
     steps = [Block(np.arange(len(rounds), dtype=np.int32)[None], (slots or len(columns), slots or len(columns)))]
-    return events, trueskill.State(mean, deviation**2, None), steps
+    return events, State(mean, deviation**2, None), steps
 
 
 def rated(system, rounds, slots=None):
@@ -121,9 +121,11 @@ def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
     rng = np.random.default_rng(2)
     variance = np.exp(rng.normal(3.0, 2.0, (2, 300)))
     between, step = np.exp(rng.normal(3.0, 4.0, (2, 299))), rng.normal(0.0, 20.0, (2, 299))
-    between[:, ::7], between[:, 5::11] = 0.0, trueskill.FREE
+    between[:, ::7], between[:, 5::11] = 0.0, propagation.FREE
     arguments = [jnp.asarray(x, float) for x in (variance, between, step)]
-    for x, y in zip(jax.jit(trueskill.chain)(*arguments), jax.jit(trueskill.chain_at_once)(*arguments), strict=True):
+    for x, y in zip(
+        jax.jit(propagation.chain)(*arguments), jax.jit(propagation.chain_at_once)(*arguments), strict=True
+    ):
         np.testing.assert_allclose(x, y, rtol=1e-10 if x64 else 1e-4, atol=1e-10 if x64 else 1e-4)
 
 
@@ -160,7 +162,7 @@ def test_extremes_are_finite_and_so_are_their_slopes(x64, form):
     score = np.array([1.0, 0.5, 0.0])
     mean, points = (x.ravel() for x in np.meshgrid(lead, score))
     player = np.arange(2 * len(mean)).reshape(-1, 2)
-    state = trueskill.State(np.stack([mean, 0.0 * mean], axis=1).ravel(), np.full(2 * len(mean), 4.0), None)
+    state = State(np.stack([mean, 0.0 * mean], axis=1).ravel(), np.full(2 * len(mean), 4.0), None)
     events, schedule = jr.matches(player, points), None
     if form == "rounds":
         number = np.repeat(np.arange(len(mean)), 2)
@@ -188,8 +190,8 @@ def test_side_advantage_is_a_shift_of_the_rating(x64):
     shifted, plain = (
         jr.run(jr.trueskill(side_advantage=x), jr.matches(player, [1.0, 0.5, 0.0], side=side), state=state)
         for x, side, state in (
-            (3.0, [1, -1, 0.5], trueskill.State(np.full(6, 25.0), np.full(6, 9.0), None)),
-            (0.0, [0, 0, 0], trueskill.State(np.array([28.0, 25, 25, 28, 26.5, 25]), np.full(6, 9.0), None)),
+            (3.0, [1, -1, 0.5], State(np.full(6, 25.0), np.full(6, 9.0), None)),
+            (0.0, [0, 0, 0], State(np.array([28.0, 25, 25, 28, 26.5, 25]), np.full(6, 9.0), None)),
         )
     )
     np.testing.assert_allclose(shifted.prediction, plain.prediction, rtol=1e-6)
@@ -206,7 +208,7 @@ def test_a_match_of_weight_two_says_twice_as_much():
         after = [
             jax.tree.map(
                 np.asarray,
-                jr.run(system, jr.matches([[0, 1]], [1.0], weight=w), state=trueskill.State(*before, None)).state,
+                jr.run(system, jr.matches([[0, 1]], [1.0], weight=w), state=State(*before, None)).state,
             )
             for w in (None, [1.0], [2.0], [0.5])
         ]
@@ -238,7 +240,7 @@ def test_predictions_are_those_of_the_twin(x64):
     side = rng.integers(-1, 2, 30)
     matches = jr.matches(np.arange(60).reshape(30, 2), np.full(30, 0.5), side=side)
     system = jr.trueskill(side_advantage=2.0, draw_probability=0.3)
-    state = trueskill.State(mean, deviation**2, None)
+    state = State(mean, deviation**2, None)
     params = twin.Params(draw_probability=0.3)
     players = list(zip(mean, deviation, strict=True))
     wanted = [twin.win_draw_loss(*players[2 * i : 2 * i + 2], params, 2.0 * side[i]) for i in range(30)]
@@ -294,7 +296,7 @@ def test_large_rounds_are_predicted_as_small_ones():
     """70 participants, of whom 61 have no chance: the table agrees with the direct sums."""
     rng = np.random.default_rng(5)
     mean, deviation = rng.normal(25.0, 8.0, 70), rng.uniform(0.5, 9.0, 70)
-    state = trueskill.State(mean, deviation**2, None)
+    state = State(mean, deviation**2, None)
     events = jr.rounds(np.zeros(70, int), np.arange(70), np.zeros(70))
     variance = deviation**2 + twin.Params().tau ** 2 + twin.Params().beta ** 2
     spread = np.sqrt(variance[:, None] + variance[None, :])
@@ -307,7 +309,7 @@ def test_large_rounds_are_predicted_as_small_ones():
 
 
 def test_other_systems_have_no_outlook():
-    with pytest.raises(ValueError, match="only trueskill and urnings have an outlook, not elo$"):
+    with pytest.raises(ValueError, match="elo has no outlook: it predicts expected scores, and nothing else$"):
         jr.outlook(jr.elo())
 
 

@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import matchmakers
 from jaxrate.systems.urnings import world
+from jaxrate.systems.urnings.tries import Rule
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
@@ -21,7 +22,7 @@ def play(width, system, matchmaker, corrected, games=3000):
     """As `urnings_world`, so many tries at once."""
     state = system.init(system.params, PLAYERS)
     tries = matchmaker.name != "chooser"
-    rule = world.Rule(system.settings["variant"], tries, corrected, matchmaker, width)
+    rule = Rule(system.settings["variant"], tries, corrected, matchmaker, width)
     constants = system.rules.prepare(jax.tree.map(jnp.asarray, system.params))
     skill = jnp.asarray(np.log(PROPORTIONS / (1 - PROPORTIONS)), float)
     keys = jax.random.split(jax.random.key(5), 3)

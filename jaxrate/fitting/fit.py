@@ -15,13 +15,13 @@ import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import LAST_ID, Array, Ragged
 from jaxrate.fitting.free import Free
-from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare, with_params
+from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare
 from jaxrate.fitting.search import minimise
 from jaxrate.fitting.slopes import at_once, calculate, chunks
 from jaxrate.fitting.task import Task, task
 from jaxrate.records.metrics import NumPy
 from jaxrate.replay.run import check_events
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.system import Params, RatingSystem, State, remade
 
 
 class Fit(NamedTuple):
@@ -148,7 +148,7 @@ def fit(
         converged, reason = False, "flat"
     names = [problem.free.names[i] for i in problem.active]
     return Fit(
-        with_params(system, params),
+        remade(system, params),
         params,
         tuple(names),
         tuple(name for name in problem.free.names if name not in names),
@@ -194,7 +194,7 @@ def sweep(
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
     for i in range(count):
-        with_params(system, jax.tree.map(lambda x: x[i], columns))  # noqa: B023
+        remade(system, jax.tree.map(lambda x: x[i], columns))  # noqa: B023
     size, both = at_once(what, count, 1), np.stack([what.weight] * 2)
     result = []
     for at in chunks(count, size):
@@ -233,7 +233,7 @@ def profile(
     """
     what, value = _task(system, events, loss, warm_up, weight, key), np.asarray(values, np.float64)
     for x in value:
-        with_params(system, system.params._replace(**{name: x}))
+        remade(system, system.params._replace(**{name: x}))
     others = tuple(x for x in free_names(system, free) if x != name)
     problem = prepare(what, system, others, np.stack([what.weight, 0.0 * what.weight]), None)
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})

@@ -17,7 +17,7 @@ A further loss is a function of predictions and scores, and an entry of `LOSSES`
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -26,7 +26,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Rounds
-from jaxrate.system import Constants, Rules, State
+from jaxrate.system import Constants, Rules, State, bind
 from jaxrate.systems.outlook import Outlook
 from jaxrate.systems.rounds import field
 
@@ -92,10 +92,9 @@ def by_score(guess: Any) -> Array:
     return guess
 
 
-@lru_cache
 def rules_of(loss: Loss, rules: Rules) -> Rules:
     """The rules, with what the loss takes as prediction."""
-    return rules if loss.predict is None else rules._replace(predict=partial(loss.predict, rules))
+    return rules if loss.predict is None else rules._replace(predict=bind(loss.predict, rules))
 
 
 def against_opponents(rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:

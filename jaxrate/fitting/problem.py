@@ -8,7 +8,6 @@ gradient means the same whatever is fitted.
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,8 +18,7 @@ from jaxrate.fitting.free import Free, constrain
 from jaxrate.fitting.slopes import calculate
 from jaxrate.fitting.task import Task
 from jaxrate.records.metrics import NumPy
-from jaxrate.system import Params, RatingSystem, bounds_of
-from jaxrate.systems import SYSTEMS
+from jaxrate.system import Params, RatingSystem, remade
 from jaxrate.text import near
 
 FORWARD = 16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
@@ -41,21 +39,10 @@ class Problem(NamedTuple):
     axes: NumPy  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
 
 
-def with_params(system: RatingSystem, params: Params) -> RatingSystem:
-    """The system with other hyperparameters; ValueError where its factory refuses them."""
-    params = jax.tree.map(float, params)
-    if system.name not in SYSTEMS:
-        return system._replace(params=params)
-    make = partial(SYSTEMS[system.name], **system.settings)
-    new = make(**params._asdict())
-    plain = make(**system.params._asdict()).rules == system.rules  # not one with rules of its own, such as an outlook
-    return new if plain else system._replace(params=params)
-
-
 def made(system: RatingSystem, params: Params) -> RatingSystem | None:
     """The system with these hyperparameters; None where its factory refuses them."""
     try:
-        return with_params(system, params)
+        return remade(system, params)
     except ValueError:
         return None
 
@@ -91,11 +78,9 @@ def _refusal(system: RatingSystem, name: str) -> str:
 
 
 def _bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
-    """The bounds, in use, of a quantity whose initial value is so named, with how each keeps to it."""
-    if not name.startswith("initial_"):
-        return []
-    least, _, most = bounds_of(system.params, name.removeprefix("initial_"))
-    return [(x, how) for x, how in ((least, "min"), (most, "max")) if getattr(system.params, x, None) is not None]
+    """The bounds, in use, of a parameter, with how each keeps to it."""
+    pairs = zip(getattr(system.space, name).bounds, ("min", "max"), strict=True)
+    return [(x, how) for x, how in pairs if x is not None and getattr(system.params, x) is not None]
 
 
 def prepare(what: Task, system: RatingSystem, free: Sequence[str] | None, weight: NumPy, mode: str | None) -> Problem:

@@ -1,6 +1,5 @@
 """Every player's rating through a history."""
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods, Ragged
 from jaxrate.replay.run import run
-from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, sides
+from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, sides
 
 
 class History(NamedTuple):
@@ -26,23 +25,26 @@ def history(system: RatingSystem, events: Matches | Ragged, **options: Any) -> H
     return History(state, prediction, before)
 
 
-@lru_cache
 def _recording(rules: Rules, summary: Any) -> Rules:
     """Rules whose prediction is the pair of the prediction and the ratings of the event's players."""
+    predict = bind(_predict, rules, summary)
+    return Rules(bind(_prepare, rules), bind(_advance, rules), predict, bind(_update, rules), rules.draw)
 
-    def prepare(params: Params) -> Constants:
-        return rules.prepare(params), params
 
-    def advance(constants: Constants, rows: State, time: Array) -> State:
-        return rules.advance(constants[0], rows, time)
+def _prepare(rules: Rules, params: Params) -> Constants:
+    return rules.prepare(params), params
 
-    def predict(constants: Constants, rows: State, event: Any) -> Any:
-        seen = summary(constants[1], rows)
-        if isinstance(event, Periods):
-            seen = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *sides(seen, event))
-        return rules.predict(constants[0], rows, event), seen
 
-    def update(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
-        return rules.update(constants[0], rows, event, key)
+def _advance(rules: Rules, constants: Constants, rows: State, time: Array) -> State:
+    return rules.advance(constants[0], rows, time)
 
-    return Rules(prepare, advance, predict, update, rules.draw)
+
+def _predict(rules: Rules, summary: Any, constants: Constants, rows: State, event: Any) -> Any:
+    seen = summary(constants[1], rows)
+    if isinstance(event, Periods):
+        seen = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *sides(seen, event))
+    return rules.predict(constants[0], rows, event), seen
+
+
+def _update(rules: Rules, constants: Constants, rows: State, event: Any, key: Array | None) -> State:
+    return rules.update(constants[0], rows, event, key)

@@ -7,7 +7,7 @@ number of players.
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +20,7 @@ from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
 from jaxrate.replay.rows import advance, drawn_for, on_device, put, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
-from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sides
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides
 
 
 class Run(NamedTuple):
@@ -317,20 +317,23 @@ def _grown(system: RatingSystem, params: Params, state: State, num_players: int 
     return state
 
 
-@lru_cache
 def _looking_on(rules: Rules) -> Rules:
     """Rules that predict each event from the first state: time passes for the prediction only."""
+    return Rules(rules.prepare, _unaged, bind(_as_of_then, rules), _untaught)
 
-    def advance(constants: Constants, rows: State, time: Array) -> State:
-        return rows
 
-    def predict(constants: Constants, rows: State, event: Any) -> Any:
-        return rules.predict(constants, rules.advance(constants, rows, event.time), event)
+def _unaged(constants: Constants, rows: State, time: Array) -> State:
+    del constants, time
+    return rows
 
-    def update(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
-        return rows
 
-    return Rules(rules.prepare, advance, predict, update)
+def _untaught(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
+    del constants, event, key
+    return rows
+
+
+def _as_of_then(rules: Rules, constants: Constants, rows: State, event: Any) -> Any:
+    return rules.predict(constants, rules.advance(constants, rows, event.time), event)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import blat_mmr
-from jaxrate.systems.category_glicko import category_glicko
+from jaxrate.systems.category_glicko.system import category_glicko
 from jaxrate.systems.codeforces import codeforces
 from jaxrate.systems.elo import elo
-from jaxrate.systems.elo_mmr import elo_mmr, elo_mmx
+from jaxrate.systems.elo_mmr.system import elo_mmr, elo_mmx
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
 from jaxrate.systems.topcoder import topcoder
-from jaxrate.systems.trueskill import trueskill
+from jaxrate.systems.trueskill.system import trueskill
 from jaxrate.systems.urnings.system import urnings
 from jaxrate.systems.weng_lin import weng_lin
 

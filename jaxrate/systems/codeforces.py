@@ -10,28 +10,28 @@ a tie in its middle) and of the expected one, R(perf) = sqrt(rank_i R(r_i)), and
     r_i <- (r_i + v perf) / (1 + v)
 """
 
-from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
+from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, factory, full, never
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.field import Field
 
 
 class Params(NamedTuple):
-    beta: float | Array = 315.08922206661885
-    weight: float | Array = 1.0
-    initial_rating: float | Array = 1500.0
+    beta: float | Array
+    weight: float | Array
+    initial_rating: float | Array
 
 
 SPACE = Params(
-    beta=Parameter("positive", "> 0", "points", "deviation of the difference of two performances"),
-    weight=Parameter("positive", "> 0", "1", "what a contest counts against the rating before it"),
-    initial_rating=Parameter("fixed", "-6000 to 9000", "points", "rating of a newcomer"),
+    beta=Parameter("positive", POSITIVE, "points", "deviation of the difference of two performances"),
+    weight=Parameter("positive", POSITIVE, "1", "what a contest counts against the rating before it"),
+    initial_rating=RATING._replace(range=field.RATINGS),
 )
 
 
@@ -104,13 +104,21 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, None)
 
 
-@lru_cache
-def _rules(points: int) -> Rules:
-    return Rules(prepare, advance, partial(predict, points), partial(update, points))
+@factory
+def codeforces(
+    *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
+) -> RatingSystem:
+    """Codeforces, of rounds.
 
+    Args:
+      beta: deviation of the difference of two performances (points, > 0).
+      weight: what a contest counts against the rating before it (> 0).
+      initial_rating: rating of a newcomer (points, -6000 to 9000).
 
-def codeforces(**changes: float | None) -> RatingSystem:
-    """Codeforces. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or bad value."""
-    params = override("codeforces", Params(), SPACE, changes)
-    rules = _rules(field.enough(params.beta))
-    return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, clocked=lambda params: False)
+    Raises:
+      ValueError: for an unknown name or a value out of range.
+    """
+    params = checked("codeforces", Params(beta, weight, initial_rating), SPACE)
+    points = field.enough(params.beta)
+    rules, traits = Rules(prepare, advance, bind(predict, points), bind(update, points)), Traits(baseline=True)
+    return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, clocked=never, traits=traits)

@@ -15,37 +15,37 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
-from jaxrate.system import (
+from jaxrate.parameters import (
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RATING,
+    SIDE_ADVANTAGE,
     Parameter,
-    Rating,
-    RatingSystem,
-    Rules,
-    advantage,
-    full,
-    override,
-    rate_players,
-    sides,
+    checked,
 )
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, advantage, factory, full, rate_players, sides
 
 
 class Params(NamedTuple):
-    k: float | Array = 32.0
-    k_new: float | Array | None = None
-    new_games: float | Array | None = None
-    scale: float | Array = 400.0
-    limit: float | Array | None = None
-    initial_rating: float | Array = 1500.0
-    side_advantage: float | Array = 0.0
+    k: float | Array
+    k_new: float | Array | None
+    new_games: float | Array | None
+    scale: float | Array
+    limit: float | Array | None
+    initial_rating: float | Array
+    side_advantage: float | Array
 
 
 SPACE = Params(
-    k=Parameter("positive", ">= 0", "points", "largest change of a rating in one match"),
-    k_new=Parameter("positive", ">= 0 or None", "points", "K of a player's first `new_games` games"),
-    new_games=Parameter("fixed", ">= 0 or None", "games", "games before K settles"),
-    scale=Parameter("fixed", "> 0", "points", "rating difference that means odds of 10 to 1"),
-    limit=Parameter("fixed", "> 0 or None", "points", "larger rating differences count as this (FIDE: 400)"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
-    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+    k=Parameter("positive", NOT_NEGATIVE, "points", "largest change of a rating in one match"),
+    k_new=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "K of a player's first `new_games` games"),
+    new_games=Parameter("fixed", MAYBE_NOT_NEGATIVE, "games", "games before K settles"),
+    scale=Parameter("fixed", POSITIVE, "points", "rating difference that means odds of 10 to 1"),
+    limit=Parameter("fixed", MAYBE_POSITIVE, "points", "larger rating differences count as this (FIDE: 400)"),
+    initial_rating=RATING,
+    side_advantage=SIDE_ADVANTAGE,
 )
 
 
@@ -109,12 +109,36 @@ def summary(params: Params, rows: State) -> Rating:
 RULES = Rules(prepare, advance, predict, update)
 
 
-def elo(**changes: float | None) -> RatingSystem:
-    """Elo. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a value out of range.
+@factory
+def elo(
+    *,
+    k: float = 32.0,
+    k_new: float | None = None,
+    new_games: float | None = None,
+    scale: float = 400.0,
+    limit: float | None = None,
+    initial_rating: float = 1500.0,
+    side_advantage: float = 0.0,
+) -> RatingSystem:
+    """Elo, of matches and of rating periods.
 
     `elo(k=20, k_new=40, new_games=30, limit=400)` is FIDE's.
+
+    Args:
+      k: largest change of a rating in one match (points, >= 0).
+      k_new: K of a player's first `new_games` games (points, >= 0 or None).
+      new_games: games before K settles (games, >= 0 or None).
+      scale: rating difference that means odds of 10 to 1 (points, > 0).
+      limit: larger rating differences count as this (FIDE: 400) (points, > 0 or None).
+      initial_rating: rating of a newcomer (points, any number).
+      side_advantage: rating points that the better side is worth (points, any number).
+
+    Raises:
+      ValueError: for an unknown name or a value out of range.
     """
-    params = override("elo", Params(), SPACE, changes)
+    given = Params(k, k_new, new_games, scale, limit, initial_rating, side_advantage)
+    params = checked("elo", given, SPACE)
     if (params.k_new is None) != (params.new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
-    return RatingSystem("elo", params, SPACE, (Matches, Periods), init, RULES, summary)
+    events = Matches, Periods
+    return RatingSystem("elo", params, SPACE, events, init, RULES, summary, traits=Traits(baseline=True))

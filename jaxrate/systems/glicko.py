@@ -24,17 +24,27 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Array, Matches, Periods
-from jaxrate.system import (
+from jaxrate.parameters import (
+    DEVIATION,
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    PERIOD,
+    RATING,
+    SIDE_ADVANTAGE,
     Parameter,
+    checked,
+)
+from jaxrate.system import (
     Rating,
     RatingSystem,
     Rules,
+    Traits,
     advantage,
     bounded,
-    check_bounds,
+    by_period,
     elapsed,
+    factory,
     full,
-    override,
     rate_players,
     sides,
     square,
@@ -44,23 +54,23 @@ Q = math.log(10.0) / 400.0
 
 
 class Params(NamedTuple):
-    c: float | Array = 15.0
-    initial_rating: float | Array = 1500.0
-    initial_deviation: float | Array = 350.0
-    deviation_min: float | Array | None = None
-    deviation_max: float | Array | None = 350.0
-    period: float | Array = 7.0
-    side_advantage: float | Array = 0.0
+    c: float | Array
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    deviation_min: float | Array | None
+    deviation_max: float | Array | None
+    period: float | Array
+    side_advantage: float | Array
 
 
 SPACE = Params(
-    c=Parameter("positive", ">= 0", "points per sqrt(period)", "growth of the deviation of an idle player"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
-    initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
-    deviation_min=Parameter("positive", "> 0 or None", "points", "smallest deviation"),
-    deviation_max=Parameter("positive", "> 0 or None", "points", "largest deviation"),
-    period=Parameter("fixed", "> 0", "days, or the unit of time", "length of a rating period"),
-    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+    c=Parameter("positive", NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviation of an idle player"),
+    initial_rating=RATING,
+    initial_deviation=DEVIATION._replace(bounds=("deviation_min", "deviation_max")),
+    deviation_min=Parameter("positive", MAYBE_POSITIVE, "points", "smallest deviation"),
+    deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation"),
+    period=PERIOD,
+    side_advantage=SIDE_ADVANTAGE,
 )
 
 
@@ -137,12 +147,34 @@ def summary(params: Params, rows: State) -> Rating:
 RULES = Rules(prepare, advance, predict, update)
 
 
-def glicko(**changes: float | None) -> RatingSystem:
-    """Glicko. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a value out of range.
+@factory
+def glicko(
+    *,
+    c: float = 15.0,
+    initial_rating: float = 1500.0,
+    initial_deviation: float = 350.0,
+    deviation_min: float | None = None,
+    deviation_max: float | None = 350.0,
+    period: float = 7.0,
+    side_advantage: float = 0.0,
+) -> RatingSystem:
+    """Glicko, of matches and of rating periods.
 
     The defaults let a deviation of 50 grow to 350 in about ten years of weekly periods. `initial_deviation` lies on its
     bound `deviation_max` then, where a derivative is half of that on one side: move or drop the bound to take it.
+
+    Args:
+      c: growth of the deviation of an idle player (points per sqrt(period), >= 0).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: deviation of a newcomer (points, > 0).
+      deviation_min: smallest deviation (points, > 0 or None).
+      deviation_max: largest deviation (points, > 0 or None).
+      period: length of a rating period (days, or the unit of time, > 0).
+      side_advantage: rating points that the better side is worth (points, any number).
+
+    Raises:
+      ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
-    params = override("glicko", Params(), SPACE, changes)
-    check_bounds("glicko", params, "deviation")
-    return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, RULES, summary)
+    given = Params(c, initial_rating, initial_deviation, deviation_min, deviation_max, period, side_advantage)
+    params, traits = checked("glicko", given, SPACE), Traits(baseline=True, adapt=by_period)
+    return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, RULES, summary, traits=traits)

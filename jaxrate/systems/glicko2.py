@@ -22,17 +22,28 @@ from jax import lax
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.numerics import decreasing_root
-from jaxrate.system import (
+from jaxrate.parameters import (
+    DEVIATION,
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    PERIOD,
+    POSITIVE,
+    RATING,
+    SIDE_ADVANTAGE,
     Parameter,
+    checked,
+)
+from jaxrate.system import (
     Rating,
     RatingSystem,
     Rules,
+    Traits,
     advantage,
     bounded,
-    check_bounds,
+    by_period,
     elapsed,
+    factory,
     full,
-    override,
     rate_players,
     sides,
     square,
@@ -43,31 +54,37 @@ WILDEST = 1e3  # volatility: with a large tau some grow beyond all numbers, and 
 
 
 class Params(NamedTuple):
-    tau: float | Array = 0.5
-    initial_rating: float | Array = 1500.0
-    initial_deviation: float | Array = 350.0
-    initial_volatility: float | Array = 0.06
-    deviation_min: float | Array | None = None
-    deviation_max: float | Array | None = None
-    volatility_min: float | Array | None = None
-    volatility_max: float | Array | None = None
-    period: float | Array = 7.0
-    match_periods: float | Array = 0.0
-    side_advantage: float | Array = 0.0
+    tau: float | Array
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    initial_volatility: float | Array
+    deviation_min: float | Array | None
+    deviation_max: float | Array | None
+    volatility_min: float | Array | None
+    volatility_max: float | Array | None
+    period: float | Array
+    match_periods: float | Array
+    side_advantage: float | Array
 
 
 SPACE = Params(
-    tau=Parameter("positive", "> 0", "per sqrt(event)", "how fast volatilities may change"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
-    initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
-    initial_volatility=Parameter("positive", "> 0", "173.7 points per sqrt(period)", "volatility of a newcomer"),
-    deviation_min=Parameter("positive", "> 0 or None", "points", "smallest deviation"),
-    deviation_max=Parameter("positive", "> 0 or None", "points", "largest deviation"),
-    volatility_min=Parameter("positive", "> 0 or None", "as initial_volatility", "smallest volatility"),
-    volatility_max=Parameter("positive", "> 0 or None", "as initial_volatility", "largest volatility"),
-    period=Parameter("fixed", "> 0", "days, or the unit of time", "length of a rating period"),
-    match_periods=Parameter("fixed", ">= 0", "periods", "periods that pass with a single match, beside the clock"),
-    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+    tau=Parameter("positive", POSITIVE, "per sqrt(event)", "how fast volatilities may change"),
+    initial_rating=RATING,
+    initial_deviation=DEVIATION._replace(bounds=("deviation_min", "deviation_max")),
+    initial_volatility=Parameter(
+        "positive",
+        POSITIVE,
+        "173.7 points per sqrt(period)",
+        "volatility of a newcomer",
+        bounds=("volatility_min", "volatility_max"),
+    ),
+    deviation_min=Parameter("positive", MAYBE_POSITIVE, "points", "smallest deviation"),
+    deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation"),
+    volatility_min=Parameter("positive", MAYBE_POSITIVE, "as initial_volatility", "smallest volatility"),
+    volatility_max=Parameter("positive", MAYBE_POSITIVE, "as initial_volatility", "largest volatility"),
+    period=PERIOD,
+    match_periods=Parameter("fixed", NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock"),
+    side_advantage=SIDE_ADVANTAGE,
 )
 
 
@@ -181,13 +198,44 @@ def summary(params: Params, rows: State) -> Rating:
 RULES = Rules(prepare, advance, predict, update)
 
 
-def glicko2(**changes: float | None) -> RatingSystem:
-    """Glicko-2. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a value out of range.
+@factory
+def glicko2(
+    *,
+    tau: float = 0.5,
+    initial_rating: float = 1500.0,
+    initial_deviation: float = 350.0,
+    initial_volatility: float = 0.06,
+    deviation_min: float | None = None,
+    deviation_max: float | None = None,
+    volatility_min: float | None = None,
+    volatility_max: float | None = None,
+    period: float = 7.0,
+    match_periods: float = 0.0,
+    side_advantage: float = 0.0,
+) -> RatingSystem:
+    """Glicko-2, of matches and of rating periods.
 
     `glicko2(tau=0.75, initial_volatility=0.09, volatility_max=0.1, deviation_min=45, deviation_max=500, period=4.665)`
     is Lichess's, with matches timed in days.
+
+    Args:
+      tau: how fast volatilities may change (per sqrt(event), > 0).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: deviation of a newcomer (points, > 0).
+      initial_volatility: volatility of a newcomer (173.7 points per sqrt(period), > 0).
+      deviation_min: smallest deviation (points, > 0 or None).
+      deviation_max: largest deviation (points, > 0 or None).
+      volatility_min: smallest volatility (as initial_volatility, > 0 or None).
+      volatility_max: largest volatility (as initial_volatility, > 0 or None).
+      period: length of a rating period (days, or the unit of time, > 0).
+      match_periods: periods that a single match takes, beside the clock (periods, >= 0).
+      side_advantage: rating points that the better side is worth (points, any number).
+
+    Raises:
+      ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
-    params = override("glicko2", Params(), SPACE, changes)
-    check_bounds("glicko2", params, "deviation")
-    check_bounds("glicko2", params, "volatility")
-    return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, RULES, summary)
+    newcomer = tau, initial_rating, initial_deviation, initial_volatility
+    bounds = deviation_min, deviation_max, volatility_min, volatility_max
+    params = checked("glicko2", Params(*newcomer, *bounds, period, match_periods, side_advantage), SPACE)
+    traits = Traits(baseline=True, adapt=by_period)
+    return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, RULES, summary, traits=traits)

@@ -20,24 +20,25 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.system import Parameter, Rating, RatingSystem, Rules, full, override
+from jaxrate.parameters import POSITIVE, PROPER_SHARE, RATING, Parameter, checked
+from jaxrate.system import Rating, RatingSystem, Rules, factory, full, never
 from jaxrate.systems.rounds import field
 
 POINTS = 128  # volatilities differ much: those of a table for a hundred points, in float32
 
 
 class Params(NamedTuple):
-    weight_new: float | Array = 0.6
-    weight_limit: float | Array = 0.18
-    initial_rating: float | Array = 1500.0
-    initial_deviation: float | Array = 350.0
+    weight_new: float | Array
+    weight_limit: float | Array
+    initial_rating: float | Array
+    initial_deviation: float | Array
 
 
 SPACE = Params(
-    weight_new=Parameter("unit", "0 to 1", "1", "share that the first contest has in the rating after it"),
-    weight_limit=Parameter("unit", "0 to 1", "1", "share that a contest has after many others"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
-    initial_deviation=Parameter("positive", "> 0", "points", "volatility of a newcomer"),
+    weight_new=Parameter("unit", PROPER_SHARE, "1", "share that the first contest has in the rating after it"),
+    weight_limit=Parameter("unit", PROPER_SHARE, "1", "share that a contest has after many others"),
+    initial_rating=RATING,
+    initial_deviation=Parameter("positive", POSITIVE, "points", "volatility of a newcomer"),
 )
 
 
@@ -123,13 +124,26 @@ def summary(params: Params, rows: State) -> Rating:
 RULES = Rules(prepare, advance, predict, update)
 
 
-def topcoder(**changes: float | None) -> RatingSystem:
-    """TopCoder. Keyword arguments replace defaults of `Params`; ValueError for an unknown name or a bad value.
+@factory
+def topcoder(
+    *,
+    weight_new: float = 0.6,
+    weight_limit: float = 0.18,
+    initial_rating: float = 1500.0,
+    initial_deviation: float = 350.0,
+) -> RatingSystem:
+    """TopCoder, of rounds.
 
-    Who plays badly on purpose gains volatility, and with it larger changes (the paper's section 5.1).
+    Players who play badly on purpose gain volatility, and with it larger changes (the paper's section 5.1).
+
+    Args:
+      weight_new: share that the first contest has in the rating after it (above 0, below 1).
+      weight_limit: share that a contest has after many others (above 0, below 1).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: volatility of a newcomer (points, > 0).
+
+    Raises:
+      ValueError: for an unknown name or a value out of range.
     """
-    params = override("topcoder", Params(), SPACE, changes)
-    for name in ("weight_new", "weight_limit"):
-        if not 0 < getattr(params, name) < 1:
-            raise ValueError(f"topcoder: {name} must lie between 0 and 1, got {getattr(params, name)}")
-    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, RULES, summary, clocked=lambda params: False)
+    params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
+    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, RULES, summary, clocked=never)

@@ -23,7 +23,7 @@ adds up one team on either side. A match is a round of two players: a score abov
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -34,10 +34,12 @@ from jax.scipy.special import ndtr
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import sums_before, truncated
-from jaxrate.system import Parameter, RatingSystem, Rules, advantage, override, rate_players
+from jaxrate.parameters import MAYBE_NOT_NEGATIVE, SHARE, Parameter, checked
+from jaxrate.system import RatingSystem, Rules, Traits, advantage, bind, factory, rate_players
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.teams import Teams, by_number, line_up, total
-from jaxrate.systems.trueskill import State, advance, clocked, init, summary
+from jaxrate.systems.trueskill.model import SPACE as LIKE
+from jaxrate.systems.trueskill.model import State, advance, clocked, init, summary
 from jaxrate.text import near
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
@@ -45,25 +47,25 @@ WINDOW = 4
 
 
 class Params(NamedTuple):
-    beta: float | Array = 25.0 / 6.0
-    tau: float | Array = 25.0 / 300.0
-    epsilon: float | Array | None = None
-    kappa: float | Array = 1e-4
-    drift: float | Array | None = None
-    initial_rating: float | Array = 25.0
-    initial_deviation: float | Array = 25.0 / 3.0
-    side_advantage: float | Array = 0.0
+    beta: float | Array
+    tau: float | Array
+    epsilon: float | Array | None
+    kappa: float | Array
+    drift: float | Array | None
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    side_advantage: float | Array
 
 
 SPACE = Params(
-    beta=Parameter("positive", "> 0", "points", "noise of a performance"),
-    tau=Parameter("positive", ">= 0", "points", "drift of a skill in every match or round"),
-    epsilon=Parameter("positive", ">= 0 or None", "points", "margin of a draw; of Thurstone-Mosteller only"),
-    kappa=Parameter("fixed", "0 to 1", "1", "least share of a variance that is left by a match or round"),
-    drift=Parameter("positive", ">= 0 or None", "points^2 per day", "drift of a skill by the clock; None: none"),
-    initial_rating=Parameter("fixed", "any number", "points", "rating of a newcomer"),
-    initial_deviation=Parameter("positive", "> 0", "points", "deviation of a newcomer"),
-    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
+    beta=LIKE.beta,
+    tau=LIKE.tau,
+    epsilon=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only"),
+    kappa=Parameter("fixed", SHARE, "1", "least share of a variance that is left by a match or round"),
+    drift=LIKE.drift,
+    initial_rating=LIKE.initial_rating,
+    initial_deviation=LIKE.initial_deviation,
+    side_advantage=LIKE.side_advantage,
 )
 
 
@@ -204,27 +206,46 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
 
 
-@lru_cache
-def _rules(model: str) -> Rules:
-    return Rules(partial(prepare, model), advance, predict, partial(update, model))
-
-
-def weng_lin(model: str = "bradley_terry_full", **changes: float | None) -> RatingSystem:
+@factory
+def weng_lin(
+    model: str = "bradley_terry_full",
+    *,
+    beta: float = 25.0 / 6.0,
+    tau: float = 25.0 / 300.0,
+    epsilon: float | None = None,
+    kappa: float = 1e-4,
+    drift: float | None = None,
+    initial_rating: float = 25.0,
+    initial_deviation: float = 25.0 / 3.0,
+    side_advantage: float = 0.0,
+) -> RatingSystem:
     """Weng and Lin's systems, of matches and of rounds.
+
+    Only Thurstone-Mosteller's models have an `epsilon`, by default 0.1. With a `drift`, rounds must come in order of
+    time.
 
     Args:
       model: one of `MODELS`.
-      **changes: replace defaults of `Params`. Only Thurstone-Mosteller's models have an `epsilon`, by default 0.1. With
-        a `drift`, rounds must come in order of time.
+      beta: noise of a performance (points, > 0).
+      tau: drift of a skill in every match or round (points, >= 0).
+      epsilon: margin of a draw; of Thurstone-Mosteller only (points, >= 0 or None).
+      kappa: least share of a variance that is left by a match or round (0 to 1).
+      drift: drift of a skill by the clock (points^2 per day, >= 0 or None).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: deviation of a newcomer (points, > 0).
+      side_advantage: rating points that the better side is worth (points, any number).
 
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
     if model not in MODELS:
         raise ValueError(f"weng_lin has no model {model!r}{near(str(model), MODELS)} (it has {', '.join(MODELS)})")
-    margin = 0.1 if model.startswith("thurstone_mosteller") else None
-    params = override("weng_lin", Params(epsilon=margin), SPACE, changes)
-    if (params.epsilon is None) != (margin is None):
-        raise ValueError(f"weng_lin: {model} {'has no' if margin is None else 'needs an'} epsilon")
-    rules, kinds, settings = _rules(model), (Matches, Rounds), {"model": model}
-    return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, settings, clocked)
+    if model.startswith("thurstone_mosteller"):
+        epsilon = 0.1 if epsilon is None else epsilon
+    elif epsilon is not None:
+        raise ValueError(f"weng_lin: {model} has no epsilon")
+    newcomer = initial_rating, initial_deviation
+    params = checked("weng_lin", Params(beta, tau, epsilon, kappa, drift, *newcomer, side_advantage), SPACE)
+    rules = Rules(bind(prepare, model), advance, predict, bind(update, model))
+    kinds, static, traits = (Matches, Rounds), (("model", model),), Traits(teams=True)
+    return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, static, clocked, traits=traits)

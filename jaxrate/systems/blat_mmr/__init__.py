@@ -4,8 +4,9 @@ luck.py     luck functions: how likely strength x beats y
 kernels.py  kernels: how beliefs spread between matches
 sums.py     algorithms: what a result says, averaged over the opponent's strengths
 laplace.py  linear-time sums over Laplace distributions
-model.py    the static choices, checked
-system.py   the system: its models, parameters, state and rules
+model.py    the static choices, checked, with hyperparameters and state
+averages.py what a match says of one player, averaged over the other one
+system.py   the system: its formulas, its rules and its factory
 beliefs.py  what a belief says: quantiles, who is stronger, chances of results, evidence
 """
 

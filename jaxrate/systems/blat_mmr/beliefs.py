@@ -3,7 +3,7 @@
 Every function takes a system made by `blat_mmr` and its state, or the part of it that belongs to some players.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,10 +12,11 @@ import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.replay.run import predict
-from jaxrate.system import Params, RatingSystem, Rules
+from jaxrate.system import Params, RatingSystem, bind
 from jaxrate.systems.blat_mmr import sums
-from jaxrate.systems.blat_mmr.model import Model
-from jaxrate.systems.blat_mmr.system import CENTRE, Constants, State, average, strengths, wins_and_losses
+from jaxrate.systems.blat_mmr.averages import average, wins_and_losses
+from jaxrate.systems.blat_mmr.model import Constants, Model, State
+from jaxrate.systems.blat_mmr.system import CENTRE, strengths
 
 
 def grid(system: RatingSystem) -> Any:
@@ -95,7 +96,7 @@ def outcomes(
     """
     if not 0 <= draws < 1:
         raise ValueError(f"draws must be a share from 0 to less than 1, got {draws!r}")
-    return predict(_instead(system, partial(_outcomes, 2.0 * draws / (1.0 - draws))), state, matches, params=params)
+    return predict(_instead(system, bind(_outcomes, 2.0 * draws / (1.0 - draws))), state, matches, params=params)
 
 
 def evidence(system: RatingSystem) -> RatingSystem:
@@ -139,14 +140,11 @@ def _sorted(value: Array, belief: Array) -> tuple[Array, Array]:
 def _model(system: RatingSystem) -> Model:
     if system.name != "blat_mmr":
         raise ValueError(f"{system.name} has no beliefs on a grid; make the system by blat_mmr()")
-    model: Model = system.summary.args[0]  # type: ignore[attr-defined]
+    model: Model = system.summary.given[0]  # type: ignore[attr-defined]
     return model
 
 
 def _instead(system: RatingSystem, guess: Any) -> RatingSystem:
-    return system._replace(rules=_rules(system.rules, guess, _model(system)))
-
-
-@lru_cache
-def _rules(rules: Rules, guess: Any, model: Model) -> Rules:
-    return rules._replace(predict=partial(guess, model))
+    """The system with `guess(model, ...)` for its prediction."""
+    rules = system.rules._replace(predict=bind(guess, _model(system)))
+    return system._replace(rules=rules, make=None)

@@ -4,7 +4,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +12,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.events import Array
+from jaxrate.system import Frozen, bind, frozen
 from jaxrate.text import near
 
 NumPy = np.ndarray[Any, Any]
@@ -31,6 +31,9 @@ class Luck(NamedTuple):
     laplace: tuple[tuple[float, float], ...] = ()  # weights and widths, if a mixture of F(x - y | width), section 4.3
     dimension: int = 1  # of a strength
 
+    def __repr__(self) -> str:
+        return self.name
+
     def first(self, x: Array, y: Array, side: Array | float) -> Array:
         """How likely x beats y: with White's pieces (side 1), with Black's (-1), or with either as often (0)."""
         if self.black is None:
@@ -46,8 +49,46 @@ def _logistic_400(x: Array, y: Array) -> Array:
     return jax.nn.sigmoid((x - y) / POINTS)
 
 
-def _step(difference: Array) -> Array:
-    return jnp.heaviside(difference, jnp.asarray(0.5, difference.dtype))
+def _ratio(x: Array, y: Array) -> Array:
+    return x / (x + y)
+
+
+def _probit(scale: float, x: Array, y: Array) -> Array:
+    return ndtr((x - y) / scale)
+
+
+def _with_margin(margin: float, x: Array, y: Array) -> Array:
+    return 0.5 * (_above(x - y, margin) + 1.0 - _above(y - x, margin))
+
+
+def _above(difference: Array, margin: float) -> Array:
+    return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
+
+
+def _cut(x: Array, y: Array) -> Array:
+    return _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y))
+
+
+def _stronger(x: Array, y: Array) -> Array:
+    return jnp.heaviside(x - y, jnp.asarray(0.5, x.dtype))
+
+
+def _even(x: Array, y: Array) -> Array:
+    return jnp.full_like(x - y, 0.5)
+
+
+def _mixed(parts: tuple[tuple[float, float], ...], x: Array, y: Array) -> Array:
+    return sum((p * _laplace_cdf((x - y) / a) for p, a in parts), jnp.zeros_like(x - y))
+
+
+def _most_of_three(x: Array, y: Array) -> Array:
+    ahead, behind = jnp.sum(x > y, axis=-1), jnp.sum(y > x, axis=-1)
+    return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
+
+
+def _looked_up(between: Frozen, table: Frozen, x: Array, y: Array) -> Array:
+    i, j = (jnp.searchsorted(jnp.asarray(between, x.dtype), z) for z in (x, y))
+    return jnp.asarray(table, x.dtype)[i, j]
 
 
 def _laplace_cdf(d: Array) -> Array:
@@ -55,62 +96,49 @@ def _laplace_cdf(d: Array) -> Array:
     return jnp.where(d < 0, tail, 1.0 - tail)
 
 
-@lru_cache  # one object each: systems alike share what was compiled
 def bradley_terry() -> Luck:
     """Example 2.5: 1 / (1 + e^(y - x))."""
     return Luck("bradley_terry", _logistic, smooth=True)
 
 
-@lru_cache
 def bradley_terry_400() -> Luck:
     """Examples 2.5 and 2.13: 1 / (1 + 10^((y - x) / 400)), strengths in rating points."""
     return Luck("bradley_terry_400", _logistic_400, smooth=True, unit=1.0)
 
 
-@lru_cache
 def ratio() -> Luck:
     """Example 2.5: x / (x + y), for supports above 0."""
-    return Luck("ratio", lambda x, y: x / (x + y), difference=False)
+    return Luck("ratio", _ratio, difference=False)
 
 
-@lru_cache
 def thurstone_mosteller(scale: float = 1.0) -> Luck:
     """Example 2.6: Phi((x - y) / scale). Normal performances of variance 1 have scale sqrt 2."""
-    return Luck(_named("thurstone_mosteller", scale), lambda x, y: ndtr((x - y) / scale), smooth=True)
+    return Luck(_named("thurstone_mosteller", scale), bind(_probit, float(scale)), smooth=True)
 
 
-@lru_cache
 def trueskill(margin: float = 1.0) -> Luck:
     """Example 2.7: 1 above the margin, 0 below minus the margin, one half between, ends included."""
-    return Luck(_named("trueskill", margin), lambda x, y: 0.5 * (_above(x - y, margin) + 1.0 - _above(y - x, margin)))
+    return Luck(_named("trueskill", margin), bind(_with_margin, float(margin)))
 
 
-def _above(difference: Array, margin: float) -> Array:
-    return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
-
-
-@lru_cache
 def fide() -> Luck:
     """Example 2.8: `bradley_terry_400` of a difference cut at 400."""
-    return Luck("fide", lambda x, y: _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y)), unit=1.0)
+    return Luck("fide", _cut, unit=1.0)
 
 
-@lru_cache
 def heaviside() -> Luck:
     """Example 2.6, Definition 2.2: the stronger wins.
 
     sqrt(L L') of a draw is one half between equals and 0 elsewhere: draws need luck (beta below 1) and a fine grid.
     """
-    return Luck("heaviside", lambda x, y: _step(x - y))
+    return Luck("heaviside", _stronger)
 
 
-@lru_cache
 def coin() -> Luck:
     """Example 2.4: one half, whoever plays."""
-    return Luck("coin", lambda x, y: jnp.full_like(x - y, 0.5))
+    return Luck("coin", _even)
 
 
-@lru_cache
 def laplace(width: float = 1.0) -> Luck:
     """Section 4.3: the distribution function F(x - y | width) of a Laplace distribution."""
     return mixture([(1.0, width)])._replace(name=_named("laplace", width))
@@ -128,21 +156,12 @@ def mixture(components: Sequence[tuple[float, float]]) -> Luck:
     if abs(sum(p for p, _ in parts) - 1.0) > 1e-9:
         raise ValueError(f"the weights must sum to 1, got {sum(p for p, _ in parts)}")
 
-    def chance(x: Array, y: Array) -> Array:
-        return sum((p * _laplace_cdf((x - y) / a) for p, a in parts), jnp.zeros_like(x - y))
-
-    return Luck("a mixture", chance, laplace=parts)
+    return Luck("a mixture", bind(_mixed, parts), laplace=parts)
 
 
-@lru_cache
 def two_of_three() -> Luck:
     """Example 2.10: strengths in R^3; who is ahead in two of them wins."""
-
-    def chance(x: Array, y: Array) -> Array:
-        ahead, behind = jnp.sum(x > y, axis=-1), jnp.sum(y > x, axis=-1)
-        return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
-
-    return Luck("two_of_three", chance, difference=False, dimension=3)
+    return Luck("two_of_three", _most_of_three, difference=False, dimension=3)
 
 
 def matrix(strengths: Any, chances: Any) -> Luck:
@@ -156,11 +175,7 @@ def matrix(strengths: Any, chances: Any) -> Luck:
         raise ValueError(f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
     between = (points[1:] + points[:-1]) / 2.0
 
-    def chance(x: Array, y: Array) -> Array:
-        i, j = (jnp.searchsorted(jnp.asarray(between, x.dtype), z) for z in (x, y))
-        return jnp.asarray(table, x.dtype)[i, j]
-
-    return Luck("a matrix", chance, difference=False)
+    return Luck("a matrix", bind(_looked_up, frozen(between), frozen(table)), difference=False)
 
 
 LUCK: dict[str, Callable[..., Luck]] = {

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.events import Array
+from jaxrate.parameters import ANY, POSITIVE, SHARE, SIDE_ADVANTAGE, Parameter
+from jaxrate.system import Frozen, frozen
 from jaxrate.systems.blat_mmr import sums
-from jaxrate.systems.blat_mmr.kernels import Kernel
+from jaxrate.systems.blat_mmr.kernels import Kernel, Part
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.systems.blat_mmr.sums import Grid
 
@@ -58,7 +61,7 @@ def least_width(grid: Grid, kernel: Kernel) -> float:
     return 2.0 * grid.step / max(kernel.widths)
 
 
-def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Any, Any]:
+def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Frozen | None, Frozen | None]:
     """Checked support and inner distributions, in float64."""
     if support is None:
         if inner is not None:
@@ -72,11 +75,11 @@ def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Any, Any]:
     if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
         raise ValueError("blat_mmr: support must be finite, and numbers must increase")
     if inner is None:
-        return points, None
+        return frozen(points), None
     chance = np.asarray(inner, np.float64)
     if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
         raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
-    return points, chance
+    return frozen(points), frozen(chance)
 
 
 def choose(model: Model, mixed: bool) -> Model:
@@ -124,3 +127,38 @@ def band_reach(model: Model) -> int:
     assert model.grid is not None and model.kernel is not None
     widest = model.kernel_width * max(model.kernel.widths)
     return math.ceil(REACH[jnp.result_type(float).name] * widest / model.grid.step)
+
+
+class Params(NamedTuple):
+    beta: float | Array
+    prior_mean: float | Array
+    prior_deviation: float | Array
+    kernel_width: float | Array
+    side_advantage: float | Array
+    temperature: float | Array
+
+
+SPACE = Params(
+    beta=Parameter("unit", SHARE, "share", "share of the result that is not luck"),
+    prior_mean=Parameter("real", ANY, "strength", "mean of a newcomer's belief"),
+    prior_deviation=Parameter("positive", POSITIVE, "strength", "deviation of a newcomer's belief"),
+    kernel_width=Parameter(
+        "positive", POSITIVE, "strength", "how far a belief spreads per match (or sqrt of unit time)"
+    ),
+    side_advantage=SIDE_ADVANTAGE,
+    temperature=Parameter("positive", POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)"),
+)
+
+
+class Constants(NamedTuple):
+    params: Params
+    table: Any  # of the luck function, for matches without sides, by algorithm
+    parts: list[Part] | None  # of the kernel; None if it differs by player or time
+
+
+class State(NamedTuple):
+    belief: Array  # [num_players, n] probability of each point of the support
+    time: Array | None = None  # [num_players] up to which the kernel was applied; inf before the first match
+    width: Array | None = None  # [num_players] factor of the kernel's width
+    support: Array | None = None  # [num_players, n], [num_players, n, d]; None: the grid. Mixtures: [num_players, n, k]
+    inner: Array | None = None  # [num_players, n, k] Example 2.15: the distributions that the belief is over

@@ -16,64 +16,42 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 1500 + 400/ln 10 x, equation (3).
 """
 
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.events import Array, Matches
-from jaxrate.numerics import differences
-from jaxrate.system import Parameter, Rating, RatingSystem, Rules, elapsed, full, override
+from jaxrate.parameters import checked
+from jaxrate.system import Frozen, Rating, RatingSystem, Rules, bind, elapsed, factory, full
 from jaxrate.systems.blat_mmr import kernels, sums
 from jaxrate.systems.blat_mmr import luck as lucks
+from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS, Luck
-from jaxrate.systems.blat_mmr.model import Model, band_reach, choose, given_support, grid_for, least_width
-from jaxrate.systems.blat_mmr.sums import Power
+from jaxrate.systems.blat_mmr.model import (
+    SPACE,
+    Constants,
+    Model,
+    Params,
+    State,
+    band_reach,
+    choose,
+    given_support,
+    grid_for,
+    least_width,
+)
 
 CENTRE = 1500.0  # rating of strength 0
 LEAST = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
 BATCH = 256  # players whose beliefs are spread at once, as of a time
 
 
-class Params(NamedTuple):
-    beta: float | Array = 0.8
-    prior_mean: float | Array = 0.0
-    prior_deviation: float | Array = 0.7
-    kernel_width: float | Array = 0.03
-    side_advantage: float | Array = 0.0
-    temperature: float | Array = 1.0
-
-
-SPACE = Params(
-    beta=Parameter("unit", "0 to 1", "share", "share of the result that is not luck"),
-    prior_mean=Parameter("real", "any number", "strength", "mean of a newcomer's belief"),
-    prior_deviation=Parameter("positive", "> 0", "strength", "deviation of a newcomer's belief"),
-    kernel_width=Parameter("positive", "> 0", "strength", "how far a belief spreads per match (or sqrt of unit time)"),
-    side_advantage=Parameter("real", "any number", "points", "rating points that the better side is worth"),
-    temperature=Parameter("positive", "> 0", "factor", "scale of the luck function: F(x / temperature, ...)"),
-)
-
-
-class Constants(NamedTuple):
-    params: Params
-    table: Any  # of the luck function, for matches without sides, by algorithm
-    parts: list[kernels.Part] | None  # of the kernel; None if it differs by player or time
-
-
-class State(NamedTuple):
-    belief: Array  # [num_players, n] probability of each point of the support
-    time: Array | None = None  # [num_players] up to which the kernel was applied; inf before the first match
-    width: Array | None = None  # [num_players] factor of the kernel's width
-    support: Array | None = None  # [num_players, n], [num_players, n, d]; None: the grid. Mixtures: [num_players, n, k]
-    inner: Array | None = None  # [num_players, n, k] Example 2.15: the distributions that the belief is over
-
-
-def init(model: Model, given: tuple[Any, Any], params: Params, num_players: int) -> State:
+def init(model: Model, given: tuple[Frozen | None, Frozen | None], params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support; over distributions, all of them alike."""
     support, inner = (None if x is None else jnp.asarray(x, float) for x in given)
-    points = _grid_points(model) if support is None else support
+    points = grid_points(model) if support is None else support
     if inner is None:
         square = ((points - params.prior_mean) / params.prior_deviation) ** 2
         belief = jax.nn.softmax(-0.5 * (square if points.ndim == 1 else jnp.sum(square, axis=-1)))
@@ -97,19 +75,8 @@ def prepare(model: Model, params: Params) -> Constants:
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
     if model.grid is not None and kernel is not None and kernel.clock == "match" and not kernel.own:
-        parts = _parts(model, params.kernel_width, _grid_points(model))
-    return Constants(params, _table(model, params, 0.0), parts)
-
-
-def chances(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
-    """L(x, y) and L(y, x), where `side` is that of x."""
-    lead = side * params.side_advantage / model.luck.unit
-    first, second = (x + lead) / params.temperature, y / params.temperature
-
-    def with_luck(chance: Array) -> Array:
-        return (1.0 - params.beta) / 2.0 + params.beta * chance
-
-    return with_luck(model.luck.first(first, second, side)), with_luck(model.luck.first(second, first, -side))
+        parts = _parts(model, params.kernel_width, grid_points(model))
+    return Constants(params, table(model, params, 0.0), parts)
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
@@ -138,16 +105,6 @@ def predict(model: Model, constants: Constants, rows: State, event: Matches) -> 
     return jnp.clip(average(model, constants, rows, event, sums.win), 0.0, 1.0)
 
 
-def average(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
-    """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
-    if model.summing == "low_rank":
-        _, weights = _interpolation(model)
-        at = jnp.matmul(rows.belief, weights, precision=sums.EXACT)
-        w = power(*_of(model, constants, event))
-        return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=sums.EXACT))
-    return jnp.sum(rows.belief[0] * _sums(model, constants, rows, event, power)[0])
-
-
 def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
     """Models 2.11 and 2.16.
 
@@ -157,7 +114,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     del key
     power = sums.power_of(event.score, event.context.weight)
     if model.draws == "inside":
-        likelihood = _sums(model, constants, rows, event, power)
+        likelihood = sums_of(model, constants, rows, event, power)
     else:
         likelihood = power(*sums.logs(wins_and_losses(model, constants, rows, event)))
     least = LEAST[likelihood.dtype.name]
@@ -186,86 +143,9 @@ def summary(model: Model, params: Params, rows: State) -> Rating:
 def strengths(model: Model, rows: State) -> Array:
     """The strength that each probability of a belief belongs to, as one number: [..., n]."""
     if rows.support is None:
-        return jnp.broadcast_to(_grid_points(model), rows.belief.shape)
+        return jnp.broadcast_to(grid_points(model), rows.belief.shape)
     support = rows.support if model.luck.dimension == 1 else jnp.mean(rows.support, axis=-1)
     return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
-
-
-def _grid_points(model: Model) -> Array:
-    assert model.grid is not None
-    return jnp.asarray(model.grid.points, float)
-
-
-def _interpolation(model: Model) -> tuple[Array, Array]:
-    """Nodes [r] and weights [n, r] for the precision in use."""
-    assert model.grid is not None
-    precision = jnp.result_type(float).name
-    count = sums.nodes_needed(model.luck, model.grid, model.beta, model.temperature, precision)
-    if count is None:
-        raise ValueError(
-            f"blat_mmr: {sums.NODES[-1]} nodes do not hold the luck function {model.luck.name} to "
-            f"{sums.TOLERANCE[precision]:g}: use another algorithm than low_rank"
-        )
-    nodes, weights = sums.interpolation(model.grid, count)
-    return jnp.asarray(nodes, float), jnp.asarray(weights, float)
-
-
-def _table(model: Model, params: Params, side: Array | float) -> Any:
-    """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
-    if model.summing == "low_rank":
-        nodes, _ = _interpolation(model)
-        return sums.logs(chances(model, params, nodes[:, None], nodes[None], side))
-    if model.summing == "fft":
-        assert model.grid is not None
-        difference = model.grid.step * differences(model.grid.size)
-        return sums.logs(chances(model, params, difference, jnp.zeros_like(difference), side))
-    return None
-
-
-def _of(model: Model, constants: Constants, event: Matches) -> Any:
-    """The table of a match."""
-    return constants.table if event.context.side is None else _table(model, constants.params, event.context.side)
-
-
-def _points(model: Model, rows: State) -> Array:
-    """The supports of both players, [2, ...]."""
-    return jnp.stack([_grid_points(model)] * 2) if rows.support is None else rows.support
-
-
-def _pairs(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
-    """L [n, n] of every two strengths, or of every two distributions (Example 2.15), and the same of the second."""
-    x, y = _points(model, rows)
-    side = 0.0 if event.context.side is None else event.context.side
-    if rows.inner is None:
-        return chances(model, constants.params, x[:, None], y[None], side)
-    inner = rows.inner
-    both = chances(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
-    one, two = (jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=sums.EXACT) for c in both)
-    return one, two
-
-
-def _sums(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
-    """[2, n] of what `sums` describes."""
-    if model.summing == "low_rank":
-        return sums.low_rank(_interpolation(model)[1], _of(model, constants, event), rows.belief, power)
-    if model.summing == "fft":
-        return sums.fft(_of(model, constants, event), rows.belief, power)
-    return sums.naive(_pairs(model, constants, rows, event), rows.belief, power)
-
-
-def wins_and_losses(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
-    """The sums [2, n] of L(x, y) and of L(y, x)."""
-    if model.summing != "laplace":
-        wins, losses = (_sums(model, constants, rows, event, power) for power in (sums.win, sums.loss))
-        return wins, losses
-    params = constants.params
-    lead = 0.0 if event.context.side is None else event.context.side * params.side_advantage / model.luck.unit
-    both = sums.laplace_sums(
-        model.luck.laplace, _points(model, rows), rows.belief, jnp.asarray(lead, float), params.temperature
-    )
-    mass = jnp.sum(rows.belief, axis=-1)[::-1, None]
-    wins, losses = ((1.0 - params.beta) / 2.0 * mass + params.beta * x for x in both)
-    return wins, losses
 
 
 def _parts(model: Model, width: Array, points: Array) -> list[kernels.Part]:
@@ -280,7 +160,7 @@ def _spread_each(model: Model, rows: State, width: Array, belief: Array) -> Arra
     assert kernel is not None
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
-        points = _grid_points(model) if points is None else points
+        points = grid_points(model) if points is None else points
         parts = _parts(model, jnp.where(width > 0, width, 1.0), points)
         return jnp.where(width > 0, kernels.spread(kernel.edges, model.spreading, parts, p), p / jnp.sum(p))
 
@@ -290,17 +170,7 @@ def _spread_each(model: Model, rows: State, width: Array, belief: Array) -> Arra
     return jax.lax.map(lambda x: one(*x), args, batch_size=BATCH)
 
 
-@lru_cache
-def _rules(model: Model) -> Rules:
-    """One set of rules per model, so that systems alike share what was compiled."""
-    return Rules(*(partial(rule, model) for rule in (prepare, advance, predict, update)))
-
-
-@lru_cache
-def _summary(model: Model) -> Any:
-    return partial(summary, model)
-
-
+@factory
 def blat_mmr(
     luck: str | Luck = "bradley_terry",
     size: int = 1001,
@@ -310,9 +180,15 @@ def blat_mmr(
     draws: str = "inside",
     support: Any = None,
     inner: Any = None,
-    **changes: float | None,
+    *,
+    beta: float = 0.8,
+    prior_mean: float = 0.0,
+    prior_deviation: float | None = None,
+    kernel_width: float | None = None,
+    side_advantage: float = 0.0,
+    temperature: float = 1.0,
 ) -> RatingSystem:
-    """BlatMMR. Further keyword arguments replace defaults of `Params`.
+    """BlatMMR, of matches.
 
     Args:
       luck: a luck function by name, as in `jr.luck.LUCK`, with a number where it takes one: "trueskill(0.1)"; or a
@@ -327,6 +203,13 @@ def blat_mmr(
       support: [n] increasing strengths, or [n, d], instead of the grid: everyone's at first; a state may hold others.
       inner: [n, k] probabilities: beliefs are then over n distributions, each on the k strengths support [n, k]
         (Example 2.15). The prior is uniform; the kernel is "none".
+      beta: share of the result that is not luck (share, 0 to 1).
+      prior_mean: mean of a newcomer's belief (strength, any number).
+      prior_deviation: deviation of a newcomer's belief (strength, > 0). None: 0.7 natural units.
+      kernel_width: how far a belief spreads per match (or sqrt of unit time) (strength, > 0). None: 0.03 natural units,
+        or by time 0.03 in a week.
+      side_advantage: rating points that the better side is worth (points, any number).
+      temperature: scale of the luck function: F(x / temperature, ...) (factor, > 0).
 
     With luck functions on the scale of rating points ("bradley_terry_400", "fide") strengths are points, and the
     defaults of the grid, the prior and the kernel with them.
@@ -343,14 +226,13 @@ def blat_mmr(
     game = lucks.parse(luck) if isinstance(luck, str) else luck
     if not isinstance(game, Luck):
         raise ValueError(f"blat_mmr: luck is a name or a jr.luck.Luck, got {luck!r}")
-    scale = POINTS / game.unit  # the defaults are in natural units
+    scale = POINTS / game.unit  # of rating points, where strengths are these
     spec = kernels.parse("none" if inner is not None and kernel == "gaussian" else kernel)
-    defaults = Params()
     weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
-    defaults = defaults._replace(
-        prior_deviation=defaults.prior_deviation * scale, kernel_width=defaults.kernel_width * scale * weekly
-    )
-    params = override("blat_mmr", defaults, SPACE, changes)
+    prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
+    kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
+    hyperparameters = beta, prior_mean, prior_deviation, kernel_width, side_advantage, temperature
+    params = checked("blat_mmr", Params(*hyperparameters), SPACE)
     grid = None
     space: Any = SPACE
     if support is None:
@@ -359,13 +241,13 @@ def blat_mmr(
         if spec is not None and spec.clock == "match":
             space = space._replace(kernel_width=space.kernel_width._replace(least=least_width(grid, spec)))
     given = given_support(support, inner, game)
-    points = grid.points if grid is not None else given[0]
+    points = np.asarray(given[0]) if grid is None else grid.points
     lucks.check(game, points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
     given_values = params.beta, params.temperature, params.kernel_width
     model = Model(game, grid, spec, draws, algorithm, "", *given_values)
     model = choose(model, inner is not None)
-    settings = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
-    settings |= {"algorithm": algorithm, "draws": draws, "support": support, "inner": inner}
-    return RatingSystem(
-        "blat_mmr", params, space, (Matches,), partial(init, model, given), _rules(model), _summary(model), settings
-    )
+    static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
+    static |= {"algorithm": algorithm, "draws": draws, "support": given[0], "inner": given[1]}
+    rules = Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))
+    begin, show = bind(init, model, given), bind(summary, model)
+    return RatingSystem("blat_mmr", params, space, (Matches,), begin, rules, show, tuple(static.items()))

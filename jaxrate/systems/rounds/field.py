@@ -22,9 +22,11 @@ from jax.scipy.special import erfc
 
 from jaxrate.events import Array, Rounds
 from jaxrate.numerics import decreasing_root
+from jaxrate.parameters import Range
 
 NumPy = np.ndarray[Any, Any]
 LOWEST, HIGHEST = -6000.0, 9000.0  # between which performances are looked for
+RATINGS = Range("-6000 to 9000", LOWEST, HIGHEST)  # of newcomers
 UNIT = 1024.0  # the size of ratings
 SMALL = 64  # participants up to which the sums are taken directly
 _BLOCK = 256  # participants whose cdfs at all points fit in a cache

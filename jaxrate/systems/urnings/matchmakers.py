@@ -10,13 +10,13 @@ counts of values, not over pairs of players.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array
+from jaxrate.system import bind
 from jaxrate.systems.urnings.system import State, logit
 
 MOST = 4096  # values of urns; the table of their likeness has so many rows and columns
@@ -129,16 +129,14 @@ def uniform() -> Matchmaker:
     return Matchmaker("uniform", no_table, pick_uniform, log_uniform)
 
 
-@lru_cache
 def similar(strength: float = 2.0) -> Matchmaker:
     """Two players in proportion to f, which is 1 for equal urns; `strength` is lambda, from 0: ValueError."""
-    return Matchmaker("similar", partial(likeness, _strength(strength)), pick_similar, log_similar)
+    return Matchmaker("similar", bind(likeness, _strength(strength)), pick_similar, log_similar)
 
 
-@lru_cache
 def chooser(strength: float = 2.0) -> Matchmaker:
     """One player, anyone, picks another in proportion to f; `strength` is lambda, from 0: ValueError."""
-    return Matchmaker("chooser", partial(likeness, _strength(strength)), pick_chooser, log_chooser)
+    return Matchmaker("chooser", bind(likeness, _strength(strength)), pick_chooser, log_chooser)
 
 
 def _strength(strength: float) -> float:

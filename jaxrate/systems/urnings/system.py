@@ -27,8 +27,8 @@ certain because an urn is empty.
 """
 
 import operator
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial, reduce
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -37,22 +37,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, fail_where
-from jaxrate.system import Parameter, Rating, RatingSystem, Rules, override, sides
+from jaxrate.parameters import POSITIVE, PROPER_SHARE, Parameter, Range, checked
+from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, bind, factory, sides
 
 LARGEST = 1 << 23  # balls in an urn: in float32 they are still counted exactly
 PLAIN = 2  # up to this m no product leaves the range of float32
 
 
 class Params(NamedTuple):
-    size: float | Array = 100.0
-    initial_proportion: float | Array = 0.5
-    draw_weight: float | Array = 1.0
+    size: float | Array
+    initial_proportion: float | Array
+    draw_weight: float | Array
 
 
 SPACE = Params(
-    size=Parameter("fixed", "whole, from 1", "balls", "size of a newcomer's urn"),
-    initial_proportion=Parameter("fixed", "above 0, below 1", "share", "green balls in the urn of a newcomer"),
-    draw_weight=Parameter("positive", "> 0", "factor", "of the weights of scores between 0 and 1"),
+    size=Parameter("fixed", Range("whole, from 1", 1.0, whole=True), "balls", "size of a newcomer's urn"),
+    initial_proportion=Parameter("fixed", PROPER_SHARE, "share", "green balls in the urn of a newcomer"),
+    draw_weight=Parameter("positive", POSITIVE, "factor", "of the weights of scores between 0 and 1"),
 )
 
 
@@ -228,30 +229,37 @@ def check(weights: tuple[float, ...], events: Matches) -> None:
         fail_where(np.asarray(weight) != 1, lambda row: f"weight {weight[row]}; urnings takes matches of weight 1 only")
 
 
-@lru_cache
-def _functions(weights: tuple[float, ...], variant: str) -> tuple[Rules, Any]:
-    rules = Rules(partial(prepare, weights), advance, predict, partial(update, variant), numbers)
-    return rules, partial(check, weights)
+def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """As many outcomes as there are scores at equal distances, up to ten, unless their weights are given."""
+    if facts.score is None or "weights" in changes:
+        return dict(changes)
+    score = np.asarray(facts.score, np.float64)
+    fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
+    return {"outcomes": next(fits, 1) + 1} | dict(changes)
 
 
+@factory
 def urnings(
     size: float = 100.0,
     outcomes: int | None = None,
     weights: Sequence[float] | None = None,
     variant: str = "U2",
-    **changes: float | None,
+    *,
+    initial_proportion: float = 0.5,
+    draw_weight: float = 1.0,
 ) -> RatingSystem:
     """Urnings, match by match; `run` needs a `key`.
 
     Args:
-      size: balls in the urn of a newcomer. After about 3 games per ball the start is forgotten. Urns of several sizes
-        are made by `urns`.
+      size: size of a newcomer's urn (balls, whole, from 1). After about 3 games per ball the start is forgotten. Urns
+        of several sizes are made by `urns`.
       outcomes: m + 1, how many scores there are: 0, 1/m, ..., 1. None: as many as weights, or 2.
       weights: [m + 1] from 0 of the scores, above 0 of 0 and 1. None: ones. The paper's for chess are (1, 2.5, 1),
         which is also outcomes=3 with draw_weight=2.5.
       variant: "U2" or "U1".
-      **changes: replace further defaults of `Params`. The balls do not change smoothly: a derivative by `draw_weight`
-        is that of the predictions from the urns as they are.
+      initial_proportion: green balls in the urn of a newcomer (share, above 0, below 1).
+      draw_weight: of the weights of scores between 0 and 1 (factor, > 0). The balls do not change smoothly: a
+        derivative by it is that of the predictions from the urns as they are.
 
     Raises:
       ValueError: for an unknown name or a value out of range, or a newcomer's urn that is empty, full or too small.
@@ -267,7 +275,7 @@ def urnings(
         raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {given}")
     if variant not in ("U1", "U2"):
         raise ValueError(f"urnings: variant must be U1 or U2, got {variant!r}")
-    params = override("urnings", Params(), SPACE, {"size": size, **changes})
+    params = checked("urnings", Params(size, initial_proportion, draw_weight), SPACE)
     if variant == "U1" and params.size < outcomes - 1:
         raise ValueError(
             f"urnings: U1 draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2"
@@ -277,9 +285,18 @@ def urnings(
             f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "
             "take more balls, or another initial_proportion"
         )
-    rules, fits = _functions(given, variant)
-    settings = {"outcomes": outcomes, "weights": given, "variant": variant}
-    return RatingSystem("urnings", params, SPACE, (Matches,), init, rules, summary, settings, check=fits)
+    return RatingSystem(
+        "urnings",
+        params,
+        SPACE,
+        (Matches,),
+        init,
+        Rules(bind(prepare, given), advance, predict, bind(update, variant), numbers),
+        summary,
+        (("outcomes", outcomes), ("weights", given), ("variant", variant)),
+        check=bind(check, given),
+        traits=Traits(outlook=predict_levels, adapt=adapt),
+    )
 
 
 def urns(size: Any, proportion: Any = 0.5) -> State:

@@ -1,0 +1,91 @@
+"""Hyperparameters: what each means, which values it may have, and what bounds it."""
+
+import math
+from itertools import pairwise
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Range(NamedTuple):
+    """Which values a hyperparameter may have, and how people say that."""
+
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False  # `low` itself is not allowed
+    below: bool = False  # `high` itself is not allowed
+    whole: bool = False
+    endless: bool = False  # inf is allowed
+    optional: bool = False  # None is allowed: the parameter is then switched off
+
+    def allows(self, x: float) -> bool:
+        """Whether a number lies within."""
+        if not (math.isfinite(x) or (self.endless and x == math.inf)):
+            return False
+        ends = (self.low < x if self.above else self.low <= x) and (x < self.high if self.below else x <= self.high)
+        return ends and not (self.whole and x % 1)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ANY = Range("any number")
+POSITIVE = Range("> 0", low=0.0, above=True)
+NOT_NEGATIVE = Range(">= 0", low=0.0)
+MAYBE_POSITIVE = Range("> 0 or None", low=0.0, above=True, optional=True)
+MAYBE_NOT_NEGATIVE = Range(">= 0 or None", low=0.0, optional=True)
+SHARE = Range("0 to 1", low=0.0, high=1.0)
+PROPER_SHARE = Range("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
+
+
+class Parameter(NamedTuple):
+    """What a hyperparameter means and what `fit` may do with it."""
+
+    space: str  # "real" | "positive" | "unit" | "fixed"
+    range: Range
+    unit: str
+    meaning: str
+    least: float = 0.0  # that the system's settings allow of a positive one
+    bounds: tuple[str | None, str | None] = (None, None)  # the parameters that bound it from below and from above
+
+
+def checked(name: str, params: Any, space: Any) -> Any:
+    """The hyperparameters of a system of this name as floats.
+
+    Raises:
+      ValueError: if one is no real number or out of its range, or lies outside of the parameters that bound it.
+    """
+    values: dict[str, float | None] = {}
+    for field, value, about in zip(params._fields, params, space, strict=True):
+        if value is None and about.range.optional:
+            values[field] = None
+            continue
+        number = _number(value)
+        if number is None or not about.range.allows(number):
+            raise ValueError(f"{name}: {field} must be {about.range}, got {value!r}")
+        values[field] = number
+    for field, about in zip(params._fields, space, strict=True):
+        chain = [x for x in (about.bounds[0], field, about.bounds[1]) if x is not None and values[x] is not None]
+        if any(values[x] > values[y] for x, y in pairwise(chain)):  # type: ignore[operator]
+            names = ", ".join(chain[:-1])
+            raise ValueError(f"{name}: {names} and {chain[-1]} must not decrease")
+    return params._replace(**values)
+
+
+def _number(value: Any) -> float | None:
+    """A real number of any kind, also an array of no dimension, as a float; None if it is none."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    array = getattr(value, "shape", None) == () and value.dtype.kind in "iufV"  # V: bfloat16
+    return float(value) if array or isinstance(value, Real) else None
+
+
+# What many systems have, with the same meaning.
+
+RATING = Parameter("fixed", ANY, "points", "rating of a newcomer")
+DEVIATION = Parameter("positive", POSITIVE, "points", "deviation of a newcomer")
+PERIOD = Parameter("fixed", POSITIVE, "days, or the unit of time", "length of a rating period")
+SIDE_ADVANTAGE = Parameter("real", ANY, "points", "rating points that the better side is worth")
+CLOCK_DRIFT = Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "drift of a skill by the clock")

@@ -1,0 +1,130 @@
+"""Category Glicko's model: hyperparameters, state, and what it expects before an event."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, PERIOD, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
+from jaxrate.system import bounded, elapsed, full, square
+
+
+class Params(NamedTuple):
+    scale: float | Array
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    initial_modifier_deviation: float | Array
+    growth: float | Array
+    deviation_min: float | Array | None
+    deviation_max: float | Array
+    modifier_deviation_max: float | Array
+    match_weight: float | Array
+    period: float | Array
+    side_advantage: float | Array
+
+
+SPACE = Params(
+    scale=Parameter("fixed", POSITIVE, "points", "deviation of the difference of two performances"),
+    initial_rating=RATING,
+    initial_deviation=Parameter(
+        "positive", POSITIVE, "points", "deviation of a newcomer's rating", bounds=("deviation_min", "deviation_max")
+    ),
+    initial_modifier_deviation=Parameter(
+        "positive",
+        POSITIVE,
+        "points",
+        "deviation of a newcomer's modifiers",
+        bounds=("deviation_min", "modifier_deviation_max"),
+    ),
+    growth=Parameter("positive", NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviations of an idle player"),
+    deviation_min=Parameter("positive", MAYBE_POSITIVE, "points", "smallest deviation of a rating or modifier"),
+    deviation_max=Parameter("positive", POSITIVE, "points", "largest deviation of a rating"),
+    modifier_deviation_max=Parameter("positive", POSITIVE, "points", "largest deviation of a modifier"),
+    match_weight=Parameter("positive", POSITIVE, "matches", "what a match of weight 1 counts as"),
+    period=PERIOD,
+    side_advantage=SIDE_ADVANTAGE,
+)
+
+
+class Pair(NamedTuple):
+    """Something of the rating, and of the modifiers."""
+
+    rating: Any
+    modifier: Any
+
+
+class Constants(NamedTuple):
+    params: Params
+    growth: Pair  # of variances, per unit of time
+    low: Pair  # bounds of the variances
+    high: Pair
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] zeta, points
+    modifiers: Array  # [num_players, categories] eta, points, against each category
+    variance: Array  # [num_players] of the rating, as of `time`
+    modifier_variance: Array  # [num_players, categories]
+    time: Array  # [num_players] of the last event; inf before the first
+
+
+def init(categories: int, params: Params, num_players: int) -> State:
+    """A single category has no modifier: it is 0, and known to be."""
+    shape, modifier = (num_players, categories), params.initial_modifier_deviation if categories > 1 else 0.0
+    return State(
+        full(num_players, params.initial_rating),
+        jnp.zeros(shape),
+        full(num_players, params.initial_deviation**2),
+        jnp.full(shape, modifier**2, dtype=jnp.result_type(float)),
+        full(num_players, jnp.inf),
+    )
+
+
+def prepare(categories: int, params: Params) -> Constants:
+    several = categories > 1
+    growth, low = params.growth**2 / params.period, square(params.deviation_min)
+    high = Pair(square(params.deviation_max), square(params.modifier_deviation_max))
+    return Constants(params, Pair(growth, growth if several else 0.0), Pair(low, low if several else None), high)
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """Every variance grows by t growth^2, up to its bound."""
+    growth, high, passed = constants.growth, constants.high, elapsed(time, rows.time)
+    return rows._replace(
+        variance=bounded(rows.variance + growth.rating * passed, None, high.rating),
+        modifier_variance=bounded(rows.modifier_variance + growth.modifier * passed[..., None], None, high.modifier),
+    )
+
+
+def against(rows: State, category: Array) -> tuple[Array, Array]:
+    """The strengths [...] against opponents who play these categories [...], and their variances."""
+
+    def pick(x: Array) -> Array:
+        return jnp.take_along_axis(x, category[..., None], axis=-1, mode="clip")[..., 0]
+
+    return rows.rating + pick(rows.modifiers), rows.variance + pick(rows.modifier_variance)
+
+
+def unmixed(event: Matches | Periods, categories: int) -> tuple[Periods, Array | None]:
+    """The event as a period in which everybody plays one category.
+
+    If players mix categories, a match is split into one of each pair of categories; the shares [M, categories^2].
+    """
+    if isinstance(event, Matches):
+        context = jax.tree.map(lambda x: x[None], event.context)
+        event = Periods(event.player, jnp.array([[0, 1]], jnp.int32), event.score[None], event.time, context)
+    num_pairs, context = event.score.shape[0], event.context
+    if context.category is None:
+        return event._replace(context=context._replace(category=jnp.zeros((num_pairs, 2), jnp.int32))), None
+    if jnp.issubdtype(context.category.dtype, jnp.integer):
+        return event, None
+    both = np.indices((categories, categories), np.int32).reshape(2, -1)
+    share = context.category[:, 0, both[0]] * context.category[:, 1, both[1]]
+    pair, score, context = jax.tree.map(
+        lambda x: jnp.repeat(x, both.shape[1], axis=0), (event.pair, event.score, context._replace(category=None))
+    )
+    weight = None if context.weight is None else context.weight * share.ravel()
+    context = context._replace(weight=weight, category=jnp.tile(both.T, (num_pairs, 1)))
+    return event._replace(pair=pair, score=score, context=context), share

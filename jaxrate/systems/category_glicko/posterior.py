@@ -1,0 +1,181 @@
+"""Where the strengths of players against each category are most likely, and most probable, after a period."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtr
+
+from jaxrate.events import Array, Periods
+from jaxrate.numerics import concave_maximum, decreasing_root, tail
+from jaxrate.system import advantage, sides
+from jaxrate.systems.category_glicko.model import Constants, State, against
+
+LOGISTIC = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of variance 1
+
+
+class Games(NamedTuple):
+    """The two sides of every game of a period, in units of the scale."""
+
+    cell: Array  # [G] the player's position and the category of his opponent, as one number
+    mean: Array  # [G] the opponent's strength
+    deviation: Array  # [G] v, the deviation of the outcome
+    won: Array  # [G] weights
+    lost: Array  # [G]
+
+
+Law = tuple[Array, Array]  # the derivative of the logarithm of a density, and minus its second derivative
+
+
+def probit(z: Array, won: Array, lost: Array) -> Law:
+    """Of `won` log Phi(z) + `lost` log Phi(-z)."""
+    right, left = tail(z), tail(-z)
+    return won * left[0] - lost * right[0], won * left[2] + lost * right[2]
+
+
+def logistic(z: Array, won: Array, lost: Array) -> Law:
+    """The same of the logistic distribution of variance 1."""
+    p, q = jax.nn.sigmoid(z / LOGISTIC), jax.nn.sigmoid(-z / LOGISTIC)
+    return (won * q - lost * p) / LOGISTIC, (won + lost) * (p * q) / LOGISTIC**2
+
+
+def logistic_chance(x: Array) -> Array:
+    return jax.nn.sigmoid(x / LOGISTIC)
+
+
+def normal_density(x: Array, variance: Array) -> Law:
+    return -x / variance, 1.0 / variance
+
+
+def logistic_density(x: Array, variance: Array) -> Law:
+    s = LOGISTIC * jnp.sqrt(variance)
+    t = jnp.tanh(x / (2.0 * s))
+    return -t / s, (1.0 - t * t) / (2.0 * s * s)
+
+
+class Outcome(NamedTuple):
+    chance: Any  # F, of variance 1
+    evidence: Any
+    density: Any
+    reach: float  # as far as this outside of all opponents lies no maximum
+
+
+OUTCOMES = {
+    "probit": Outcome(ndtr, probit, normal_density, 10.0),
+    "logistic": Outcome(logistic_chance, logistic, logistic_density, 25.0),
+}
+
+
+def games_of(constants: Constants, rows: State, period: Periods) -> Games:
+    """Each game from both sides, in units of the scale; `rows` are so already."""
+    context: Any = period.context
+    params, (first, second) = constants.params, sides(rows, period)
+    weight, lead = params.match_weight * context.weight, advantage(period, params.side_advantage / params.scale)
+    cells, means, variances = [], [], []
+    for me, opponent, theirs, mine, ahead in (
+        (period.pair[:, 0], second, context.category[:, 1], context.category[:, 0], lead),
+        (period.pair[:, 1], first, context.category[:, 0], context.category[:, 1], -lead),
+    ):
+        strength, variance = against(opponent, mine)
+        cells.append(me * rows.modifiers.shape[-1] + theirs)
+        means.append(strength - ahead)
+        variances.append(1.0 + variance)
+    first_won, second_won = weight * period.score, weight * (1.0 - period.score)
+    return Games(
+        jnp.concatenate(cells),
+        jnp.concatenate(means),
+        jnp.sqrt(jnp.concatenate(variances)),
+        jnp.concatenate([first_won, second_won]),
+        jnp.concatenate([second_won, first_won]),
+    )
+
+
+def by_cell(shape: tuple[int, ...], games: Games, *terms: Array) -> Array:
+    """The sums [A, categories] of terms [G] over the games of each player against each category."""
+    zero = jnp.zeros((shape[0] * shape[1], len(terms)), terms[0].dtype)
+    sums = zero.at[games.cell].add(jnp.stack(terms, axis=-1), mode="drop").reshape(*shape, len(terms))
+    return jnp.moveaxis(sums, -1, 0)
+
+
+def likelihood(outcome: Outcome, games: Games, strength: Array) -> tuple[Array, Array]:
+    """l_c' and h_c at strengths [A, categories]."""
+    z = (strength.ravel()[games.cell] - games.mean) / games.deviation
+    slope, curvature = outcome.evidence(z, games.won, games.lost)
+    slope, curvature = by_cell(strength.shape, games, slope / games.deviation, curvature / games.deviation**2)
+    return slope, curvature
+
+
+def most_likely(outcome: Outcome, games: Games, finite: Array, guess: Array) -> Array:
+    """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
+    reach = outcome.reach * jnp.max(games.deviation)
+    low = jnp.minimum(jnp.min(guess), jnp.min(games.mean)) - reach
+    high = jnp.maximum(jnp.max(guess), jnp.max(games.mean)) + reach
+
+    def function(x: Array) -> tuple[Array, Array]:
+        slope, curvature = likelihood(outcome, games, x)
+        return jnp.where(finite, slope, guess - x), jnp.where(finite, -curvature, -1.0)
+
+    return decreasing_root(function, guess, jnp.full_like(guess, low), jnp.full_like(guess, high))
+
+
+def most_probable(outcome: Outcome, rows: State, games: Games, played: Array, guess: Array, ready: Array) -> Array:
+    """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `ready`."""
+    count = jnp.maximum(jnp.sum(played.astype(guess.dtype), axis=1), 1.0)
+
+    def function(x: Array) -> tuple[Array, Array]:
+        slope, h = likelihood(outcome, games, x)
+        (of_rating, q0), (of_modifiers, q) = prior(outcome, rows, *apart(rows, played, x))
+        of_modifiers = jnp.where(played, of_modifiers, 0.0)
+        shared = (of_rating - jnp.sum(of_modifiers, axis=1)) / count
+        gradient = slope + of_modifiers + shared[:, None]
+        newton = newton_step(gradient, h, q0, q, played)
+        return jnp.where(played, gradient, guess - x), jnp.where(played, newton, guess - x)
+
+    return concave_maximum(function, guess, ready)
+
+
+def apart(rows: State, played: Array, strength: Array) -> tuple[Array, Array]:
+    """Rating and modifiers of strengths against the categories played; those modifiers keep their sum."""
+    count = jnp.maximum(jnp.sum(played.astype(strength.dtype), axis=1), 1.0)
+    rating = jnp.sum(jnp.where(played, strength - rows.modifiers, 0.0), axis=1) / count
+    return rating, jnp.where(played, strength - rating[:, None], rows.modifiers)
+
+
+def prior(outcome: Outcome, rows: State, rating: Array, modifiers: Array) -> tuple[Law, Law]:
+    """The laws of the densities from before. (A single modifier is known, and stays.)"""
+    variance = jnp.where(rows.modifier_variance > 0, rows.modifier_variance, 1.0)
+    return outcome.density(rating - rows.rating, rows.variance), outcome.density(modifiers - rows.modifiers, variance)
+
+
+def newton_step(gradient: Array, h: Array, q0: Array, q: Array, played: Array) -> Array:
+    """The step of Newton's method in the strengths [A, categories].
+
+    In rating and modifiers it solves, with d_c = q_c + h_c over the categories played,
+    d_c deta_c + h_c dzeta + lambda = g_c,   (q_0 + sum h) dzeta + sum h_c deta_c = sum g,   sum deta = 0.
+    """
+    tiny = float(np.finfo(h.dtype).eps)  # far from everything nothing is curved
+    d = jnp.where(played, jnp.maximum(q + h, tiny), 1.0)
+
+    def total(x: Array) -> Array:
+        return jnp.sum(jnp.where(played, x, 0.0), axis=1)
+
+    inverse, share, fall = total(1.0 / d), total(h / d), total(gradient / d)
+    inverse = jnp.where(inverse > 0, inverse, 1.0)
+    rating = (total(gradient * q / d) + fall * share / inverse) / jnp.maximum(
+        q0 + total(h * q / d) + share**2 / inverse, tiny
+    )
+    common = (fall - share * rating) / inverse
+    return rating[:, None] + (gradient - h * rating[:, None] - common[:, None]) / d
+
+
+def learn(
+    plain: Array, played: Array, mean: Array, variance: Array, found: Array, h: Array, q: Array
+) -> tuple[Array, Array]:
+    """New means and variances: combined by precisions where that is `plain`, else of the maximum with the prior."""
+    left = variance / (1.0 + variance * h)
+    changed = played & (variance > 0)
+    alone = 1.0 / jnp.where(changed, q + h, 1.0)
+    mean = jnp.where(plain, mean + left * h * (found - mean), jnp.where(played, found, mean))
+    return mean, jnp.where(plain, left, jnp.where(changed, alone, variance))

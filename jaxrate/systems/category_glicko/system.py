@@ -1,0 +1,220 @@
+"""Glicko with categories of opponents (the system of Aligulac, for the races of StarCraft II; after Glickman 1999).
+
+A player is a general rating zeta and a modifier eta^c for each category c, which sum to zero: against an opponent who
+plays category c he has the strength zeta + eta^c. Of a game of i, in category a, against j, in category b,
+
+    P(i wins) = F((zeta_i + eta_i^b - zeta_j - eta_j^a) / s),   F the standard normal distribution, s the scale
+
+and, of normal beliefs about all four, F of the same difference over the root of s^2 and their four variances: that is
+the prediction. Before a rating period, t periods after the player's last one, every variance grows by t growth^2, as in
+Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell his
+strengths M_c against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
+
+    l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a
+
+with + for a game won, - for one lost, and w its weight times `match_weight`; a draw is half of each. With
+`expansion="mode"`, the paper's, M_c is the maximum of l_c and h_c = -l_c'' there. Of n categories played, whose
+modifiers keep their sum,
+
+    zeta^ = (sum M_c - sum eta^c) / n, of precision sum h_c,      eta^c^ = M_c - zeta^, of precision h_c
+
+are combined with what was believed before by precisions; then the mean modifier moves into the rating, so that they sum
+to zero and no strength changes. If all games against a category were won, or all lost, there is no such maximum: the
+player gets that of
+
+    log p(zeta) + sum_c (log p(eta^c) + l_c(zeta + eta^c)),   the sum of the modifiers of categories played kept,
+
+with p the normal densities from before, and as variances one over each diagonal element of minus its Hessian, as if the
+sum were free. `expansion="map"` gives this to everybody. With `outcome="logistic"` F and p are logistic of the same
+variances, as on the site since. Categories that were not played keep modifier and variance. Bounds come last.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches, Periods, Ragged, fail_where
+from jaxrate.parameters import checked
+from jaxrate.system import (
+    Facts,
+    Rating,
+    RatingSystem,
+    Rules,
+    Traits,
+    advantage,
+    bind,
+    bounded,
+    by_period,
+    factory,
+    sides,
+)
+from jaxrate.systems.category_glicko.model import (
+    SPACE,
+    Constants,
+    Params,
+    State,
+    advance,
+    against,
+    init,
+    prepare,
+    unmixed,
+)
+from jaxrate.systems.category_glicko.posterior import (
+    OUTCOMES,
+    apart,
+    by_cell,
+    games_of,
+    learn,
+    likelihood,
+    most_likely,
+    most_probable,
+    prior,
+)
+
+
+def predict(outcome: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+    """Expected score of the first player."""
+    period, share = unmixed(event, rows.modifiers.shape[-1])
+    first, second = sides(rows, period)
+    category: Any = period.context.category
+    params = constants.params
+    mine, variance = against(first, category[:, 1])
+    other, other_variance = against(second, category[:, 0])
+    lead = mine - other + advantage(period, params.side_advantage)
+    expected = OUTCOMES[outcome].chance(lead / jnp.sqrt(params.scale**2 + variance + other_variance))
+    if share is not None:
+        expected = jnp.sum(share * expected.reshape(share.shape), axis=1)
+    return expected[0] if isinstance(event, Matches) else expected
+
+
+def update(law: str, expansion: str, constants: Constants, rows: State, event: Periods, key: Array | None) -> State:
+    """Mode or maximum a posteriori, then modifiers of sum zero, then the bounds."""
+    del key
+    params, scale, outcome = constants.params, constants.params.scale, OUTCOMES[law]
+    period, _ = unmixed(event, rows.modifiers.shape[-1])
+    before = State(
+        (rows.rating - params.initial_rating) / scale,
+        rows.modifiers / scale,
+        rows.variance / scale**2,
+        rows.modifier_variance / scale**2,
+        jnp.full_like(rows.time, event.time),
+    )
+    games = games_of(constants, before, period)
+    won, lost = by_cell(rows.modifiers.shape, games, games.won, games.lost)
+    guess, played, finite = before.rating[:, None] + before.modifiers, (won > 0) | (lost > 0), (won > 0) & (lost > 0)
+    plain = jnp.all(finite == played, axis=1) & (expansion == "mode")
+    best = most_probable(outcome, before, games, played, guess, plain | ~jnp.any(played, axis=1))
+    if expansion == "mode":
+        best = jnp.where(plain[:, None], most_likely(outcome, games, finite, guess), best)
+    h = likelihood(outcome, games, best)[1]
+    rating, modifiers = apart(before, played, best)
+    (_, q0), (_, q) = prior(outcome, before, rating, modifiers)
+    rating, variance = learn(
+        plain, jnp.any(played, axis=1), before.rating, before.variance, rating, jnp.sum(h, axis=1), q0
+    )
+    modifiers, modifier_variance = learn(
+        plain[:, None], played, before.modifiers, before.modifier_variance, modifiers, h, q
+    )
+    excess = jnp.mean(modifiers, axis=1)
+    low, high = constants.low, constants.high
+    return State(
+        params.initial_rating + scale * (rating + excess),
+        scale * (modifiers - excess[:, None]),
+        bounded(scale**2 * variance, low.rating, high.rating),
+        bounded(scale**2 * modifier_variance, low.modifier, high.modifier),
+        before.time,
+    )
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+def check(categories: int, events: Matches | Ragged) -> None:
+    """ValueError if the players of the matches have other categories than these, or none."""
+    flat: Any = events.events if isinstance(events, Ragged) else events
+    category = flat.context.category
+    if category is None:
+        if categories > 1:
+            raise ValueError(
+                "category_glicko needs the categories of both players of every match: category=... of `matches` or "
+                "`read`, --category on the command line, or a single one by categories=1"
+            )
+        return
+    have = f"category_glicko has {categories} of them; make it with categories=..."
+    if category.ndim == 3:
+        if category.shape[-1] != categories:
+            raise ValueError(f"the matches have shares of {category.shape[-1]} categories, but {have}")
+        return
+    highest = np.max(category, axis=-1, initial=0)
+    fail_where(highest >= categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
+
+
+def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """As many categories as the data have, and the period that they are rated in."""
+    return ({} if facts.categories is None else {"categories": facts.categories}) | by_period(facts, changes)
+
+
+@factory
+def category_glicko(
+    categories: int = 3,
+    outcome: str = "probit",
+    expansion: str = "mode",
+    *,
+    scale: float = 1000.0,
+    initial_rating: float = 1000.0,
+    initial_deviation: float = 160.0,
+    initial_modifier_deviation: float = 160.0,
+    growth: float = 65.0,
+    deviation_min: float | None = 40.0,
+    deviation_max: float = 160.0,
+    modifier_deviation_max: float = 160.0,
+    match_weight: float = 1.0,
+    period: float = 14.0,
+    side_advantage: float = 0.0,
+) -> RatingSystem:
+    """Glicko with categories, of rating periods. (Match by match no modifier would ever move.)
+
+    Args:
+      categories: how many there are; with one it is Glicko with a normal distribution.
+      outcome: "probit" or "logistic".
+      expansion: "mode" as in the paper, or "map".
+      scale: deviation of the difference of two performances (points, > 0).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: deviation of a newcomer's rating (points, > 0).
+      initial_modifier_deviation: deviation of a newcomer's modifiers (points, > 0).
+      growth: growth of the deviations of an idle player (points per sqrt(period), >= 0).
+      deviation_min: smallest deviation of a rating or modifier (points, > 0 or None).
+      deviation_max: largest deviation of a rating (points, > 0).
+      modifier_deviation_max: largest deviation of a modifier (points, > 0).
+      match_weight: what a match of weight 1 counts as (matches, > 0).
+      period: length of a rating period (days, or the unit of time, > 0).
+      side_advantage: rating points that the better side is worth (points, any number).
+
+    Raises:
+      ValueError: for an unknown name, a value out of range, or bounds that cross.
+    """
+    if isinstance(categories, bool) or not isinstance(categories, int) or categories < 1:
+        raise ValueError(f"category_glicko: categories must be a whole number from 1, got {categories!r}")
+    for name, value, known in (("outcome", outcome, OUTCOMES), ("expansion", expansion, ("mode", "map"))):
+        if value not in known:
+            raise ValueError(f"category_glicko: {name} must be {' or '.join(known)}, got {value!r}")
+    newcomer = scale, initial_rating, initial_deviation, initial_modifier_deviation
+    bounds = deviation_min, deviation_max, modifier_deviation_max
+    given = Params(*newcomer, growth, *bounds, match_weight, period, side_advantage)
+    predicting, learning = bind(predict, outcome), bind(update, outcome, expansion)
+    return RatingSystem(
+        "category_glicko",
+        checked("category_glicko", given, SPACE),
+        SPACE,
+        (Periods,),
+        bind(init, categories),
+        Rules(bind(prepare, categories), advance, predicting, learning),
+        summary,
+        (("categories", categories), ("outcome", outcome), ("expansion", expansion)),
+        check=bind(check, categories),
+        traits=Traits(categories=True, adapt=adapt),
+    )

@@ -1,0 +1,5 @@
+"""Elo-MMR, in pieces.
+
+system.py  the system: its formulas, hyperparameters, state and rules, and the factories of Elo-MMR and Elo-MMX
+belief.py  the belief about a player of logistic performances: how it spreads, learns and where its mode lies
+"""

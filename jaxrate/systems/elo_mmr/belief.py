@@ -1,0 +1,99 @@
+"""The belief about a player: how it spreads, takes in a performance, and where its mode lies."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.events import Array
+from jaxrate.numerics import decreasing_root
+from jaxrate.systems.rounds.field import HIGHEST, LOWEST, UNIT
+from jaxrate.systems.rounds.performance import C
+
+
+class Past(NamedTuple):
+    """The belief about a player of logistic performances."""
+
+    mean: Array  # [num_players] of the Gaussian factor
+    weight: Array  # [num_players] of the Gaussian factor
+    performance: Array  # [num_players, history] one factor each, in a ring: number k stands in place k modulo history
+    force: Array  # [num_players, history] w_k beta_k C, the most that it pulls; 0 where there is none yet
+    inverse: Array  # [num_players, history] C / (2 beta_k)
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] sigma^2, as of `time`
+    games: Array  # [num_players] contests that counted
+    time: Array  # [num_players] of the last contest, counted or not; inf before the first that counted
+    past: Past | None
+
+
+def diffuse(rows: State, growth: Array, rho: float | Array, happens: bool | Array = True) -> State:
+    """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
+
+    If it does not happen, only the variance is of use.
+    """
+    variance = rows.variance + growth
+    if rows.past is None:
+        return rows._replace(variance=variance)
+    past = rows.past
+    log_kappa = -jnp.log1p(growth / rows.variance)
+    kappa = jnp.exp(log_kappa)
+    finite = jnp.isfinite(jnp.asarray(rho))
+    t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
+    kappa, t = (jnp.where(happens, x, 1.0) for x in (kappa, t))
+    total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * (2.0 / C**2)
+    a, b = t * past.weight, (1.0 - t) * total
+    mean = past.mean + b / _safe(a + b) * (rows.rating - past.mean)
+    past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
+    return rows._replace(variance=variance, past=past)
+
+
+def _safe(total: Array) -> Array:
+    """A sum of weights, to divide by; in float32 weights of long ago may all have vanished."""
+    return jnp.where(total > 0, total, 1.0)
+
+
+def add(past: Past, p: Array, square: Array, number: Array) -> Past:
+    """Performance number `number` [P] (-1: none) of variance beta^2 = `square` joins; what it displaces is merged."""
+    history = past.force.shape[1]
+    slot = jnp.where(number < 0, -1, number % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
+    old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * (2.0 / C**2)
+    weight = past.weight + old
+    mean = past.mean + old / _safe(weight) * (jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean)
+    beta = jnp.sqrt(square)[:, None]
+    return Past(
+        mean,
+        weight,
+        jnp.where(slot, p[:, None], past.performance),
+        jnp.where(slot, C / beta, past.force),
+        jnp.where(slot, 0.5 * C / beta, past.inverse),
+    )
+
+
+def mode(past: Past, start: Array) -> Array:
+    """The rating [P] at which the factors of a belief balance."""
+
+    def pull(x: Array) -> tuple[Array, Array]:
+        t = jnp.tanh((past.performance - x[:, None]) * past.inverse)
+        value = past.weight * (past.mean - x) + jnp.sum(past.force * t, axis=1)
+        return value, -past.weight - jnp.sum(past.force * past.inverse * (1.0 - t * t), axis=1)
+
+    low, high = jnp.minimum(past.mean, LOWEST), jnp.maximum(past.mean, HIGHEST)
+    return decreasing_root(pull, start, low, high, UNIT)
+
+
+def guess(past: Past, rating: Array, p: Array, square: Array) -> Array:
+    """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
+    z = (past.performance - rating[:, None]) * past.inverse
+    stiffness = past.weight + jnp.sum(past.force * past.inverse * (1.0 - jnp.tanh(z) ** 2), axis=1)
+    beta, distance = jnp.sqrt(square), p - rating
+    force, inverse = C / beta, 0.5 * C / beta
+    gap = jnp.abs(distance)
+    pull = force * inverse
+    step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far
+    for _ in range(3):  # Newton's, which come down to the root
+        t = jnp.tanh((gap - step) * inverse)
+        step -= (stiffness * step - force * t) / _safe(stiffness + pull * (1.0 - t * t))
+    return lax.stop_gradient(rating + jnp.sign(distance) * step)

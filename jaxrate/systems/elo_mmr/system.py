@@ -1,0 +1,314 @@
+"""Elo-MMR (Ebtekar and Liu 2021, "An Elo-like system for massive multiplayer competitions").
+
+A contest of weight w (times the contest's own, times a factor in a newcomer's first contests) lets a skill drift by
+gamma^2 = w L^2, and a performance is skill plus noise of variance beta^2 = (1 + 1/w) L^2, so that deviations settle at
+L, the limit. With drift by the clock, D per unit of time, gamma^2 grows by D days and beta^2 by D / w.
+
+A belief is a Gaussian factor of weight w_0 about m, and one logistic factor of weight w_k and deviation beta_k about
+each earlier performance p_k. Its mode mu is the rating. Before a contest, with kappa = sigma^2 / (sigma^2 + gamma^2)
+and t = kappa^rho (Algorithm 2, the pseudodiffusion):
+
+    A = t w_0,  B = (1 - t) (w_0 + sum w_k)
+    m <- (A m + B mu) / (A + B),  w_0 <- kappa (A + B),  w_k <- t kappa w_k,  sigma^2 <- sigma^2 + gamma^2
+
+In it everybody performs about mu with deviation sqrt(sigma^2 + beta^2), which gives his performance p (Theorem 3.3;
+`performance.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3, equations 5, 7, 8). With C = pi / sqrt 3
+
+    mu solves w_0 (mu - m) + sum_k w_k beta_k C tanh(C (mu - p_k) / (2 beta_k)) = 0
+    1/sigma^2 <- 1/sigma^2 + 1/beta^2
+
+The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
+Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor. A contest in which nobody
+beats anybody changes nothing.
+"""
+
+import math
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.parameters import (
+    DEVIATION,
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_POSITIVE,
+    RATING,
+    Parameter,
+    Range,
+    checked,
+)
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
+from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
+from jaxrate.systems.rounds import field, performance
+
+HISTORY = 32
+
+
+class Params(NamedTuple):
+    weight: float | Array | None
+    limit_deviation: float | Array | None
+    beta: float | Array | None
+    gamma: float | Array | None
+    drift: float | Array | None
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    rho: float | Array
+
+
+_tuple: Any = namedtuple
+GaussianParams = _tuple("GaussianParams", Params._fields[:-1], module=__name__)  # Gaussian performances have no rho
+
+
+SPACE = Params(
+    weight=Parameter("positive", MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2"),
+    limit_deviation=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle"),
+    beta=Parameter("positive", MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two"),
+    gamma=Parameter("positive", MAYBE_POSITIVE, "points", "drift of a skill in every contest; goes with beta"),
+    drift=Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none"),
+    initial_rating=RATING._replace(range=field.RATINGS),
+    initial_deviation=DEVIATION,
+    rho=Parameter(
+        "positive", Range(">= 0 or inf", 0.0, endless=True), "1", "how fast drift makes earlier performances Gaussian"
+    ),
+)
+
+
+class Model(NamedTuple):
+    """What is static."""
+
+    history: int | None  # performances kept; None: Gaussian ones, which need not be
+    split_ties: bool
+    newcomer: tuple[float, ...]  # factors of the weight in the first contests
+    points: int  # of tables, in float32
+
+
+class Constants(NamedTuple):
+    params: Any
+    weight: float | Array
+    limit: float | Array  # L^2
+    newcomer: Array  # the factors, and 1
+
+
+def init(model: Model, params: Any, num_players: int) -> State:
+    square = params.initial_deviation**2
+    rating, variance, time = (full(num_players, x) for x in (params.initial_rating, square, jnp.inf))
+    past = None
+    if model.history is not None:  # every leaf has memory of its own: the runner works in place
+        mean, weight = full(num_players, params.initial_rating), full(num_players, 1.0 / square)
+        none = (jnp.full((num_players, model.history), x, rating.dtype) for x in (0.0, 0.0, 1.0))
+        past = Past(mean, weight, *none)
+    return State(rating, variance, jnp.zeros(num_players, jnp.int32), time, past)
+
+
+def prepare(model: Model, params: Any) -> Constants:
+    weight, limit = _usual(params)
+    return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float))
+
+
+def _usual(params: Any) -> tuple[float | Array, float | Array]:
+    """w and L, of beta and gamma if those are given."""
+    weight, limit = params.weight, params.limit_deviation
+    if params.beta is not None and params.gamma is not None:
+        ratio = (params.beta / params.gamma) ** 2  # (1 + w) / w^2
+        weight = (1.0 + jnp.sqrt(1.0 + 4.0 * ratio)) / (2.0 * ratio)
+        limit = params.gamma / jnp.sqrt(weight)
+    assert weight is not None and limit is not None
+    return weight, limit
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """The pseudodiffusion by elapsed time."""
+    if constants.params.drift is None:
+        return rows
+    return diffuse(rows, constants.params.drift * elapsed(time, rows.time), _rho(constants))
+
+
+def _rho(constants: Constants) -> float | Array:
+    return getattr(constants.params, "rho", 0.0)
+
+
+def noise(constants: Constants, rows: State, weight: Array) -> tuple[Array, Array]:
+    """gamma^2 and beta^2 of a contest that counts `weight` for each."""
+    w = constants.weight * weight * constants.newcomer[jnp.minimum(rows.games, len(constants.newcomer) - 1)]
+    drift = 0.0 if constants.params.drift is None else constants.params.drift / w
+    return w * constants.limit, (1.0 + 1.0 / w) * constants.limit + drift
+
+
+def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
+    """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
+    if isinstance(event, Matches):
+        weight = jnp.ones(2, rows.rating.dtype) if event.context.weight is None else event.context.weight
+        there = jnp.ones(2, bool)
+    else:
+        there = field.real(event)
+        weight = field.weight(event)
+    deviation = jnp.sqrt(rows.variance + sum(noise(constants, rows, weight)))
+    kind = field.NORMAL if model.history is None else field.LOGISTIC
+    below, _ = field.expected(kind, rows.rating, deviation, there, 2 * field.in_precision(model.points) // 3)
+    share = field.share_of_others(below, there)
+    return share[0] if isinstance(event, Matches) else share
+
+
+def update(model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None) -> State:
+    """Let skills drift, infer the performances, and add them to the beliefs."""
+    del key
+    growth, square = noise(constants, rows, field.weight(event))
+    contested = field.contested(event)
+    drifted = diffuse(rows, growth, _rho(constants), contested)
+    infer = performance.gaussian if model.history is None else performance.logistic
+    deviation = jnp.sqrt(drifted.variance + square)
+    p = infer(rows.rating, deviation, event, model.split_ties, field.in_precision(model.points))
+    if event.ceiling is not None:
+        p = jnp.minimum(p, event.ceiling)
+    variance = drifted.variance * square / (drifted.variance + square)
+    if drifted.past is None:
+        rating, past = rows.rating + variance / square * (p - rows.rating), None
+    else:
+        past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1))
+        rating = mode(past, guess(drifted.past, rows.rating, p, square))
+    new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
+    old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
+    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past)
+
+
+def summary(params: Any, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+def _clocked(params: Any) -> bool:
+    return params.drift is not None
+
+
+def _settled(params: Any) -> float | Array:
+    return _usual(params)[1]
+
+
+@factory
+def elo_mmr(
+    history: int = HISTORY,
+    split_ties: bool = False,
+    newcomer: Sequence[float] = (),
+    *,
+    weight: float | None = None,
+    limit_deviation: float | None = None,
+    beta: float | None = None,
+    gamma: float | None = None,
+    drift: float | None = None,
+    initial_rating: float = 1500.0,
+    initial_deviation: float = 350.0,
+    rho: float = 1.0,
+) -> RatingSystem:
+    """Elo-MMR(rho), of rounds.
+
+    `beta` and `gamma`, the paper's parameters of a contest of weight 1, take the place of `weight` and
+    `limit_deviation`, which are 0.2 and 80 if none of the four is given. With a `drift`, contests must come in order of
+    time.
+
+    Args:
+      history: performances kept of each player, from 1: the memory, and most of the time, are proportional to it. What
+        32 lose is measured in `experiments/elo_mmr_speed.py`.
+      split_ties: count a tie as half a win and half a loss, not as one of each.
+      newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).
+      weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
+      limit_deviation: L: where deviations settle (points, >= 0 or None).
+      beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
+      gamma: drift of a skill in every contest; goes with beta (points, > 0 or None).
+      drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
+      initial_rating: rating of a newcomer (points, -6000 to 9000).
+      initial_deviation: deviation of a newcomer (points, > 0).
+      rho: how fast drift makes earlier performances Gaussian (>= 0 or inf).
+
+    Raises:
+      ValueError: for an unknown name or a value out of range.
+    """
+    if not (isinstance(history, int) and history >= 1):
+        raise ValueError(f"elo_mmr: history must be a whole number from 1, got {history!r}")
+    weight, limit_deviation, beta, gamma = _noise("elo_mmr", weight, limit_deviation, beta, gamma)
+    given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
+    return _system("elo_mmr", given, SPACE, history, split_ties, newcomer, Traits(baseline=True))
+
+
+@factory
+def elo_mmx(
+    split_ties: bool = False,
+    newcomer: Sequence[float] = (),
+    *,
+    weight: float | None = None,
+    limit_deviation: float | None = None,
+    beta: float | None = None,
+    gamma: float | None = None,
+    drift: float | None = None,
+    initial_rating: float = 1500.0,
+    initial_deviation: float = 350.0,
+) -> RatingSystem:
+    """Elo-MMX, of Gaussian performances: `elo_mmr` without `history` and `rho`, whose other arguments it has.
+
+    Args:
+      split_ties, newcomer: as in `elo_mmr`.
+      weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
+      limit_deviation: L: where deviations settle (points, >= 0 or None).
+      beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
+      gamma: drift of a skill in every contest; goes with beta (points, > 0 or None).
+      drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
+      initial_rating: rating of a newcomer (points, -6000 to 9000).
+      initial_deviation: deviation of a newcomer (points, > 0).
+
+    Raises:
+      ValueError: for an unknown name or a value out of range.
+    """
+    weight, limit_deviation, beta, gamma = _noise("elo_mmx", weight, limit_deviation, beta, gamma)
+    given = GaussianParams(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation)
+    return _system("elo_mmx", given, GaussianParams(*SPACE[:-1]), None, split_ties, newcomer, Traits())
+
+
+def _noise(name: str, weight: float | None, limit: float | None, beta: float | None, gamma: float | None) -> Any:
+    """weight, limit_deviation, beta and gamma: two of them, the first two unless others are given."""
+    if (beta, gamma) == (None, None):
+        return 0.2 if weight is None else weight, 80.0 if limit is None else limit, None, None
+    if (weight, limit) != (None, None):
+        raise ValueError(f"{name}: give weight and limit_deviation, or beta and gamma, not both")
+    if beta is None or gamma is None:
+        raise ValueError(f"{name}: beta and gamma go together; give both")
+    return None, None, beta, gamma
+
+
+def _system(
+    name: str,
+    given: Any,
+    space: Any,
+    history: int | None,
+    split_ties: bool,
+    newcomer: Sequence[float],
+    traits: Traits,
+) -> RatingSystem:
+    factors = tuple(float(x) for x in newcomer)
+    if not all(0 < x < math.inf for x in factors):
+        raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
+    params = checked(name, given, space)
+    if params.beta is None:
+        square = (1.0 + 1.0 / params.weight) * params.limit_deviation**2
+        square += 0.0 if params.drift is None else params.drift / params.weight
+    else:
+        square = params.beta**2
+    if not square > 0:
+        raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
+    model = Model(history, bool(split_ties), factors, field.enough(math.sqrt(square)))
+    static: dict[str, Any] = {"split_ties": bool(split_ties), "newcomer": factors}
+    static |= {} if history is None else {"history": history}
+    return RatingSystem(
+        name,
+        params,
+        space,
+        (Rounds,),
+        bind(init, model),
+        Rules(bind(prepare, model), advance, bind(predict, model), bind(update, model)),
+        summary,
+        tuple(static.items()),
+        _clocked,
+        _settled,
+        traits=traits,
+    )

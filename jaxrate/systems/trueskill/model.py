@@ -1,0 +1,122 @@
+"""TrueSkill's model: hyperparameters, state, and what it expects before an event."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax.scipy.special import erfc, erfinv
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.parameters import CLOCK_DRIFT, DEVIATION, NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, Range
+from jaxrate.system import Rating, advantage, elapsed, full
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.teams import Teams, by_number, each, total
+
+POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
+
+
+class Params(NamedTuple):
+    beta: float | Array
+    tau: float | Array
+    draw_probability: float | Array
+    drift: float | Array | None
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    side_advantage: float | Array
+
+
+SPACE = Params(
+    beta=Parameter("positive", POSITIVE, "points", "noise of a performance"),
+    tau=Parameter("positive", NOT_NEGATIVE, "points", "drift of a skill in every match or round"),
+    draw_probability=Parameter(
+        "unit",
+        Range("0 to 1, without 1", 0.0, 1.0, below=True),
+        "1",
+        "share of draws between equals, which sets the margin",
+    ),
+    drift=CLOCK_DRIFT,
+    initial_rating=RATING,
+    initial_deviation=DEVIATION,
+    side_advantage=SIDE_ADVANTAGE,
+)
+
+
+class Constants(NamedTuple):
+    params: Params
+    noise: float | Array  # beta^2
+    growth: float | Array  # tau^2
+    margin: float | Array  # of two teams with one player between them
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] sigma^2
+    time: Array | None  # [num_players] of the last event; inf before the first. None: skills do not drift by the clock
+
+
+def init(params: Any, num_players: int) -> State:
+    rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
+    return State(rating, variance, None if params.drift is None else full(num_players, jnp.inf))
+
+
+def prepare(params: Params) -> Constants:
+    deviate = 2.0**0.5 * erfinv(jnp.asarray(params.draw_probability, float))  # Phi^-1((p + 1) / 2)
+    return Constants(params, params.beta**2, params.tau**2, deviate * params.beta)
+
+
+def advance(constants: Any, rows: State, time: Array) -> State:
+    """The drift by elapsed time."""
+    if rows.time is None or constants.params.drift is None:
+        return rows
+    return rows._replace(variance=rows.variance + constants.params.drift * elapsed(time, rows.time))
+
+
+def lead(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
+    """By how much player 0 should perform better, the deviation c of that, and the margin."""
+    spread = jnp.sqrt(jnp.sum(rows.variance) + 2.0 * (constants.growth + constants.noise))
+    ahead = rows.rating[0] - rows.rating[1] + advantage(event, constants.params.side_advantage)
+    return ahead, spread, 2.0**0.5 * jnp.asarray(constants.margin, spread.dtype)
+
+
+def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
+    """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat.
+
+    A draw is half a win. In rounds of more than `field.SMALL` participants the margin is that of teams of equal size.
+    """
+    if isinstance(event, Matches):
+        return score(*lead(constants, rows, event))
+    teams = by_number(event)
+    mean, variance = performances(constants, rows, event, teams)
+    there, deviation = teams.size > 0, jnp.sqrt(variance)
+    if teams.member is not None:
+        size = teams.size.astype(mean.dtype)
+        margin = constants.margin * jnp.sqrt(size[:, None] + size[None, :])
+        spread = jnp.sqrt(variance[:, None] + variance[None, :])
+        p = score(mean[:, None] - mean[None, :], spread, margin)
+        others = there[None, :] & ~jnp.eye(len(there), dtype=bool)
+        count = jnp.sum(there.astype(mean.dtype)) - 1.0
+        share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
+        return each(teams, jnp.where(count > 0, share, 0.5))
+    margin = constants.margin * jnp.sqrt(2.0 * teams.size.astype(mean.dtype))
+    below, _ = field.expected(field.NORMAL, mean, deviation, there, field.in_precision(POINTS), margin)
+    return each(teams, field.share_of_others(below, there))
+
+
+def score(ahead: Array, spread: Array, margin: Array) -> Array:
+    """Expected score, a draw half a win, of who should perform better by so much."""
+    low, high = (0.5 * erfc((0.5**0.5) * (x - ahead) / spread) for x in (margin, -margin))
+    return 0.5 * (low + high)
+
+
+def performances(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
+    """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
+    square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
+    return total(teams, event.weight * rows.rating), jnp.where(teams.size > 0, total(teams, square), 1.0)
+
+
+def summary(params: Any, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+def clocked(params: Any) -> bool:
+    return params.drift is not None

@@ -1,0 +1,68 @@
+"""What TrueSkill expects in full: who wins, whether nobody does, the ranks, and match quality."""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import log_ndtr, ndtr
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.systems.outlook import Outlook
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.teams import Teams, by_number, total
+from jaxrate.systems.trueskill.model import Constants, State, lead, performances
+from jaxrate.systems.trueskill.model import predict as expected_score
+
+
+def outlook(constants: Constants, rows: State, event: Matches | Rounds) -> Outlook:
+    if isinstance(event, Matches):
+        ahead, spread, margin = lead(constants, rows, event)
+        win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
+        draw = jnp.broadcast_to(ndtr((margin - ahead) / spread) - ndtr((-margin - ahead) / spread), (2,))
+        mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
+        quality = _quality(constants, mean, rows.variance + constants.noise, ones, ones > 0)
+        return Outlook(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
+    teams = by_number(event)
+    mean, variance = performances(constants, rows, event, teams)
+    win, there = _first(constants, teams, mean, variance), teams.size > 0
+    draw = jnp.maximum(1.0 - jnp.sum(jnp.where(there, win, 0.0)), 0.0)
+    others = jnp.sum(there.astype(mean.dtype)) - 1.0
+    square = total(teams, event.weight**2)
+    now = variance - constants.growth * square
+    quality = _quality(constants, mean, jnp.where(there, now, 1.0), square, there)
+    share = expected_score(constants, rows, event)
+    every = jnp.ones_like(share)
+    return Outlook(win[teams.of], draw * every, 1.0 + (1.0 - share) * others, quality * every)
+
+
+def _first(constants: Constants, teams: Teams, mean: Array, variance: Array) -> Array:
+    """[P] the probability that a team performs better than every other one by more than their margin."""
+    deviation, size, there = jnp.sqrt(variance), teams.size.astype(mean.dtype), teams.size > 0
+    nodes, weights = (jnp.asarray(x, mean.dtype) for x in (field.NORMAL_FINE.nodes, field.NORMAL_FINE.weights))
+    number = jnp.arange(len(mean), dtype=jnp.int32)
+
+    def one(k: Array) -> Array:
+        at = mean[k] + deviation[k] * nodes
+        margin = constants.margin * jnp.sqrt(size + size[k])
+        behind = log_ndtr((at[:, None] - (mean + margin)[None, :]) / deviation[None, :])
+        behind = jnp.where((there & (number != k))[None, :], behind, 0.0)
+        return jnp.exp(jnp.sum(behind, axis=1)) @ weights
+
+    return lax.map(one, number)
+
+
+def _quality(constants: Constants, mean: Array, variance: Array, square: Array, there: Array) -> Array:
+    """Match quality, of the teams' M, V without tau, and sums of w^2.
+
+    Of the differences of neighbours it is sqrt(det N / det C) exp(-g' C^-1 g / 2), with their covariances N of known
+    skills and C, and their means g. Here det C = prod V sum 1 / V, and g' C^-1 g = sum (M - m)^2 / V about the mean m
+    of M weighted by 1 / V, so that the order of the teams does not matter.
+    """
+
+    def log_det(x: Array) -> Array:
+        x = jnp.where(there, x, 1.0)
+        return jnp.sum(jnp.log(x)) + jnp.log(jnp.sum(jnp.where(there, 1.0 / x, 0.0)))
+
+    precision = jnp.where(there, 1.0 / variance, 0.0)
+    centre = jnp.sum(precision * mean) / jnp.where(jnp.any(there), jnp.sum(precision), 1.0)
+    gap = jnp.sum(precision * (mean - centre) ** 2)
+    noise = jnp.where(there, constants.noise * square, 1.0)
+    return jnp.exp(0.5 * (log_det(noise) - log_det(variance) - gap))

@@ -1,0 +1,111 @@
+"""Expectation propagation along the standing of a round: what each link says, passed down and up the chain of teams."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.events import Array, Rounds
+from jaxrate.numerics import above, truncated
+from jaxrate.systems.rounds.teams import Teams
+from jaxrate.systems.trueskill.model import Constants, State, performances
+
+EXTRA = 8  # sweeps beyond the logarithm of the number of teams
+FREE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
+
+
+class Link(NamedTuple):
+    """The message about a difference [T - 1] of neighbours."""
+
+    mean: Array  # d
+    variance: Array  # r
+
+
+def propagate(
+    sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
+) -> tuple[Array, Array]:
+    """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
+
+    That is how far a member of weight w moves, in units of w sigma^2, and how much he loses, in units of w^2 sigma^4.
+    """
+    mean, variance = performances(constants, rows, event, teams)
+    size = teams.size.astype(mean.dtype)
+    margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
+    tied, there = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
+    gap, free = mean[:-1] - mean[1:], FREE * (variance[:-1] + variance[1:])
+    come = chain if jax.default_backend() == "cpu" else chain_at_once
+
+    def message(down: tuple[Array, Array], up: tuple[Array, Array]) -> Link:
+        """From the variance of each team and the distance of its mean from M, without the link's own message."""
+        square = down[0][:-1] + up[0][1:]
+        spread, ahead = jnp.sqrt(square), gap + (down[1][:-1] - up[1][1:])
+        known = ahead / spread, margin / spread
+        _, w, left, centre = truncated(*known, tied) if event.strict is None else above(*known)
+        w = jnp.maximum(w, 1.0 / FREE)
+        return Link(jnp.where(there, spread * centre / w, 0.0), jnp.where(there, square * left / w, free))
+
+    def passed(link: Link) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """What comes to each team from the teams above it, and from those below, with its own performance."""
+        ways = jnp.stack([link.variance, link.variance[::-1]]), jnp.stack([gap - link.mean, (link.mean - gap)[::-1]])
+        s, m = come(jnp.stack([variance, variance[::-1]]), *ways)
+        return (s[0], m[0]), (s[1, ::-1], m[1, ::-1])
+
+    def sweep(told: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
+        link = message(*told[1:])
+        return (link, *passed(link)), None
+
+    nothing = variance, jnp.zeros_like(mean)
+    enough = sweeps or (1 if len(size) <= 2 else EXTRA + (len(size) - 1).bit_length())
+    (link, (s, m), (t, n)), _ = lax.scan(sweep, (Link(gap, gap), nothing, nothing), length=enough)
+    zero = jnp.zeros(1, mean.dtype)
+    from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
+    from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
+    precision = from_above[0] + from_below[0]
+    pull = from_above[0] * from_above[1] + from_below[0] * from_below[1]
+    return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
+
+
+def chain(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
+    """s and m - M [..., T] of the module's docstring for every team of a chain, one after the other.
+
+    Args:
+      variance: [..., T] V.
+      between: [..., T - 1] r.
+      step: [..., T - 1] d and the difference of M, from each team to the next one.
+    """
+
+    def one(carry: tuple[Array, Array], entry: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        (s, m), (v, r, d) = carry, entry
+        s = s + r
+        share = v / (v + s)
+        carry = s * share, share * (m + d)
+        return carry, carry
+
+    v, r, d = (jnp.moveaxis(x, -1, 0) for x in (variance, between, step))
+    # Of few teams there are many rounds at once, and more is done in a step than it takes to start it.
+    _, (s, m) = lax.scan(one, (v[0], jnp.zeros_like(v[0])), (v[1:], r, d), unroll=len(r) < 16)
+    s, m = jnp.concatenate([v[:1], s]), jnp.concatenate([jnp.zeros_like(v[:1]), m])
+    return jnp.moveaxis(s, 0, -1), jnp.moveaxis(m, 0, -1)
+
+
+def chain_at_once(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
+    """The same in a logarithmic number of operations: a step of s is linear in its numerator and denominator."""
+
+    def both(one: tuple[Array, ...], two: tuple[Array, ...]) -> tuple[Array, ...]:
+        (a, b, c, d), (e, f, g, h) = one, two
+        product = e * a + f * c, e * b + f * d, g * a + h * c, g * b + h * d
+        largest = sum(product)
+        return tuple(x / largest for x in product)
+
+    def affine(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
+        return one[0] * two[0], two[0] * one[1] + two[1]
+
+    first, rest = variance[..., :1], variance[..., 1:]
+    size = rest + (rest + between + rest * between + 1.0)
+    moves = rest / size, rest * between / size, 1.0 / size, (rest + between) / size
+    a, b, c, d = lax.associative_scan(both, moves, axis=-1)
+    s = jnp.concatenate([first, (a * first + b) / (c * first + d)], axis=-1)
+    share = rest / (rest + (s[..., :-1] + between))
+    _, m = lax.associative_scan(affine, (share, share * step), axis=-1)
+    return s, jnp.concatenate([jnp.zeros_like(first), m], axis=-1)

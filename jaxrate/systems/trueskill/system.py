@@ -1,0 +1,127 @@
+"""TrueSkill (Herbrich, Minka and Graepel 2006, "TrueSkill: a Bayesian skill rating system").
+
+Before an event every skill drifts: sigma^2 <- sigma^2 + tau^2. A participant performs at his skill plus noise of
+variance beta^2, and a team t at the sum of its members' performances times their weights (partial play), which has mean
+
+    M_t = sum w mu   and variance   V_t = sum w^2 (sigma^2 + beta^2)
+
+A team beats the next one in the standing if it performs better by more than the draw margin, and ties if the difference
+is within it. Where a share p of matches between equals is drawn, the margin of teams of n_1 and n_2 players is
+
+    epsilon = Phi^-1((p + 1) / 2) sqrt(n_1 + n_2) beta
+
+Of two sides, with c^2 = V_1 + V_2, t = (M_1 - M_2) / c and e = epsilon / c, the difference has after a win (a draw) the
+mean and variance of N(t, 1) above e (inside [-e, e]), and v and w are the change of the mean and the loss of variance:
+
+    mu <- mu +- w_i sigma^2 / c v,   sigma^2 <- sigma^2 (1 - w_i^2 sigma^2 / c^2 w)
+
+Longer standings are chains of such differences, solved by expectation propagation. Each link k has an approximate
+message about its difference, of mean d_k and variance r_k. Between the messages everything is Gaussian, and what comes
+down the chain to a team, or up to it, has variance s and mean m:
+
+    s' = V s+ / (V + s+),   m' = M + V / (V + s+) (m + d - M),   s+ = s + r
+
+All messages are then made anew from the teams above and below each link, which is a sweep. For T teams there are
+8 + log2 T of them, after which eight newcomers are within 1e-9 of their ratings of about 25, and random teams with
+ties, partial play and wide margins within 1e-4; two sides need one. (Making messages one by one down the chain and up
+again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
+"""
+
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Rounds
+from jaxrate.numerics import truncated
+from jaxrate.parameters import checked
+from jaxrate.system import RatingSystem, Rules, Traits, bind, factory
+from jaxrate.systems.rounds.teams import each, line_up
+from jaxrate.systems.trueskill.model import (
+    SPACE,
+    Constants,
+    Params,
+    State,
+    advance,
+    clocked,
+    init,
+    lead,
+    predict,
+    prepare,
+    summary,
+)
+from jaxrate.systems.trueskill.outlook import outlook
+from jaxrate.systems.trueskill.propagation import propagate
+
+
+def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+    """Let skills drift, and learn from who beat whom."""
+    del key
+    variance, contested = rows.variance + constants.growth, True
+    if isinstance(event, Matches):
+        ahead, spread, margin = lead(constants, rows, event)
+        sign = jnp.where(event.score < 0.5, -1.0, 1.0)
+        v, w, *_ = truncated(sign * ahead / spread, margin / spread, event.score == 0.5)
+        push, information = sign * v / spread, w / spread**2
+        push = jnp.stack([push, -push])
+        kept = 1.0 - variance * information
+        if event.context.weight is not None:  # so many times the message about the skill
+            whole = kept + event.context.weight * variance * information
+            push, kept = event.context.weight * push / whole, kept / whole
+        rating, variance = rows.rating + variance * push, variance * kept
+    else:
+        teams = line_up(event)
+        contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
+        pull, information = (each(teams, x) for x in propagate(sweeps, constants, rows, event, teams))
+        square = event.weight * variance
+        rating = jnp.where(contested, rows.rating + square * pull, rows.rating)
+        variance = jnp.where(contested, variance * (1.0 - event.weight * square * information), rows.variance)
+    if rows.time is None:
+        return State(rating, variance, None)
+    return State(rating, variance, jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))
+
+
+@factory
+def trueskill(
+    sweeps: int | None = None,
+    *,
+    beta: float = 25.0 / 6.0,
+    tau: float = 25.0 / 300.0,
+    draw_probability: float = 0.1,
+    drift: float | None = None,
+    initial_rating: float = 25.0,
+    initial_deviation: float = 25.0 / 3.0,
+    side_advantage: float = 0.0,
+) -> RatingSystem:
+    """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
+
+    A score above one half is a win of player 0, one half a draw. A match of weight w counts as w matches; in rounds
+    weights are those of partial play. Those who tie are chained in the order of the numbers of their teams, without
+    teams in that of the rows: among three or more that makes a difference. The defaults are those of a rating of 25.
+    `trueskill(initial_rating=1500, initial_deviation=500, beta=250, tau=5)` rates about 1500.
+
+    Args:
+      sweeps: of expectation propagation, from 1. None: as many as it takes, see the module's docstring.
+      beta: noise of a performance (points, > 0).
+      tau: drift of a skill in every match or round (points, >= 0).
+      draw_probability: share of draws between equals, which sets the margin (0 to 1, without 1).
+      drift: drift of a skill by the clock (points^2 per day, >= 0 or None).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: deviation of a newcomer (points, > 0).
+      side_advantage: rating points that the better side is worth (points, any number).
+
+    Raises:
+      ValueError: for an unknown name or a value out of range.
+    """
+    if sweeps is not None and not (isinstance(sweeps, int) and not isinstance(sweeps, bool) and sweeps >= 1):
+        raise ValueError(f"trueskill: sweeps must be a whole number from 1, got {sweeps!r}")
+    given = Params(beta, tau, draw_probability, drift, initial_rating, initial_deviation, side_advantage)
+    return RatingSystem(
+        "trueskill",
+        checked("trueskill", given, SPACE),
+        SPACE,
+        (Matches, Rounds),
+        init,
+        Rules(prepare, advance, predict, bind(update, sweeps)),
+        summary,
+        (("sweeps", sweeps),),
+        clocked,
+        traits=Traits(teams=True, baseline=True, outlook=outlook),
+    )

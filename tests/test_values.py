@@ -1,0 +1,109 @@
+"""Systems are plain values: equal if made alike, hashed, pickled, copied, printed in a line, and explained by help."""
+
+import copy
+import inspect
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.parameters import Parameter, Range, checked
+from jaxrate.system import bind, frozen, remade
+
+SUPPORT = np.linspace(-1.0, 1.0, 5)
+MAKERS = {
+    **jr.SYSTEMS,
+    "variant": lambda: jr.trueskill(sweeps=3, tau=0.1),
+    "outlook": lambda: jr.outlook(jr.trueskill(sweeps=3)),
+    "support": lambda: jr.blat_mmr(luck=jr.luck.trueskill(0.1), support=SUPPORT, algorithm="naive", kernel="none"),
+    "matrix": lambda: jr.blat_mmr(luck=jr.luck.matrix(SUPPORT, np.full((5, 5), 0.5)), support=SUPPORT, kernel="none"),
+    "evidence": lambda: jr.beliefs.evidence(jr.blat_mmr()),
+    "limits": lambda: jr.elo_mmr(beta=200, gamma=np.float32(20), newcomer=[0.5]),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_systems_made_alike_are_equal(name):
+    one = MAKERS[name]()
+    for _ in range(150):  # nothing hangs on what a cache still holds
+        jr.trueskill(sweeps=2 + _)
+    two = MAKERS[name]()
+    assert one == two and hash(one) == hash(two)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert copy.deepcopy(one) == one
+    assert "\n" not in repr(one) and repr(one).startswith(one.name + "(") and "object at" not in repr(one)
+    assert remade(one, one.params) == one
+
+
+def test_systems_made_otherwise_differ():
+    systems = [make() for make in MAKERS.values()]
+    assert len(set(systems)) == len(systems)
+    assert jr.luck.trueskill(0.1) != jr.luck.trueskill(0.2)
+    assert frozen(SUPPORT) != frozen(2.0 * SUPPORT) and np.array_equal(np.asarray(frozen(SUPPORT)), SUPPORT)
+    assert bind(min, 1, 2)() == 1 and bind(min, 1) != bind(max, 1)
+
+
+def test_a_run_is_carried_on_after_many_other_settings():
+    data = jr.read({"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1.0, 0.5], "time": [0, 1]})
+    rated = jr.rate(jr.trueskill(sweeps=3), data)
+    for sweeps in range(4, 150):
+        jr.trueskill(sweeps=sweeps)
+    later = jr.read({"a": ["Ada"], "b": ["Cy"], "score": [1.0], "time": [2]}, players=rated.players)
+    assert len(jr.rate(jr.trueskill(sweeps=3), later, onto=rated).predictions) == 3
+
+
+@pytest.mark.parametrize("number", [20, 20.0, np.float32(20), np.int64(20), np.array(20.0), jnp.float32(20)])
+def test_hyperparameters_are_any_real_number(number):
+    assert jr.elo(k=number) == jr.elo(k=20.0)
+    assert type(jr.elo(k=number).params.k) is float
+
+
+@pytest.mark.parametrize("wrong", [True, np.bool_(True), "20", None, [20.0], np.ones(1), np.nan, np.inf, -1, 20j])
+def test_other_values_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"^elo: k must be >= 0, got "):
+        jr.elo(k=wrong)
+
+
+def test_ranges_are_values_of_ones_own():
+    even = Range("whole, from 2", low=2.0, whole=True)
+    space = type(jr.codeforces().params)(*[Parameter("fixed", even, "1", "an example")] * 3)
+    assert checked("mine", space._replace(beta=2, weight=4, initial_rating=6), space) == (2.0, 4.0, 6.0)
+    with pytest.raises(ValueError, match=r"^mine: weight must be whole, from 2, got 2.5$"):
+        checked("mine", space._replace(beta=2, weight=2.5, initial_rating=6), space)
+    assert [x for x in (-1.0, 0.0, 0.5, 1.0, np.inf) if jr.topcoder().space.weight_new.range.allows(x)] == [0.5]
+    assert jr.elo_mmr().space.rho.range.allows(np.inf) and not jr.elo().space.k.range.allows(np.inf)
+
+
+def test_bounds_are_declared_and_kept():
+    for space in (make().space for make in jr.SYSTEMS.values()):
+        bounds = [x for about in space for x in about.bounds if x is not None]
+        assert set(bounds) <= set(space._fields)
+    message = "glicko2: volatility_min, initial_volatility and volatility_max must not decrease"
+    with pytest.raises(ValueError, match=message):
+        jr.glicko2(volatility_min=0.1, volatility_max=0.2)
+
+
+@pytest.mark.parametrize("name", jr.SYSTEMS)
+def test_factories_say_what_their_parameters_are(name):
+    """To an editor by the signature, to `help` by the docstring: default, meaning, unit and range."""
+    make, system = jr.SYSTEMS[name], jr.SYSTEMS[name]()
+    parameters = inspect.signature(make).parameters
+    assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values())
+    text = " ".join(inspect.getdoc(make).split())
+    for field, value, about in zip(system.params._fields, system.params, system.space, strict=True):
+        assert parameters[field].default in (value, None)
+        unit = "" if about.unit == "1" else f"{about.unit}, "
+        assert f"{field}: {about.meaning} ({unit}{about.range})." in text
+    with pytest.raises(ValueError, match=rf"^{name} has no parameter 'colour'"):
+        make(colour=3)
+
+
+def test_outlooks_are_made_anew_as_outlooks():
+    system = jr.outlook(jr.trueskill())
+    again = remade(system, system.params._replace(tau=0.2))
+    assert again == jr.outlook(jr.trueskill(tau=0.2))
+    mine = jr.elo()._replace(rules=jr.elo().rules._replace(draw=jax.random.normal))
+    assert remade(mine, mine.params._replace(k=3.0)).rules == mine.rules
