@@ -498,6 +498,31 @@ def test_category_mistakes_are_one_line(jaxrate, races, arguments, message):
     assert code == 2 and out == "" and re.search(message, err.splitlines()[-1]), err
 
 
+# further columns
+
+
+def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, monkeypatch):
+    """Of a system that predicts what a column says."""
+    elo = jr.elo()._replace(name="told")
+
+    def say(constants, rows, event):
+        return 0.5 + event.context.columns["lead"] + 0.0 * rows.rating[0]
+
+    monkeypatch.setitem(jr.SYSTEMS, "told", lambda **params: elo._replace(rules=elo.rules._replace(predict=say)))
+    (tmp_path / "games.csv").write_text("a,b,score,lead,weather\nx,y,1,0.25,1\ny,x,0,-0.125,0\n")
+    further = ("--column", "lead", "--column", "weather", "--out", tmp_path / "run")
+    code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "told", *further)
+    assert code == 0, errors
+    assert pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")["prediction"].to_pylist() == [0.75, 0.375]
+    (tmp_path / "coming.csv").write_text("a,b,lead,weather\nx,y,0.375,0\n")  # the columns are remembered
+    code, text, errors = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")
+    assert code == 0 and text.splitlines()[-1].split()[-1] == "0.875", errors
+    for table, message in (("a,b\nx,y\n", "coming.csv: no column 'lead'"), ("a,b,lead\nx,y,z\n", "'weather'")):
+        (tmp_path / "coming.csv").write_text(table)
+        code, _, errors = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")
+        assert code == 2 and message in errors
+
+
 # compare
 
 

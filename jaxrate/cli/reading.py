@@ -35,7 +35,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "contest": {"help": "Column of ranked contests of many, a row per participant.  [default: contest]"},
     "participant": {"help": "Of contests: column of the player.  [default: player]"},
     "rank": {"help": "Of contests: column of the rank, lower is better; or give --score.  [default: rank]"},
-    "team": {"help": "Of contests: column of the team; who has the same plays together and shares the rank."},
+    "team": {"help": "Of contests: column of the team, whose players play together and share the rank."},
     "last-rank": {"help": "Of contests: column of the last place of a tie, to be checked."},
     "ceiling": {"help": "Of contests: column of what the better performances count as."},
     "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
@@ -53,6 +53,10 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "metavar": "NAME[=PARTS]",
         "multiple": True,
     },
+    "column": {
+        "help": "A further column of numbers, which goes with the matches to a system of one's own; may be repeated.",
+        "multiple": True,
+    },
     "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
     "sort": {"help": "Sort by time first.", "is_flag": True},
 }
@@ -60,6 +64,7 @@ ARGUMENTS = {
     "participant": "player",
     "last-rank": "last",
     "mixture": "mixtures",
+    "column": "columns",
 }  # of `jaxrate.read`, where options have other names
 
 

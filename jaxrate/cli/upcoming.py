@@ -15,7 +15,7 @@ from jaxrate.cli.saved import names_of
 from jaxrate.text import table
 
 SHOWN = 30  # rows that are printed
-OF_MATCHES = "a", "b", "side", "neutral", "category", "mixtures", "time"  # what is read of each kind
+OF_MATCHES = "a", "b", "side", "neutral", "category", "mixtures", "columns", "time"  # what is read of each kind
 OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "time"
 
 
