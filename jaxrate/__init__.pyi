@@ -2,11 +2,11 @@ from jaxrate import datasets as datasets
 from jaxrate import plots as plots
 from jaxrate.data import formats as formats
 from jaxrate.data import simulate as simulate
-from jaxrate.data.read import Dataset as Dataset
-from jaxrate.data.read import frame as frame
+from jaxrate.data.dataset import Dataset as Dataset
 from jaxrate.data.read import read as read
-from jaxrate.data.read import write as write
 from jaxrate.data.teams import from_teams as from_teams
+from jaxrate.data.writing import frame as frame
+from jaxrate.data.writing import write as write
 from jaxrate.events import Context as Context
 from jaxrate.events import Matches as Matches
 from jaxrate.events import Periods as Periods

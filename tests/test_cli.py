@@ -138,7 +138,7 @@ def test_mistakes_are_one_line_and_exit_code_2(jaxrate, games, arguments, messag
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("x,x,1,3", r"games.csv: row 2 \(counting from 0, line 4\): x meets himself"),
+        ("x,x,1,3", r"games.csv: row 2 \(counting from 0, line 4\): x is on both sides"),
         ("x,y,7,3", "row 2 .*: score 7.0 is outside"),
         ("x,y,1,1", "row 2 .*: time .*--sort|sort"),
         ("x,y,1", "games.csv: .*"),
@@ -701,7 +701,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
         (("rate", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
         (("compare", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
         (("plan", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
-        (("rate", "--side", "a"), "races.csv: side, neutral and category are for matches of two, not for contests"),
+        (("rate", "--side", "a"), "races.csv: side, neutral, category and columns are for matches of two"),
         (("rate", "--a", "driver"), "races.csv: give the columns a and b, or winner and loser, or those of contests"),
         (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),
         (("rate", "--format", "contests"), "--contest does not go with --format contests, which knows its own"),

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxrate.data.read import Dataset, frame, read, write
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.read import read
+from jaxrate.data.writing import frame, write
 from jaxrate.events import rounds
 
 pa = pytest.importorskip("pyarrow")
@@ -567,7 +569,7 @@ ROWS = {
     "no category of b": ({"x": list("pqr"), "y": ["p", None, "q"]}, {"category": ("x", "y")}, 1, "'y' has no value"),
     "category": ({"x": list("pqr")}, {"category": "x", "categories": ["q", "p"]}, 2, "unknown category 'r' .*are q, p"),
     "no drop": ({"x": [1, 0, None]}, {"drop": "x"}, 2, "column 'x' has no value"),
-    "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "Bob meets himself"),
+    "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "Bob is on both sides"),
     "score above": ({"score": [1.0, 0.0, 1.5]}, {}, 2, r"score 1.5 is outside \[0, 1\]"),
     "score below": ({"score": [1, -1, 2]}, {}, 1, r"score -1.0 is outside \[0, 1\]"),
     "side": ({"x": [1, -1, 2]}, {"side": "x"}, 2, r"side 2.0 is outside \[-1, 1\]"),
@@ -825,7 +827,7 @@ BAD_CONTESTS = {
     "contest": ({"contest": ["p", None, "p", "q", "q"]}, {}, 1, "column 'contest' has no value"),
     "weight": ({"w": [1, 1, 0, 1, 1]}, {"weight": "w"}, 2, "weight 0.0 is not above 0"),
     "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3 .*Monza"),
-    "no team": ({"car": ["u", None, *"vwx"]}, {"team": "car"}, 1, "column 'car' has no value; who plays alone has"),
+    "no team": ({"car": ["u", None, *"vwx"]}, {"team": "car"}, 1, "column 'car' has no value; players without a team"),
     "no player": ({"player": ["x", None, "y", "z", "z"]}, {}, 1, r"column 'player' has no value \(contest 'Spa'\)$"),
     "no rank, named": ({"rank": [1, 2, None, 1, 2]}, {}, 2, r"column 'rank' has no value \(contest 'Spa'\)$"),
     "weight, named": ({"w": [0] * 5}, {"weight": "w"}, 0, r"weight 0.0 is .*; remove the row \(contest 'Spa'\)$"),

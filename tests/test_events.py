@@ -1,6 +1,7 @@
 """The builders of matches, periods and rounds: what they refuse, and what they make of the rest."""
 
 import math
+import pickle
 import re
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.events import check_order, part
+from jaxrate.events import RowError, check_order, fail_where, part
 
 PLAYER, SCORE = [[0, 1], [2, 3], [1, 3]], [1, 0, 0.5]
 LAST = np.iinfo(np.int32).max
@@ -37,7 +38,7 @@ def refused(message, row=None):
         ({"player": [[0, 1], [2, -1], [-1, 3]]}, "player is [ 2 -1]; ids run from 0 to 2147483646", 1),
         ({"player": [[0, 1], [2, 3], [LAST, 3]]}, "player is [2147483647 ...; ids run", 2),
         ({"player": np.array([[0, 1], [2**63, 3], [0, 1]], np.uint64)}, "player is [9223372036", 1),
-        ({"player": [[0, 1], [3, 3], [2, 2]]}, "player 3 meets himself; remove the row", 1),
+        ({"player": [[0, 1], [3, 3], [2, 2]]}, "player 3 is on both sides; remove the row", 1),
         ({"score": [[1], [0], [0.5]]}, "score has shape (3, 1), expected (3,)", None),
         ({"score": ["1", "0", "0.5"]}, "score must hold numbers, got <U3", None),
         ({"score": [1, None, 0]}, "score must hold numbers, got object", None),
@@ -72,6 +73,16 @@ def test_bad_matches_are_refused(change, message, row):
     columns = {"player": PLAYER, "score": SCORE, **change}
     with refused(message, row):
         jr.matches(**columns)
+
+
+def test_errors_know_their_row():
+    with pytest.raises(RowError) as caught:
+        fail_where(np.array([False, False, True, True]), lambda row: f"it is {row}")
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert (error.row, error.message) == (2, "it is 2") and str(error) == "row 2 (counting from 0): it is 2"
+    with pytest.raises(RowError) as caught:
+        jr.rounds([5, 5, 3], [0, 1, 2], [1, 2, math.inf])
+    assert (caught.value.row, caught.value.message) == (2, "rank is inf, not a finite number (contest 3)")
 
 
 def test_the_largest_player_id_is_one_below_the_largest_int32():

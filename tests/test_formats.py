@@ -9,8 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxrate import formats
-from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, tennis
+from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, pgn_games, tennis
 
 pa = pytest.importorskip("pyarrow")
 
@@ -188,7 +187,7 @@ def test_football(folder):
         "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row before; .*option sort",
         "2000-01-01,A,B,1,x,x,y,z,FALSE": "column 'away_score' is 'x', not a number",
         "2000-13-01,A,B,1,0,x,y,z,FALSE": "column 'date' is '2000-13-01', not an ISO date",
-        "2000-01-01,A,A,1,0,x,y,z,FALSE": "A meets himself",
+        "2000-01-01,A,A,1,0,x,y,z,FALSE": "A is on both sides",
         "2000-01-01,A,B,1,0,x,y,z,maybe": "column 'neutral' is 'maybe', expected one of TRUE, FALSE",
         "2000-01-01,A,,1,0,x,y,z,TRUE": "column 'away_team' has no value",
     }.items(),
@@ -223,7 +222,7 @@ def load(folder, text, **arguments):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("chunk", [1, 7, 64, 10_000])
 def test_pgn(folder, monkeypatch, chunk, end):
-    monkeypatch.setattr(formats, "CHUNK", chunk)
+    monkeypatch.setattr(pgn_games, "CHUNK", chunk)
     odd = 'Doe, \\"J\\" \\\\o'
     wrapped = '1. e4 {a comment\n[%clk 0:01:00] with\n[brackets] and\n[White has won} e5\n% [White "no"]\n1/2-1/2'
     text = (
@@ -284,7 +283,7 @@ def test_compressed_pgn(tmp_path, ending):
         ({"white": "?"}, "White is unknown"),
         ({"black": ""}, "Black is unknown"),
         ({"White": None}, "White is unknown"),
-        ({"black": "Ann"}, "Ann meets himself"),
+        ({"black": "Ann"}, "Ann is on both sides"),
         ({"result": "1-1"}, "Result is '1-1', expected 1-0, 0-1, 1/2-1/2 or *"),
         ({"Result": None}, "Result is '', expected"),
         ({"Date": "2024.02.30"}, "'2024.02.30' is not a date of PGN"),
@@ -296,7 +295,7 @@ def test_compressed_pgn(tmp_path, ending):
     ],
 )
 def test_bad_pgn(folder, monkeypatch, chunk, tags, message):
-    monkeypatch.setattr(formats, "CHUNK", chunk)
+    monkeypatch.setattr(pgn_games, "CHUNK", chunk)
     good = game("Ann", "Cy", "*") + game(Date="2024.01.01", moves="1. e4\ne5\n1-0")
     line = good.count("\n") + 1
     with pytest.raises(ValueError, match=f"^games.pgn: line {line}: {message}"):
@@ -528,7 +527,7 @@ def test_lichess(folder):
         "g2,TRUE,soon,0,1,x,white,1,a,1,b": "column 'created_at' is 'soon', not a number",
         "g2,TRUE,inf,0,1,x,white,1,a,1,b": "column 'created_at' is inf, not a time since 1970",
         ",TRUE,0,0,1,x,white,1,a,1,b": "column 'id' has no value",
-        "g2,TRUE,0,0,1,x,white,1,a,1,a": "a meets himself",
+        "g2,TRUE,0,0,1,x,white,1,a,1,a": "a is on both sides",
         "g2,TRUE,0,0,1,x,white,1,,1,b": "column 'white_id' has no value",
     }.items(),
 )

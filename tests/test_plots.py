@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.events import part
 from jaxrate.records.predictions import matchups
 

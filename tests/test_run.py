@@ -264,7 +264,7 @@ def test_predict_refuses_unknown_players_other_events_and_bad_rows():
         jr.predict(system, state, jr.matches([[0, 1], [3, 0]], [1, 1]))
     with refused("elo predicts Matches, not Periods"):
         jr.predict(system, state, jr.periods(jr.matches([[0, 1]], [1]), 1.0))
-    with refused("row 0 (counting from 0): player 1 meets himself"):
+    with refused("row 0 (counting from 0): player 1 is on both sides"):
         jr.predict(system, state, jr.Matches(np.array([[1, 1]]), np.ones(1), np.zeros(1)))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.tables import Column, Values, to_ids
+from jaxrate.data.columns import to_ids
+from jaxrate.data.tables import Column, Values
 from jaxrate.events import fail_where
 from jaxrate.text import near
 

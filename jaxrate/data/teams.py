@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Rounds, build_rounds, count_teams, warn_alone
 
 
@@ -51,7 +51,7 @@ def from_teams(
         rows += [(i, ids.setdefault(name, len(ids)), *rest, when) for name, *rest in _round(i, teams, **own)]
     contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
     events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
-    warn_alone(events, lambda row: str(contest[row]), stacklevel=3)
+    warn_alone(events, np.arange(len(rounds)), stacklevel=3)
     names = np.fromiter(ids, dtype=object, count=len(ids))
     clock = None if time is None else "numbers"
     return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
@@ -80,7 +80,7 @@ def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, f
             seen[name] = k
             weight = _number(place, "weight", weight)
             if weight <= 0:
-                raise ValueError(f"{place}weight {weight} of player {name!r} is not above 0; leave him out")
+                raise ValueError(f"{place}weight {weight} of player {name!r} is not above 0; leave them out")
             yield name, rank, k, weight
 
 

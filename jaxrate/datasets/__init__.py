@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.data.tables import Values
 from jaxrate.events import matches
 

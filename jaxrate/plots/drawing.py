@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged
 from jaxrate.records.metrics import NumPy
 from jaxrate.records.rated import to_dates

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.records.history import history

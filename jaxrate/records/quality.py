@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches
 from jaxrate.records.metrics import Calibration, NumPy, both_sides, calibration, duels, scores, standings
 from jaxrate.records.rated import Rated

@@ -17,8 +17,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.data.read import write
 from jaxrate.data.tables import pyarrow
+from jaxrate.data.writing import write
 from jaxrate.records.rated import Rated, leaves, rating_table
 from jaxrate.replay.compiling import blank
 from jaxrate.systems import SYSTEMS

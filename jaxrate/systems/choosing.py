@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.read import Dataset
+from jaxrate.data.dataset import Dataset
 from jaxrate.data.teams import alone, in_teams
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.system import RatingSystem

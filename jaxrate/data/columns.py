@@ -1,0 +1,198 @@
+"""Columns of tables: turned into ids, numbers, flags and days, through Arrow."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from contextlib import suppress
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.tables import Column, Values, pyarrow
+from jaxrate.events import RowError, fail_where
+
+PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def to_column(name: str, values: Any) -> Column:
+    """`values` in Arrow, text and categoricals plain; as numpy objects where Arrow has no one type for them."""
+    arrow = pyarrow()
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"column {name!r} must be an array of one dimension or a list")
+    column = values if isinstance(values, arrow.ChunkedArray) else None
+    loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
+    types = {type(value) for value in values} - {type(None)} if loose else set()
+    if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
+        for convert in (lambda values: values, _items):  # some arrays it knows only as lists
+            with suppress(arrow.ArrowException, OverflowError):
+                array = arrow.array(convert(values))
+                column = array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
+                break
+    if column is None or arrow.types.is_nested(column.type) or isinstance(column.type, arrow.BaseExtensionType):
+        items = _items(values)
+        return np.fromiter(items, dtype=object, count=len(items))
+    if arrow.types.is_dictionary(column.type) and len(column):
+        return arrow.chunked_array([_text(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
+    return _text(column)
+
+
+def _items(values: Any) -> list[Any]:
+    convert = next((name for name in ("tolist", "to_pylist") if hasattr(values, name)), None)
+    return list(getattr(values, convert)() if convert else values)
+
+
+def _text(column: Any) -> Any:
+    """Text of any kind as the one kind that all of Arrow's functions take."""
+    arrow = pyarrow()
+    text = arrow.types.is_string(column.type) or arrow.types.is_string_view(column.type)
+    return column.cast(arrow.large_string()) if text else column
+
+
+def keep_rows(name: str, column: Column, keep: Values) -> Column:
+    """The rows to keep; what is left of mixed values may have a type."""
+    return to_column(name, column[keep]) if isinstance(column, np.ndarray) else column.filter(pyarrow().array(keep))
+
+
+def missing(column: Column, nan: bool) -> Values:
+    """Where there is no value; `nan` says whether NaN is none."""
+    if isinstance(column, np.ndarray):
+        return np.array([v is None or type(v).__name__ == "NAType" or bool(nan and v != v) for v in column])
+    if not (column.null_count or (nan and pyarrow().types.is_floating(column.type))):
+        return np.zeros(len(column), bool)
+    return np.asarray(column.is_null(nan_is_null=nan).to_numpy())
+
+
+def _check_present(name: str, column: Column, nan: bool) -> None:
+    """ValueError at the first missing value; `nan` says whether NaN is one."""
+    fail_where(missing(column, nan), lambda row: f"column {name!r} has no value")
+
+
+def to_ids(
+    names: Sequence[str], columns: dict[str, Column], known: Any = None, what: str = "players"
+) -> tuple[Values, Values]:
+    """Ids [n, columns] of the values in several columns, and the values by id.
+
+    Those `known` come first, in their order, and then the others in order of first appearance. They are `what`.
+    """
+    arrow = pyarrow()
+    parts = [columns[name] for name in names]
+    kinds = [f"{name!r} holds" for name in names]
+    for name, part in zip(names, parts, strict=True):
+        _check_present(name, part, nan=True)
+    before = 0 if known is None else len(known)
+    if before:
+        parts.append(to_column(what, known))
+        kinds.append(f"{what} holds")
+        if getattr(parts[-1], "null_count", 0):
+            raise ValueError(f"{what} has a name missing")
+        if not isinstance(parts[-1], np.ndarray) and arrow.types.is_integer(parts[-1].type):  # and CSV has only text
+            for i, (name, part) in enumerate(zip(names, parts, strict=False)):
+                if not isinstance(part, np.ndarray) and arrow.types.is_large_string(part.type):
+                    parts[i] = _parsed(name, part, [arrow.int64()], f"not a whole number, as the known {what} are")
+    if any(isinstance(part, np.ndarray) for part in parts):
+        known, parts = (_items(parts[-1]), parts[:-1]) if before else ([], parts)
+        items = known + [value for row in zip(*map(_items, parts), strict=True) for value in row]
+        try:
+            ids = {value: i for i, value in enumerate(dict.fromkeys(items))}
+        except TypeError:
+            raise ValueError(f"columns {names} hold values that cannot be names: they are not hashable") from None
+        rank = np.array([ids[value] for value in items], np.int32)
+        values = np.fromiter(ids, dtype=object, count=len(ids))
+    else:
+        if len({part.type for part in parts}) > 1:
+            if not all(arrow.types.is_integer(part.type) for part in parts):
+                types = " and ".join(f"{kind} {part.type}" for kind, part in zip(kinds, parts, strict=True))
+                raise ValueError(f"columns must be of the same type, but {types}")
+            parts = [part.cast(arrow.int64()) for part in parts]
+        chunks = arrow.chunked_array([chunk for part in parts for chunk in part.chunks]).dictionary_encode().chunks
+        code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
+        code, earlier = np.split(code, [len(code) - before])
+        code = np.concatenate([earlier, code.reshape(len(names), -1).T.ravel()])
+        values = chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
+        position = np.arange(len(code))
+        first = np.empty(len(values), np.int64)
+        first[code[::-1]] = position[::-1]  # the last assignment stands: where each value appears first
+        order = code[first[code] == position]
+        rank = np.empty(len(values), np.int32)
+        rank[order] = np.arange(len(values))
+        rank, values = rank[code], values[order]
+    if (rank[:before] != np.arange(before)).any():
+        raise ValueError(f"{what} has a name twice")
+    return rank[before:].reshape(-1, len(names)), values
+
+
+def to_numbers(name: str, column: Column, default: float | None = None) -> Values:
+    """The column as float64; text is parsed, true is 1. A missing value is `default`, or without one an error."""
+    arrow = pyarrow()
+    if isinstance(column, np.ndarray):
+        other = np.array([not isinstance(value, Real) for value in column])
+        fail_where(other, lambda row: f"column {name!r} is {column[row]!r}, not a number")
+        return column.astype(np.float64)
+    if default is None:
+        _check_present(name, column, nan=False)
+    if arrow.types.is_large_string(column.type):
+        column = _parsed(name, column, [arrow.float64()], "not a number")
+    kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
+    if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
+        raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
+    if default is None:
+        return np.asarray(column.to_numpy(), np.float64)
+    values = np.asarray(column.cast(arrow.float64()).to_numpy())
+    return np.where(np.isnan(values), default, values)
+
+
+def to_flags(name: str, column: Column) -> Values:
+    values = to_numbers(name, column)
+    unclear = (values != 0) & (values != 1)
+    fail_where(unclear, lambda row: f"column {name!r} is {values[row]}, expected true or false, 1 or 0")
+    return np.asarray(values == 1)
+
+
+def to_days(name: str, column: Column) -> tuple[Values, bool]:
+    """Dates as days since 1970-01-01 (UTC), numbers as they are; and whether they are dates."""
+    arrow = pyarrow()
+    _check_present(name, column, nan=isinstance(column, np.ndarray))
+    if isinstance(column, np.ndarray):
+        raise ValueError(f"column {name!r} mixes values of different types; expected dates, timestamps or numbers")
+    if arrow.types.is_large_string(column.type):
+        targets = [arrow.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
+        accepted = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
+        column = _parsed(name, column, targets, f"not an ISO date or timestamp ({accepted})")
+    if arrow.types.is_date(column.type):
+        return np.asarray(column.cast(arrow.date32()).cast(arrow.int32()).to_numpy(), np.float64), True
+    if arrow.types.is_timestamp(column.type):
+        return np.asarray(column.cast(arrow.int64()).to_numpy() / PER_DAY[column.type.unit]), True
+    if arrow.types.is_boolean(column.type) or arrow.types.is_temporal(column.type):
+        raise ValueError(f"column {name!r} must hold dates, timestamps or numbers, got {column.type}")
+    return to_numbers(name, column), False
+
+
+def to_times(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, Values], str | None]:
+    """The time, by this name, and what it came from, as `clock` of a dataset; none where the column has no value."""
+    if name is None or missing(columns[name], nan=True).all():
+        return {}, None
+    days, dated = to_days(name, columns[name])
+    return {"time": days}, "dates" if dated else "numbers"
+
+
+def check_order(column: Column, days: Values) -> None:
+    def say(row: int) -> str:
+        before, here = column.slice(row - 1, 2).cast("string").to_pylist()
+        return f"time {here} is earlier than {before} in the row before; sort the rows, or use the option sort"
+
+    fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
+
+
+def _parsed(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
+    """Text as the first of the target types that takes all of it."""
+
+    def parse(text: Any) -> Any:
+        for target in targets:
+            with suppress(pyarrow().ArrowInvalid):
+                return text.cast(target)
+
+    parsed = parse(column)
+    if parsed is None:
+        row = bisect_left(range(1, len(column) + 1), True, key=lambda rows: parse(column.slice(0, rows)) is None)
+        raise RowError(row, f"column {name!r} is {column[row].as_py()!r}, {complaint}")
+    return parsed

@@ -1,0 +1,37 @@
+"""Loaders for public collections of results, each in the form that its project publishes.
+
+Every error is a ValueError that names the file and the line. `rows` of what they return count the rows of the source's
+files end to end, or its games, from 0.
+
+tennis_matches.py     tennis
+football_results.py   football
+pgn_games.py          pgn
+elo_mmr_contests.py   contests
+ergast_races.py       ergast
+movielens_ratings.py  movielens
+lichess_games.py      lichess
+shared.py             what they share
+"""
+
+from collections.abc import Callable
+
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.formats.elo_mmr_contests import contests
+from jaxrate.data.formats.ergast_races import ergast
+from jaxrate.data.formats.football_results import football
+from jaxrate.data.formats.lichess_games import lichess
+from jaxrate.data.formats.movielens_ratings import movielens
+from jaxrate.data.formats.pgn_games import pgn
+from jaxrate.data.formats.tennis_matches import tennis
+
+FORMATS: dict[str, Callable[..., Dataset]] = {
+    "tennis": tennis,
+    "football": football,
+    "pgn": pgn,
+    "contests": contests,
+    "ergast": ergast,
+    "movielens": movielens,
+    "lichess": lichess,
+}
+
+__all__ = ["FORMATS", "contests", "ergast", "football", "lichess", "movielens", "pgn", "tennis"]

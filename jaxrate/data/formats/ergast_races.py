@@ -1,0 +1,55 @@
+"""Formula 1 races of Ergast or Jolpica."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.columns import to_days, to_numbers
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.formats.shared import Location, csv_columns, distinct, find, meaning, read_columns, spread
+from jaxrate.data.tables import located
+
+
+def ergast(path: Location, *, players: Any = None) -> Dataset:
+    r"""Formula 1 races of Ergast or Jolpica, in CSV: a folder with races.csv, results.csv and drivers.csv.
+
+    They become rounds, sorted by date. Classified drivers rank by position; the retired, not classified, disqualified
+    and excluded (R, N, D, E) tie for last; the withdrawn and not qualified (W, F) are dropped. A driver who is in a
+    race twice, as in shared cars, keeps their best place. Drivers are named "forename surname", with their id if
+    several have the same name.
+
+    Args:
+      path: the folder.
+      players: names that have ids already, as in `read`.
+    """
+    path = find(path)
+    races, where_race = csv_columns([path / "races.csv"], "races", ["raceId", "round", "date"])
+    drivers, _ = csv_columns([path / "drivers.csv"], "drivers", ["driverId", "forename", "surname"])
+    columns, where = csv_columns([path / "results.csv"], "results", ["raceId", "driverId", "positionText"])
+    with located("races.csv: ", where_race):
+        days, _ = to_days("date", races["date"])
+        turn = np.lexsort((to_numbers("round", races["round"]), days))
+    races_in_order = {races["raceId"][int(row)].as_py(): place for place, row in enumerate(turn)}
+    names = distinct(
+        {
+            key: f"{forename or ''} {surname or ''}".strip()
+            for key, forename, surname in zip(*(column.to_pylist() for column in drivers.values()), strict=True)
+        },
+        "driver",
+    )
+    with located("results.csv: ", where):
+        race = meaning("raceId", columns["raceId"], races_in_order, "a race of races.csv").astype(int)
+        keys = {key: i for i, key in enumerate(names)}
+        driver = meaning("driverId", columns["driverId"], keys, "a driver of drivers.csv").astype(int)
+        places = {text: float(text) for text in set(columns["positionText"].to_pylist()) if text and text.isdecimal()}
+        last, absent = max(places.values(), default=0) + 1, np.inf
+        places |= dict.fromkeys("RNDE", last) | dict.fromkeys("WF", absent)
+        rank = meaning("positionText", columns["positionText"], places, "a place or one of R, N, D, E, W, F")
+    order = np.lexsort((rank, driver, race))
+    best = np.append(True, (np.diff(race[order]) != 0) | (np.diff(driver[order]) != 0))[: len(order)]
+    kept = np.sort(order[best])
+    kept = kept[rank[kept] != absent]
+    kept = kept[np.argsort(race[kept], kind="stable")]
+    table = {"contest": race[kept], "player": spread(driver[kept], list(names.values())), "rank": rank[kept]}
+    table["time"] = days[turn][race[kept]].astype("datetime64[D]")
+    return read_columns(path, table, where, kept, players=players)

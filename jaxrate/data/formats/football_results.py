@@ -1,0 +1,36 @@
+"""International football of martj42's international_results."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.columns import to_numbers
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.formats.shared import Location, csv_columns, find, keep, meaning, read_columns, true
+from jaxrate.data.tables import located, pyarrow
+
+
+def football(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
+    """International football of martj42's international_results: results.csv.
+
+    The home team is player 0 and has the side, unless the ground is neutral. A win is 1, a draw 0.5, after extra time
+    but without penalties. Matches to come, without a score, are dropped.
+
+    Args:
+      path: the file results.csv.
+      sort: put the matches in order of time; the file has them so.
+      players: names that have ids already, as in `read`.
+    """
+    path = find(path)
+    goals = ["home_score", "away_score"]
+    needed = ["date", "home_team", "away_team", *goals, "neutral"]
+    columns, where = csv_columns([path], "football results", needed)
+    compute = pyarrow().compute
+    unplayed = [true(compute.equal(columns[name].fill_null("NA"), "NA")) for name in goals]
+    columns, kept = keep(path, columns, ~np.any(unplayed, axis=0))
+    with located(f"{path.name}: ", lambda row: where(int(kept[row]))):
+        home, away = (to_numbers(name, columns[name]) for name in goals)
+        neutral = meaning("neutral", columns["neutral"], {"TRUE": 1, "FALSE": 0, "True": 1, "False": 0})
+    table = {name: columns[name] for name in needed[:3]}
+    table |= {"score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
+    return read_columns(path, table, where, kept, a="home_team", b="away_team", side="side", sort=sort, players=players)

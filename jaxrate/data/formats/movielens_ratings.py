@@ -1,0 +1,82 @@
+"""Ratings of MovieLens as matches of a movie with a user."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.columns import to_ids, to_numbers
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.formats.shared import (
+    Location,
+    as_text,
+    csv_columns,
+    decoded,
+    distinct,
+    find,
+    instants,
+    read_columns,
+    spread,
+)
+from jaxrate.data.tables import located, read_csv
+
+
+def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Dataset:
+    """Ratings of MovieLens (GroupLens) as matches of a movie, player 0, with a user, sorted by time.
+
+    The movie wins, score 1, where the user gave it at least `like` stars, and else it loses. Users are "user 7"; movies
+    have their title, with the id if several have the same, if the file of titles stands beside, or else are "movie 12".
+
+    Args:
+      path: ratings.csv, ratings.dat or u.data, or the folder that holds one of them. Titles are those of movies.csv,
+        movies.dat or u.item.
+      like: the least rating that is a win of the movie.
+      players: names that have ids already, as in `read`.
+    """
+    path = find(path)
+    file = path
+    if path.is_dir():
+        there = [path / name for name in ("ratings.csv", "ratings.dat", "u.data") if (path / name).is_file()]
+        if not there:
+            raise ValueError(f"{path.name}: not MovieLens, no ratings.csv, ratings.dat or u.data")
+        file = there[0]
+    needed = ["userId", "movieId", "rating", "timestamp"]
+    if file.suffix == ".csv":
+        columns, where = csv_columns([file], "MovieLens ratings", needed)
+    else:
+        mark = b"::" if file.suffix == ".dat" else b"\t"
+        text = ",".join(needed).encode() + b"\n" + file.read_bytes().replace(mark, b",")
+
+        def where(row: int) -> str:
+            return f"{file.name}: line {row + 1}"
+
+        with located(f"{file.name}: ", where):
+            columns = as_text(read_csv(lambda: io.BytesIO(text), needed, needed), needed)
+    with located(f"{file.name}: ", where):
+        score = to_numbers("rating", columns["rating"]) >= like
+        time = instants("timestamp", columns["timestamp"], "s")
+        user, users = to_ids(["userId"], columns)
+        movie, movies = to_ids(["movieId"], columns)
+    titles = distinct(dict.fromkeys(movies, "") | _titles(file), "movie")
+    table = {
+        "movie": spread(movie[:, 0], [titles[key] for key in movies]),
+        "user": spread(user[:, 0], [f"user {key}" for key in users]),
+        "score": score,
+        "time": time,
+    }
+    return read_columns(file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, players=players)
+
+
+def _titles(ratings: Path) -> dict[str, str]:
+    """The titles of movies by id, of the file beside the ratings; none if there is no such file."""
+    file = ratings.with_name({".csv": "movies.csv", ".dat": "movies.dat"}.get(ratings.suffix, "u.item"))
+    if not file.is_file():
+        return {}
+    if file.suffix == ".csv":
+        columns, _ = csv_columns([file], "MovieLens movies", ["movieId", "title"])
+        pairs = zip(*(column.to_pylist() for column in columns.values()), strict=True)
+        return {key: title or "" for key, title in pairs}
+    mark = "::" if file.suffix == ".dat" else "|"
+    lines = decoded(file.read_bytes()).splitlines()
+    return {key: rest.partition(mark)[0] for key, found, rest in (line.partition(mark) for line in lines) if found}

@@ -1,0 +1,143 @@
+"""Games in PGN, the notation of chess: only the tags are read, in pieces."""
+
+import datetime
+import re
+from array import array
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.formats.shared import Location, decoded, find, read_columns, spread
+from jaxrate.data.tables import located, stream
+from jaxrate.events import RowError, fail_where
+
+CHUNK = 1 << 24  # bytes at a time
+
+TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
+ANY_TAG = re.compile(TAG % rb"\w+")
+USED_TAGS = re.compile(TAG % b"White|Black|Result|UTCDate|UTCTime|Date")
+
+
+def pgn(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
+    """Games in PGN, the notation of chess, as lichess and most other sites publish them.
+
+    White is player 0 and has the side. Of each game only the tags White, Black, Result, UTCDate, UTCTime and Date are
+    read, in this preference for the time; the moves are skipped, and the file is read in pieces, so its size does not
+    matter. Games without a result ("*") are dropped. Where a date lacks the day or the month ("2024.??.??"), the first
+    of the month or year is taken; either all games have a date, or there is no time. Names are UTF-8, or else Latin-1.
+
+    Args:
+      path: a file, .pgn, or compressed: .pgn.gz, .pgn.bz2 or .pgn.zst.
+      sort: put the games in order of time.
+      players: names that have ids already, as in `read`.
+    """
+    path = find(path)
+    codes: dict[bytes, int] = {}
+    number, score, seconds = array("i"), array("d"), array("q")
+    line, kept, undated = array("q"), array("q"), array("b")
+    points = {b"1-0": 1.0, b"0-1": 0.0, b"1/2-1/2": 0.5}
+    games = 0
+
+    def where(row: int) -> str:
+        return f"{path.name}: line {line[row]}"
+
+    with located(f"{path.name}: ", where):
+        for start, tags in _games(path):
+            games += 1
+            result = tags.get(b"Result", b"")
+            if result == b"*":
+                continue
+            line.append(start)
+            kept.append(games - 1)
+            try:
+                if result not in points:
+                    raise ValueError(f"Result is {decoded(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
+                for color in (b"White", b"Black"):
+                    name = tags.get(color, b"")
+                    if name in (b"", b"?"):
+                        raise ValueError(f"{color.decode()} is unknown; remove the game")
+                    number.append(codes.setdefault(name, len(codes)))
+                day, second = _day(tags.get(b"UTCDate", b"")), _second(tags.get(b"UTCTime", b""))
+                if day is None:
+                    day, second = _day(tags.get(b"Date", b"")), 0
+            except ValueError as error:
+                raise RowError(len(line) - 1, str(error)) from None
+            score.append(points[result])
+            undated.append(day is None)
+            seconds.append((day or 0) * 86_400 + second)
+        if not line:
+            raise ValueError("no game has a result" if games else 'not PGN, no tag such as [White "Ann"]')
+        dated = not all(undated)
+        fail_where(dated & np.array(undated, bool), lambda row: "no date, but other games have one")
+    names = [re.sub(r"\\(.)", r"\1", decoded(name)) for name in codes]
+    player = np.array(number).reshape(-1, 2)
+    table = {"White": spread(player[:, 0], names), "Black": spread(player[:, 1], names), "score": np.array(score)}
+    if dated:
+        table["time"] = np.array(seconds).astype("datetime64[s]")
+    roles = {"a": "White", "b": "Black", "side": "a", "sort": sort and dated, "players": players}
+    data = read_columns(path, table, where, np.arange(len(line)), **roles)
+    return data._replace(rows=np.array(kept)[data.rows])
+
+
+def _games(path: Path) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    """The first line of each game, counting from 1, and those of its tags that are used.
+
+    A game is a run of lines that begin with a bracket and hold a tag; lines that begin with % are not looked at.
+    """
+    file, before = stream(path), 0
+    chunk = file.read(3).removeprefix(b"\xef\xbb\xbf") + file.read(CHUNK)
+    text = b"\n" + chunk  # a newline comes before every line
+    while True:
+        text += b"" if chunk else b"\n"
+        data = np.frombuffer(text, np.uint8)
+        starts = np.flatnonzero(data == ord("\n"))
+        initial = data[starts[:-1] + 1]
+        heads = np.flatnonzero((initial == ord("[")) | (initial == ord("%")))
+        rest = len(starts) - 1  # the line that has not ended
+        first, last = (heads[np.diff(heads, **edge) > 1] for edge in ({"prepend": -2}, {"append": rest + 2}))
+        if chunk and len(heads) and last[-1] == rest - 1:  # more tags may follow
+            first, last, rest = first[:-1], last[:-1], first[-1]
+        spans = zip(first.tolist(), starts[first].tolist(), starts[last + 1].tolist(), strict=True)
+        for line, start, end in spans:
+            found = USED_TAGS.findall(text, start, end)
+            tags = dict(found)
+            if len(tags) < len(found):
+                raise ValueError(f"line {before + line + 1}: two games without a line between them, or a tag twice")
+            if tags or ANY_TAG.search(text, start, end):
+                yield before + line + 1, tags
+        if not chunk:
+            return
+        before += int(rest)
+        chunk = file.read(CHUNK)
+        text = text[starts[rest] :] + chunk
+
+
+@cache
+def _day(text: bytes) -> int | None:
+    """A date of PGN in days since 1970, the first of a year or month of which no more is known; None if unknown."""
+    found = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
+    try:
+        year, month, day = (int(part) if part and b"?" not in part else 0 for part in found.groups())  # type: ignore[union-attr]
+        return (
+            (datetime.date(year, month or 1, day or 1 if month else 1) - datetime.date(1970, 1, 1)).days
+            if year
+            else None
+        )
+    except (AttributeError, ValueError):
+        raise ValueError(f"{decoded(text)!r} is not a date of PGN, 2024.01.31") from None
+
+
+@cache
+def _second(text: bytes) -> int:
+    """A time of day in seconds; 0 if unknown."""
+    if not text or b"?" in text:
+        return 0
+    found = re.fullmatch(rb"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])", text)
+    if not found:
+        raise ValueError(f"{decoded(text)!r} is not a time of PGN, 18:30:00")
+    hours, minutes, seconds = map(int, found.groups())
+    return hours * 3600 + minutes * 60 + seconds

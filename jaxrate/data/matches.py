@@ -1,0 +1,58 @@
+"""A table with one row per match: its columns as those of `Matches`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.categories import Shares, to_categories
+from jaxrate.data.columns import check_order, to_flags, to_ids, to_numbers, to_times
+from jaxrate.data.dataset import Dataset, Fields
+from jaxrate.data.roles import Roles
+from jaxrate.data.tables import Column, Values
+from jaxrate.events import fail_where, matches
+
+
+def match_fields(
+    roles: Roles, columns: dict[str, Column], players: Any, categories: Any, mixtures: Mapping[Any, Shares]
+) -> Fields:
+    """Ids and numbers of the matches. The names that are known already are as in `read`.
+
+    Raises:
+      RowError: where a column does not hold what its part asks for.
+    """
+    form, labels = roles.form, None
+    player, players = to_ids(form.who, columns, players)
+    first, second = player.T
+    fail_where(first == second, lambda row: f"{players[first[row]]} is on both sides; remove the row")
+    values: dict[str, Any] = {"player": player, "score": np.full(len(player), 1.0 if form.won else 0.5)}
+    if form.result is not None:
+        values["score"] = to_numbers(form.result, columns[form.result])
+    if roles.weight is not None:
+        values["weight"] = to_numbers(roles.weight, columns[roles.weight])
+    if roles.everywhere is not None:
+        values["side"] = np.full(len(player), roles.everywhere)
+    elif roles.side is not None:
+        values["side"] = to_numbers(roles.side, columns[roles.side])
+    if roles.neutral is not None:
+        values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
+    if roles.category:
+        values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
+    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.further}
+    time, clock = to_times(roles.time, columns)
+    return Fields(values | time, players, clock, labels)
+
+
+def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, sort: bool) -> Values | slice:
+    """[n] the rows in order of time. RowError if they are not in order and are not to be sorted."""
+    if fields.clock is None or roles.time is None:
+        return slice(None)
+    if sort:
+        return np.argsort(fields.values["time"], kind="stable")
+    check_order(columns[roles.time], fields.values["time"])
+    return slice(None)
+
+
+def to_matches(fields: Fields, rows: Values) -> Dataset:
+    """The dataset of these matches, which stand in these rows of the source."""
+    return Dataset(matches(**fields.values), fields.players, rows, fields.categories, fields.clock)

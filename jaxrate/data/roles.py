@@ -1,0 +1,128 @@
+"""Which column of a table has which part: named by the caller, or known by its name."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from jaxrate.data.tables import check_names, find_name
+
+WON, PLAYED = ("winner", "loser"), ("a", "b")
+CONTESTS = ("contest", "player", "rank", "last", "team", "ceiling")
+
+
+class Form(NamedTuple):
+    """Which columns make a table one of matches or of contests."""
+
+    who: list[str]  # of both players, or of the participant
+    result: str | None = None  # of scores or ranks; None: player 0 has won, or nobody yet
+    contest: str | None = None  # None: matches
+    ranked: bool = False  # the result is a rank, not a score
+    won: bool = False  # player 0 is the winner
+
+
+class Roles(NamedTuple):
+    """The columns that are used. None, or empty: there is none for this part."""
+
+    form: Form
+    time: str | None
+    weight: str | None
+    side: str | None
+    everywhere: float | None  # the side in every match; `side` is then no column
+    neutral: str | None
+    category: list[str]  # of a's and of b's
+    further: list[str]
+    last: str | None
+    team: str | None
+    ceiling: str | None
+    drop: list[str]
+
+    @property
+    def text(self) -> list[str]:
+        """The columns that hold names."""
+        return [*self.form.who, *self.category, *filter(None, (self.form.contest, self.team))]
+
+    @property
+    def wanted(self) -> list[str]:
+        """All columns, each once."""
+        side = None if self.everywhere else self.side
+        one = self.form.result, self.last, self.ceiling, self.time, side, self.neutral, self.weight
+        return list(dict.fromkeys([*self.text, *filter(None, one), *self.further, *self.drop]))
+
+
+def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Roles:
+    """The parts of the columns with these names, some of them `given` by the arguments of `read`.
+
+    Raises:
+      ValueError: if the arguments contradict each other, or if there is no such column.
+    """
+    form = form_of(names, given, upcoming)
+    side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
+    drop, further = (_list(given[part]) for part in ("drop", "columns"))
+    everywhere = None
+    if form.contest is None:
+        everywhere = everywhere_of(names, form, side)
+    elif not side is neutral is category is None or further:
+        raise ValueError("side, neutral, category and columns are for matches of two, not for contests")
+    if time is None:
+        time = next(filter(None, (find_name(names, key) for key in ("time", "date", "t"))), None)
+    if neutral is not None and side is None:
+        raise ValueError("neutral needs side: without it nobody has the side in any match")
+    pair = [category] * 2 if isinstance(category, str) else [] if category is None else category
+    if not isinstance(pair, (list, tuple)) or len(pair) not in (0, 2):
+        raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
+    weight, last, team, ceiling = (given[part] for part in ("weight", "last", "team", "ceiling"))
+    roles = Roles(form, time, weight, side, everywhere, neutral, list(pair), further, last, team, ceiling, drop)
+    check_names(names, roles.wanted)
+    return roles
+
+
+def _list(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form:
+    """The form of a table with these columns, some of them given by their part in it."""
+    forms: list[tuple[str, ...]] = [WON, PLAYED, CONTESTS]
+    named = [form for form in forms if any(given[part] is not None for part in form)]
+    if len(named) > 1:
+        raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
+    if upcoming and (WON in named or any(given[part] for part in ("rank", "last"))):
+        raise ValueError(
+            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
+        )
+    if not named:
+        forms = forms[1:] if upcoming else forms
+        named = [form for form in forms if all(part in names for part in form[:2])]
+        named += [form for form in forms if all(find_name(names, part) for part in form[:2])]
+    form = named[0] if named else PLAYED
+
+    def column(part: str) -> str:
+        return given[part] or find_name(names, part) or part
+
+    if form == WON:
+        if given["score"] is not None:
+            raise ValueError(
+                "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"
+            )
+        return Form([column(part) for part in form], won=True)
+    if form == PLAYED:
+        return Form([column(part) for part in form], None if upcoming else column("score"))
+    if upcoming:
+        return Form([column("player")], None, column("contest"))
+    if given["rank"] is not None and given["score"] is not None:
+        raise ValueError("give rank, lower is better, or score, higher is better, and not both")
+    there = [given[part] or find_name(names, part) for part in ("rank", "score")]
+    scored = given["score"] is not None or (there[0] is None and there[1] is not None)
+    if given["last"] is not None and (scored or given["team"] is not None):
+        raise ValueError("last, the last place of a tie, goes with rank, and not with score or team")
+    return Form([column("player")], column("score" if scored else "rank"), column("contest"), ranked=not scored)
+
+
+def everywhere_of(names: Sequence[str], form: Form, side: str | None) -> float | None:
+    """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
+    literal = side in ("a", "b") and (side not in names or side == form.who[0 if side == "a" else 1])
+    if side in ("winner", "loser") or (form.won and (literal or side in form.who)):
+        raise ValueError(
+            f"side={side!r} would tell the result before the match; name a column that says who had the side, "
+            "1 the winner, -1 the loser, 0 neither"
+        )
+    return (1.0 if side == "a" else -1.0) if literal else None

@@ -1,0 +1,73 @@
+"""Columns written to files, and as data frames."""
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data import tables
+from jaxrate.data.tables import Values
+
+
+def write(columns: Any, path: str | os.PathLike[str]) -> None:
+    """Write columns to a file, whole or not at all.
+
+    Args:
+      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
+        pandas, polars or Arrow table.
+      path: the file, ending in .parquet or .csv. It is replaced if it exists.
+
+    Raises:
+      ValueError: if the path has another ending, or if the columns are not of equal length.
+      ImportError: if pyarrow is not installed.
+    """
+    arrow = tables.pyarrow()
+    path = Path(path)
+    writers = {".parquet": arrow.parquet.write_table, ".csv": arrow.csv.write_csv}
+    if path.suffix.lower() not in writers:
+        raise ValueError(f"{path.name}: the name must end in {' or '.join(writers)}")
+    columns = columns if hasattr(columns, "__arrow_c_stream__") else _plain(columns, "s")
+    with tables.replacing(path) as (temporary,):
+        writers[path.suffix.lower()](arrow.table(columns), temporary)
+
+
+def frame(columns: Any, kind: str | None = None) -> Any:
+    """Columns as a data frame.
+
+    Args:
+      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
+        pandas, polars or Arrow table.
+      kind: "polars", "pandas" or "pyarrow". None: the first of them that is installed.
+
+    Raises:
+      ValueError: if the columns are not of equal length, or if the kind is none of these.
+      ImportError: if no such package is installed.
+    """
+    makers = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
+    if kind is not None and kind not in makers:
+        raise ValueError(f"kind must be one of {', '.join(makers)}, got {kind!r}")
+    plain = _plain(columns, "ms")  # polars knows no seconds
+    for package in makers if kind is None else [kind]:
+        try:
+            return getattr(import_module(package), makers[package])(plain)
+        except ImportError:
+            continue
+    needed = "polars, pandas or pyarrow" if kind is None else kind
+    raise ImportError(f"a frame needs {needed}: pip install {kind or 'polars'}")
+
+
+def _plain(columns: Any, seconds: str) -> dict[str, Values]:
+    """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
+    table = tables.open_source(columns._asdict() if hasattr(columns, "_asdict") else columns)
+    loaded = table.load(table.names, [])
+    plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
+    units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", seconds)
+    for name, values in plain.items():
+        if values.shape != (shape := (next(iter(plain.values())).size,)):
+            raise ValueError(f"column {name!r} has shape {values.shape}, expected {shape}")
+        if values.dtype.kind == "M":
+            unit = np.datetime_data(values.dtype)[0]
+            plain[name] = values.astype(f"datetime64[{units.get(unit, unit)}]")
+    return plain

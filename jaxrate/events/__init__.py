@@ -1,0 +1,52 @@
+"""The kinds of event, their host-side builders and the checks at the door.
+
+Rules (see `system.py`) see one event; the containers hold one event or any batch of them, written `[...]`. Histories
+whose events differ in size are `Ragged`: the same container with the events end to end.
+
+kinds.py     Context, Matches, Periods, Rounds, Ragged, and parts of a history
+pairwise.py  matches, periods
+ranked.py    rounds
+checks.py    what every column must be, and RowError
+"""
+
+from jaxrate.events.checks import FAR, RowError, fail_where, in_contest
+from jaxrate.events.kinds import (
+    LAST_ID,
+    Array,
+    Context,
+    Matches,
+    Periods,
+    Ragged,
+    Rounds,
+    count_teams,
+    part,
+    teams_tie,
+)
+from jaxrate.events.pairwise import matches, period_number, periods
+from jaxrate.events.ranked import Shown, build_rounds, check_order, count_better, rounds, warn_alone
+
+__all__ = [
+    "FAR",
+    "LAST_ID",
+    "Array",
+    "Context",
+    "Matches",
+    "Periods",
+    "Ragged",
+    "Rounds",
+    "RowError",
+    "Shown",
+    "build_rounds",
+    "check_order",
+    "count_better",
+    "count_teams",
+    "fail_where",
+    "in_contest",
+    "matches",
+    "part",
+    "period_number",
+    "periods",
+    "rounds",
+    "teams_tie",
+    "warn_alone",
+]

@@ -1,0 +1,84 @@
+"""The checks at the door: columns as finite numbers, ids and times, and errors that know their row."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from jaxrate.events.kinds import LAST_ID
+
+FAR = 1e12  # times beyond it are taken for a mistake, such as milliseconds
+
+
+class RowError(ValueError):
+    """What is wrong with one row of the data, `row`, counting from 0: `message`."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(row, message)
+        self.row, self.message = row, message
+
+    def __str__(self) -> str:
+        return f"row {self.row} (counting from 0): {self.message}"
+
+
+def fail_where(bad: Any, say: Callable[[int], str]) -> None:
+    """RowError about the first row where `bad`; `say(row)` is the message."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise RowError(row, say(row))
+
+
+@contextmanager
+def in_contest(label: Callable[[int], str]) -> Iterator[None]:
+    """Errors about a row also say its contest, `label(row)`."""
+    try:
+        yield
+    except RowError as error:
+        raise RowError(error.row, f"{error.message} ({label(error.row)})") from None
+
+
+def as_numbers(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:
+    """`values` as finite numbers of this shape; `endless` allows inf."""
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+    absent = ~np.isfinite(array) & ~(endless & (array == np.inf))
+    fail_where(absent, lambda row: f"{name} is {array[row]}, not a finite number")
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def as_labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
+    """Numbers that only need to be told apart: integers stay integers, since floats would merge large ones."""
+    array = np.asarray(values)
+    return array if array.shape == (n,) and array.dtype.kind in "iu" else as_numbers(name, values, (n,))
+
+
+def as_ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integer ids from 0, got {array.dtype}; `read` turns names into ids")
+    if array.size and (array.min() < 0 or array.max() >= LAST_ID):
+        fail_where(
+            ((array < 0) | (array >= LAST_ID)).reshape(len(array), array.size // len(array)).any(axis=1),
+            lambda row: f"{name} is {array[row]}; ids run from 0 to {LAST_ID - 1}",
+        )
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def as_times(values: Any, n: int) -> np.ndarray[Any, Any]:
+    time = as_numbers("time", values, (n,))
+    far = "is too far from 0; count in days, or in another unit that keeps numbers small"
+    fail_where(np.abs(time) > FAR, lambda row: f"time {time[row]} {far}")
+    return time
+
+
+def check_increasing(name: str, time: np.ndarray[Any, Any], advice: str) -> None:
+    fail_where(
+        np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
+        lambda row: f"{name} {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
+    )

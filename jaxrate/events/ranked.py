@@ -1,0 +1,176 @@
+"""Rounds from the columns of a long table, one row per participant."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.events.checks import RowError, as_ids, as_labels, as_numbers, as_times, fail_where, in_contest
+from jaxrate.events.kinds import Ragged, Rounds
+
+
+def rounds(
+    contest: Any,
+    player: Any,
+    rank: Any,
+    *,
+    team: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    ceiling: Any = None,
+) -> Ragged:
+    """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
+
+    The contests count in this order. Their times matter only to systems in which time passes, and only then must not
+    decrease: `run` sees to it.
+
+    Args:
+      contest: [n] any integers; a change of number begins a new contest.
+      player: [n] integer ids from 0, no player twice in a contest.
+      rank: [n] finite, lower is better, equal is a tie. (Negate a score that is better when higher.)
+      team: [n] integers; participants of a contest with the same number play together and must share their rank.
+        None: everyone plays alone.
+      weight: [n] of the contest, or partial play, above 0. None: 1.
+      time: [n] the same within a contest. None: no time passes.
+      ceiling: [n] the same within a contest: performances above it count as it; inf: none. None: none anywhere.
+
+    Raises:
+      ValueError: names the first bad row, counting from 0, its contest, and what is wrong with it.
+
+    Warns:
+      UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
+    """
+    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, ceiling=ceiling)
+    warn_alone(ragged, np.asarray(contest)[ragged.player_start[:-1]], stacklevel=3)
+    return ragged
+
+
+class Shown(NamedTuple):
+    """How errors say a contest, a player and a row that they also name."""
+
+    contest: Callable[[Any], str] = str
+    player: Callable[[Any], str] = str
+    row: Callable[[Any], str] = str
+
+
+PLAINLY = Shown()
+
+
+def build_rounds(
+    contest: Any,
+    player: Any,
+    rank: Any,
+    *,
+    team: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    ceiling: Any = None,
+    shown: Shown = PLAINLY,
+) -> Ragged:
+    """`rounds` without the warning."""
+    n = np.size(contest)
+    contest = as_labels("contest", contest, n)
+
+    def label(row: int) -> str:
+        return f"contest {shown.contest(contest[row])}"
+
+    def constant(name: str, values: Any) -> None:
+        fail_where(values != values[first[which]], lambda row: f"{name} {values[row]} differs within {label(row)}")
+
+    with in_contest(label):
+        player = as_ids("player", player, (n,))
+        rank = as_numbers("rank", rank, (n,)).astype(np.float64)
+        weight = np.ones(n) if weight is None else as_numbers("weight", weight, (n,))
+        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+        time = np.zeros(n) if time is None else as_times(time, n)
+        ceiling = None if ceiling is None else as_numbers("ceiling", ceiling, (n,), endless=True)
+        team = None if team is None else as_labels("team", team, n)
+    new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
+    first = np.flatnonzero(new)
+    which = np.cumsum(new) - 1
+    once = np.unique(contest[first], return_index=True)[1]
+    again = np.ones(n, bool)
+    again[~new] = False
+    again[first[once]] = False
+    fail_where(again, lambda row: f"{label(row)} begins a second time; put the rows of a contest together")
+    constant("time", time)
+    if ceiling is not None:
+        constant("ceiling", ceiling)
+    fail_where(_repeats(which, player), lambda row: f"player {shown.player(player[row])} is in {label(row)} twice")
+    if team is None:
+        team = np.arange(n) - first[which]
+    else:
+        team, captain = _teams(team, which, first)
+
+        def differs(row: int) -> str:
+            other = captain[row]
+            said = f"rank {rank[row]} differs from {rank[other]} of the same team in row {shown.row(other)}"
+            return f"{said} ({label(row)})"
+
+        fail_where(rank != rank[captain], differs)
+    return Ragged(
+        Rounds(
+            player,
+            count_better(which, rank),
+            team.astype(np.int32),
+            weight,
+            time[first],
+            None if ceiling is None else ceiling[first],
+        ),
+        np.append(first, n).astype(np.int64),
+        None,
+    )
+
+
+def _teams(team: Any, which: Any, first: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """[n] the numbers of the teams of each contest, from 0, and the first row of each one's team."""
+    n = len(team)
+    order = np.lexsort((np.arange(n), team, which))
+    head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(team[order]) != 0)])[:n]
+    label = np.cumsum(head) - 1
+    local, captain = np.empty((2, n), np.int64)
+    local[order] = label - label[first][which]
+    captain[order] = order[np.flatnonzero(head)][label]
+    return local, captain
+
+
+def count_better(which: Any, rank: Any) -> np.ndarray[Any, Any]:
+    """[n] how many have a strictly lower rank in the same contest; `which` numbers the contests, 0, 0, 1, ..."""
+    n, first = len(rank), np.flatnonzero(np.diff(which, prepend=-1))
+    order = np.lexsort((rank, which))
+    head = np.concatenate([[True], (np.diff(which[order]) != 0) | (np.diff(rank[order]) != 0)])[:n]
+    better = np.empty(n, np.int32)
+    better[order] = np.maximum.accumulate(np.where(head, np.arange(n), 0)) - first[which]
+    return better
+
+
+def _repeats(which: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """[n] whether the player stands in an earlier row of the same event."""
+    repeats = np.zeros(len(player), bool)
+    key = which * (player.max(initial=0) + np.int64(1)) + player
+    if (np.diff(np.sort(key)) == 0).any():
+        order = np.argsort(key, kind="stable")
+        repeats[order[1:][np.diff(key[order]) == 0]] = True
+    return repeats
+
+
+def warn_alone(ragged: Ragged, contests: Any, stacklevel: int) -> None:
+    """UserWarning if contests, [E] by name, have one participant."""
+    alone = np.flatnonzero(np.diff(ragged.player_start) == 1)
+    if len(alone):
+        first = repr(contests[alone[:1]].tolist()[0])
+        count = f"contest {first} has" if len(alone) == 1 else f"{len(alone):,} contests, {first} the first, have"
+        warnings.warn(
+            f"{count} one participant; that changes nothing in systems of ranks", UserWarning, stacklevel=stacklevel
+        )
+
+
+def check_order(ragged: Ragged, show: Callable[[Any], str] = str) -> None:
+    """ValueError if the times of the contests decrease; names the first row of the contest. `show` says a time."""
+    time, start = np.asarray(ragged.events.time), ragged.player_start
+    early = np.flatnonzero(time[1:] < time[:-1]) + 1
+    if len(early):
+        now, before = (show(time[i]) for i in (early[0], early[0] - 1))
+        late = f"time {now} is earlier than {before} in the row before"
+        raise RowError(int(start[early[0]]), f"{late}; sort the contests by time")
