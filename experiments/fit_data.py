@@ -46,8 +46,8 @@ from trueskill_data import five_a_side
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import part
-from jaxrate.fitting.fit import with_params
 from jaxrate.fitting.task import task
+from jaxrate.system import remade
 
 SHARE = 0.8
 STRETCH = 100_000  # matches to which category Glicko is fitted at most
@@ -134,13 +134,13 @@ def tune_urns(system, matches):
     sides = urns_of(matches)
     loss = jr.sweep(system, sides, system.params._replace(size=np.array(SIZES)), key=key)
     size = SIZES[int(np.argmin(loss))]
-    system, fitted = with_params(system, system.params._replace(size=size)), {"size": size}
+    system, fitted = remade(system, system.params._replace(size=size)), {"size": size}
     told = {"steps": 0, "reason": "grid"}
     if np.any(matches.score == 0.5):
         found = jr.fit(jr.outlook(system), sides, key=key)
         fitted |= {"draw_weight": found.params.draw_weight}
         told = {"steps": len(found.loss_history) - 1, "reason": found.reason}
-        system = with_params(system, found.params)
+        system = remade(system, found.params)
     return system, {"fitted": fitted, **told, "seconds": time.perf_counter() - began}
 
 
