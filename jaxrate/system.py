@@ -262,7 +262,7 @@ def sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
 
 
 def advantage(event: Matches | Periods, points: float | Array) -> Array | float:
-    """Rating points that the first player enjoys: `points` on his side, minus that on the other, 0 if neutral."""
+    """Rating points that the first player enjoys: `points` on their own side, minus that on the other, 0 if neutral."""
     return 0.0 if event.context.side is None else points * event.context.side
 
 
@@ -273,7 +273,7 @@ def rate_players(
     first: tuple[Array, ...],
     second: tuple[Array, ...],
 ) -> State:
-    """New rows from what the games say: `rate(rows, total)`, elementwise, on each player's total over his games.
+    """New rows from what the games say: `rate(rows, total)`, elementwise, on each player's total over their games.
 
     `first` and `second` are what each game says about its first and its second player; a game of weight w counts w
     times.

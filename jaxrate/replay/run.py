@@ -288,7 +288,7 @@ def predict(
 
     Returns:
       The system's predictions: of matches, leaves [n, ...], usually the expected score of player 0; of rounds, [P], the
-      share of the others whom each participant is expected to beat. (His expected rank is 1 + (1 - share) (size - 1).)
+      share of the others whom each participant is expected to beat. (The expected rank is 1 + (1 - share) (size - 1).)
 
     Raises:
       ValueError: for events that the system does not predict, bad rows, or ids beyond the state.

@@ -4,8 +4,9 @@ With C = pi / sqrt 3 and W the weight of a contest, somebody rated x among its p
 
     R(x) = 1/2 + sum_j 1 / (1 + exp(-C sqrt(W) (r_j - x) / beta))
 
-over all of them, player i at his own rating included. He performs where it is the geometric mean of his rank (that of
-a tie in its middle) and of the expected one, R(perf) = sqrt(rank_i R(r_i)), and moves there by v = weight W:
+over all of them, player i at their own rating included. The performance of i lies where R is the geometric mean of the
+rank (of a tie, in its middle) and of the expected one, R(perf) = sqrt(rank_i R(r_i)). The rating moves there by v =
+weight W:
 
     r_i <- (r_i + v perf) / (1 + v)
 """

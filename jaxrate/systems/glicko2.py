@@ -8,7 +8,7 @@ On the internal scale mu = (r - 1500) / 173.7178, phi = RD / 173.7178, for all g
              e^x (Delta^2 - phi^2 - v - e^x) / (2 (phi^2 + v + e^x)^2) - (x - ln sigma^2) / tau^2
     phi*^2 = phi^2 + sigma'^2,   phi'^2 = 1 / (1/phi*^2 + 1/v),   mu' = mu + phi'^2 sum g(phi_j) (s_j - E)
 
-An idle player takes the step phi^2 + sigma^2 in every period after his first; over t periods, fractions allowed, that
+An idle player takes the step phi^2 + sigma^2 in every period after their first; over t periods, fractions allowed, that
 is phi^2 + t sigma^2. Single matches take no time unless `match_periods` says that each is a period of its own.
 """
 

@@ -7,8 +7,8 @@ In a contest of weight w with n participants, of ratings r and volatilities s:
     a_i = how many are better + half of those who tied, i included
     perf_i = r_i + c (Phi^-1(e_i / n) - Phi^-1(a_i / n))
 
-The sum over j counts i himself, by 1/2. In his N-th contest q = q_limit + (q_new - q_limit) / N and v = w q / (1 - q),
-of which players from 2000 keep 0.9 and those from 2500 keep 0.8:
+The sum over j counts i as well, by 1/2. In a player's N-th contest q = q_limit + (q_new - q_limit) / N and
+v = w q / (1 - q), of which players from 2000 keep 0.9 and those from 2500 keep 0.8:
 
     t = (r + v perf) / (1 + v),   r <- t, but at most (150 + 1500 / (N + 1)) sqrt(w) q / (.18 + .42 / N) away from r
     s^2 <- (t - r)^2 / v + s^2 / (1 + v)
@@ -63,7 +63,7 @@ def advance(constants: Params, rows: State, time: Array) -> State:
 
 
 def expected(rows: State, event: Rounds) -> tuple[Array, Array]:
-    """How many are expected below and above each [P], himself by halves."""
+    """How many are expected below and above each [P], themselves by halves."""
     there = field.real(event)
     deviation = jnp.sqrt(rows.variance / field.weight(event))
     return field.expected(field.NORMAL_FINE, rows.rating, deviation, there, field.in_precision(POINTS))

@@ -179,7 +179,7 @@ def plackett_luce(constants: Constants, sides: Side) -> tuple[Array, Array]:
 
 
 def rate(constants: Constants, rows: State, terms: tuple[Array, ...], team: Array | None, time: Array) -> State:
-    """The rows from w A and w B; `team` is the variance v_i, None if everybody is his own team."""
+    """The rows from w A and w B; `team` is the variance v_i, None if everybody is a team of one."""
     left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team is None else team) * terms[1]
     time = None if rows.time is None else jnp.full_like(rows.time, time)
     return State(

@@ -19,7 +19,7 @@ LOGISTIC = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of v
 class Games(NamedTuple):
     """The two sides of every game of a period, in units of the scale."""
 
-    cell: Array  # [G] the player's position and the category of his opponent, as one number
+    cell: Array  # [G] the positions of player and the opponent's category, as one number
     mean: Array  # [G] the opponent's strength
     deviation: Array  # [G] v, the deviation of the outcome
     won: Array  # [G] weights

@@ -1,13 +1,13 @@
 """Glicko with categories of opponents (the system of Aligulac, for the races of StarCraft II; after Glickman 1999).
 
 A player is a general rating zeta and a modifier eta^c for each category c, which sum to zero: against an opponent who
-plays category c he has the strength zeta + eta^c. Of a game of i, in category a, against j, in category b,
+plays category c they have the strength zeta + eta^c. In a game of i, in category a, against j, in category b,
 
     P(i wins) = F((zeta_i + eta_i^b - zeta_j - eta_j^a) / s),   F the standard normal distribution, s the scale
 
 and, of normal beliefs about all four, F of the same difference over the root of s^2 and their four variances: that is
 the prediction. Before a rating period, t periods after the player's last one, every variance grows by t growth^2, as in
-Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell his
+Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell their
 strengths M_c against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
 
     l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a

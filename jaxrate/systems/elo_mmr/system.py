@@ -11,7 +11,7 @@ and t = kappa^rho (Algorithm 2, the pseudodiffusion):
     A = t w_0,  B = (1 - t) (w_0 + sum w_k)
     m <- (A m + B mu) / (A + B),  w_0 <- kappa (A + B),  w_k <- t kappa w_k,  sigma^2 <- sigma^2 + gamma^2
 
-In it everybody performs about mu with deviation sqrt(sigma^2 + beta^2), which gives his performance p (Theorem 3.3;
+In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gives their performance p (Theorem 3.3;
 `performance.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3, equations 5, 7, 8). With C = pi / sqrt 3
 
     mu solves w_0 (mu - m) + sum_k w_k beta_k C tanh(C (mu - p_k) / (2 beta_k)) = 0

@@ -205,7 +205,7 @@ def _slope_of(c: Array, u: Array) -> Array:
 def expected(
     kind: Kind, centre: Array, deviation: Array, there: Array, points: int, margin: Array | None = None
 ) -> tuple[Array, Array]:
-    """[P] how many participants each one's performance is expected to beat, and to be beaten by; himself by halves.
+    """[P] how many participants each one's performance is expected to beat, and to be beaten by; their own by halves.
 
     Args:
       kind: of all performances.
@@ -227,13 +227,13 @@ def expected(
 
 
 def share_of_others(below: Array, there: Array) -> Array:
-    """[P] of the others, from how many participants each is expected to beat, himself half the time."""
+    """[P] of the others, from how many participants each is expected to beat, themselves half the time."""
     others = jnp.sum(there.astype(below.dtype)) - 1.0
     return jnp.where(others > 0, (below - 0.5) / jnp.maximum(others, 1.0), 0.5)
 
 
 def tied(event: Rounds) -> Array:
-    """[P] how many share each one's rank, he included."""
+    """[P] how many share each one's rank, themselves included."""
     rank = jnp.minimum(event.rank, len(event.rank) - 1)
     return sum_by(rank, real(event).astype(jnp.int32))[rank]
 

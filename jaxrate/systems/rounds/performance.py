@@ -34,7 +34,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
 
     Args:
       centre: [P] ratings before it.
-      deviation: [P] of each one's performance about his rating: skill and noise together.
+      deviation: [P] of each one's performance about their rating: skill and noise together.
       event: the round; of it ranks and weights (0: padding) are read.
       split_ties: count a tie as half a win and half a loss, not as one of each.
       points: of the table, which is for more than `field.SMALL` participants.

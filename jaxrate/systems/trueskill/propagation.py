@@ -27,7 +27,8 @@ def propagate(
 ) -> tuple[Array, Array]:
     """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
 
-    That is how far a member of weight w moves, in units of w sigma^2, and how much he loses, in units of w^2 sigma^4.
+    That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
+    w^2 sigma^4.
     """
     mean, variance = performances(constants, rows, event, teams)
     size = teams.size.astype(mean.dtype)

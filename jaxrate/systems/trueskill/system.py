@@ -1,6 +1,6 @@
 """TrueSkill (Herbrich, Minka and Graepel 2006, "TrueSkill: a Bayesian skill rating system").
 
-Before an event every skill drifts: sigma^2 <- sigma^2 + tau^2. A participant performs at his skill plus noise of
+Before an event every skill drifts: sigma^2 <- sigma^2 + tau^2. A participant performs at their skill plus noise of
 variance beta^2, and a team t at the sum of its members' performances times their weights (partial play), which has mean
 
     M_t = sum w mu   and variance   V_t = sum w^2 (sigma^2 + beta^2)

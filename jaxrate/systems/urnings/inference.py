@@ -45,7 +45,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
 def per_side(matches: Matches) -> Matches:
     """The same matches between players 2 k, who is player k as the first, and 2 k + 1, who is k as the second.
 
-    So that a player has ratings of his own for white and black, home and away. Sides are then in the ids: `side` is
+    A player then has one rating for white and one for black, or for home and away. Sides are then in the ids: `side` is
     dropped.
     """
     context: Context = matches.context._replace(side=None)
@@ -55,9 +55,9 @@ def per_side(matches: Matches) -> Matches:
 def same_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
     """Whether two urns of each player can hold one skill (section 3.2 of Bolsinova and others 2022).
 
-    Of one skill, how the green balls of a player are shared between his urns is chance (hypergeometric, whatever the
-    skill): all his balls are put together and shared out anew, `samples` times. An advantage that all players have in
-    the first urn is a difference too, which the correlation hardly notices.
+    If there is one skill, chance shares the green balls of a player between the two urns (hypergeometric, whatever the
+    skill). So all balls of the player are put together and shared out anew, `samples` times. An advantage that all
+    players have in the first urn is a difference too, which the correlation hardly notices.
 
     Args:
       one, two: leaves [num_players] of the same players' urns; take those who have played about 3 games per ball in

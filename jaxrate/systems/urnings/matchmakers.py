@@ -34,7 +34,7 @@ class Matchmaker(NamedTuple):
 class Likeness(NamedTuple):
     """By value: the urns of one size have size + 1 of them, one after the other."""
 
-    first: Array  # [num_players] int32, the value of his urn when it is empty
+    first: Array  # [num_players] int32, the value of their urn when it is empty
     strength: Array  # [] lambda
     logit: Array  # [V]
     table: Array  # [V, V] f
@@ -72,7 +72,7 @@ def log_like(about: Likeness, state: State, pair: Array) -> Array:
 
 
 def others(about: Likeness, state: State, player: Array) -> Array:
-    """[num_players] f of this player and each other one; 0 of himself."""
+    """[num_players] f of this player and each other one; 0 with themselves."""
     value = about.first + state.green
     f = about.table[value[player]][value]
     return jnp.where(jnp.arange(len(f), dtype=jnp.int32) == player, 0.0, f)

@@ -1,6 +1,6 @@
 """Urnings (Bolsinova, Maris, Hofman, van der Maas and Brinkhuis 2022).
 
-Player k has an urn of n_k balls, r_k of them green; r_k / n_k estimates his pi_k. The scores x = 0..m of player i
+Player k has an urn of n_k balls, r_k of them green; r_k / n_k estimates their pi_k. The scores x = 0..m of player i
 against player j have weights w_x, and
 
     P(x) ~ w_x (pi_i (1 - pi_j))^x (pi_j (1 - pi_i))^(m - x)
