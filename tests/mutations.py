@@ -125,9 +125,9 @@ MUTATIONS = [
     M("simulate days", "unit = days / max(1, num_events - 1)", "unit = days / max(1, num_events)",
       "tests/test_simulate.py -k 'days or time'"),
     # Tables
-    M("tables nanoseconds", '"ns": 86_400_000_000_000}', '"ns": 86_400_000_000}', "tests/test_data.py -k 'unit'"),
+    M("tables nanoseconds", '"ns": 86_400_000_000_000}', '"ns": 86_400_000_000}', "tests/read/test_times.py -k 'unit'"),
     M("tables first appearance", "first[code[::-1]] = position[::-1]", "first[code] = position",
-      "tests/test_data.py -k 'first_appearance or known_players'"),
+      "tests/read/test_matches.py -k 'first_appearance or known_players'"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,143 @@
+"""What `read` makes of a table of contests, and what it says about a bad one."""
+
+import numpy as np
+import pytest
+
+from jaxrate.data.read import read
+from jaxrate.events import rounds
+from tests.read.tables import MEMORY, table
+
+pytest.importorskip("pyarrow")
+
+CONTESTS = {
+    "contest": ["Spa", "Spa", "Spa", "Monza", "Monza"],
+    "player": ["Ann", "Bob", "Cy", "Bob", "Dan"],
+    "rank": [1.0, 2.0, 2.0, 9.0, 4.0],
+}
+
+
+def same(found, expected):
+    for x, y in zip(found.events, expected.events, strict=True):
+        assert (x is None) == (y is None)
+        np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(found.player_start, expected.player_start)
+
+
+def test_contests(source):
+    dataset = read(source(CONTESTS | {"time": [3, 3, 3, 5, 5]}))
+    same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 1, 3], [1, 2, 2, 9, 4], time=[3, 3, 3, 5, 5]))
+    assert dataset.players.tolist() == ["Ann", "Bob", "Cy", "Dan"]
+    assert dataset.rows.tolist() == [0, 1, 2, 3, 4]
+    assert dataset.rounds is dataset.events and dataset.contests.tolist() == ["Spa", "Monza"]
+    with pytest.raises(ValueError, match="^these are rounds"):
+        _ = dataset.matches
+    with pytest.raises(ValueError, match="^these are matches"):
+        _ = read(source(table())).rounds
+
+
+def test_contests_by_score_and_in_teams(source):
+    columns = {
+        "race": [7, 7, 7, 5, 5],
+        "who": list("pqrpq"),
+        "score": [2.5, 2.5, 3.0, 1.0, 2.0],
+        "share": [1.0, 0.5] * 2 + [1],
+    }
+    columns |= {"car": ["red", "red", "blue", "red", "blue"], "bad": [0, 1, 0, 0, 0]}
+    dataset = read(source(columns), contest="race", player="who", team="car", weight="share")
+    weight, team = [1, 0.5, 1, 0.5, 1], [0, 0, 1, 0, 1]
+    rank = [-2.5, -2.5, -3, -1, -2]
+    same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], rank, team=team, weight=weight))
+    dataset = read(source(columns), contest="race", player="who", drop="bad", players=["r"])
+    same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [-2.5, -3, -1, -2]))
+    assert dataset.rows.tolist() == [0, 2, 3, 4]
+
+
+def test_contests_sorted_as_wholes(source):
+    columns = {"contest": list("bcbaca"), "player": list("xxyxyz"), "rank": [1, 2, 3, 4, 5, 6], "t": [5, 5, 5, 1, 5, 1]}
+    dataset = read(source(columns), sort=True)
+    assert dataset.rows.tolist() == [3, 5, 0, 2, 1, 4] and dataset.contests.tolist() == ["a", "b", "c"]
+    same(dataset.events, rounds([0, 0, 1, 1, 2, 2], [0, 2, 0, 1, 0, 1], [1, 2] * 3, time=[1, 1, 5, 5, 5, 5]))
+
+
+def test_contests_with_ties_and_a_ceiling(source):
+    """Ranges may have gaps, since rows may have been left out, and rows stand in any order."""
+    columns = CONTESTS | {"rank": [2, 0, 0, 5, 3], "last": [2, 1, 1, 5, 4], "ceiling": [None] * 3 + [99.5] * 2}
+    dataset = read(source(columns), last="last", ceiling="ceiling")
+    ceiling = [np.inf] * 3 + [99.5] * 2
+    same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 1, 3], [2, 0, 0, 5, 3], ceiling=ceiling))
+    assert dataset.contests.tolist() == ["Spa", "Monza"]
+    assert (
+        read(source(columns | {"ceiling": [None] * 5}), ceiling="ceiling").rounds.events.ceiling.tolist()
+        == [np.inf] * 2
+    )
+
+
+def test_contests_count_in_their_order_whatever_their_times(source):
+    dataset = read(source(CONTESTS | {"t": [3, 3, 3, 2, 2]}))
+    assert dataset.rounds.events.time.tolist() == [3, 2] and dataset.rows.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_a_column_of_time_without_a_value_is_no_time(source, nothing):
+    for columns in (CONTESTS | {"time": [nothing] * 5}, table(time=[nothing] * 3)):
+        for arguments in ({}, {"time": "time"}):
+            dataset = read(source(columns), **arguments)
+            assert dataset.clock is None
+            assert not (dataset.events if "a" in columns else dataset.rounds.events).time.any()
+        with pytest.raises(ValueError, match="the option sort needs times, but column 'time' has no value"):
+            read(source(columns), sort=True)
+
+
+def test_a_contest_of_one_is_told_by_its_name(source):
+    with pytest.warns(UserWarning, match="^contest 'Monza' has one participant") as told:
+        read(source({name: values[:4] for name, values in CONTESTS.items()}))
+    assert len(told) == 1 and told[0].filename == __file__
+
+
+def test_contests_to_come(source):
+    columns = {"contest": ["q", "q", "p", "p"], "player": list("xyxz"), "date": ["2024-01-09"] * 2 + ["2024-01-02"] * 2}
+    dataset = read(source(columns), players=["z"], upcoming=True)
+    same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [0] * 4, time=[19724] * 2 + [19731] * 2))
+    assert dataset.contests.tolist() == ["p", "q"] and dataset.rows.tolist() == [2, 3, 0, 1]
+    columns |= {"car": list("uuvw")}
+    dataset = read(source(columns), team="car", upcoming=True)
+    assert dataset.rounds.events.team.tolist() == [0, 1, 0, 0] and not dataset.rounds.events.rank.any()
+
+
+BAD_CONTESTS = {
+    "twice": ({"player": list("xyyxz")}, {}, 2, "player 'y' is in contest 'Spa' twice"),
+    "again": ({"contest": ["p", "q", "p", "q", "q"]}, {}, 2, "contest 'p' begins a second time; put the rows"),
+    "ceiling": ({"c": [1, 1, 1, 1, 2]}, {"ceiling": "c"}, 4, "ceiling 2.0 differs within contest 'Monza'"),
+    "ceiling, missing": ({"c": [1, None, 1, 1, 1]}, {"ceiling": "c"}, 1, "ceiling inf differs within contest 'Spa'"),
+    "no rank": ({"rank": [1, 2, None, 1, 2]}, {}, 2, "column 'rank' has no value"),
+    "no last": ({"last": [1, 3, None, 9, 4]}, {"last": "last"}, 2, "column 'last' has no value"),
+    "backward": ({"last": [1, 3, 3, 8, 4]}, {"last": "last"}, 3, "the places 9 to 8 end before they begin"),
+    "overlap": ({"last": [2, 3, 3, 9, 4]}, {"last": "last"}, 1, "the places 2 to 3 overlap others of the same contest"),
+    "part": ({"last": [1, 4, 3, 9, 4]}, {"last": "last"}, 1, "the places 2 to 4 overlap others .* without being the"),
+    "within": ({"last": [1, 3, 3, 9, 9]}, {"last": "last"}, 3, "the places 9 to 9 overlap others of the same contest"),
+    "crowd": ({"last": [1, 2, 2, 9, 4]}, {"last": "last"}, 2, "the places 2 to 2 are fewer than the players who share"),
+    "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4.0 differs within contest 'Spa'"),
+    "times, sorted": ({"t": [3, 3, 1, 5, 5]}, {"sort": True}, 2, "time differs within contest 'Spa'"),
+    "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),
+    "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF', not a number"),
+    "contest": ({"contest": ["p", None, "p", "q", "q"]}, {}, 1, "column 'contest' has no value"),
+    "weight": ({"w": [1, 1, 0, 1, 1]}, {"weight": "w"}, 2, "weight 0.0 is not above 0"),
+    "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3 .*Monza"),
+    "no team": ({"car": ["u", None, *"vwx"]}, {"team": "car"}, 1, "column 'car' has no value; players without a team"),
+    "no player": ({"player": ["x", None, "y", "z", "z"]}, {}, 1, r"column 'player' has no value \(contest 'Spa'\)$"),
+    "no rank, named": ({"rank": [1, 2, None, 1, 2]}, {}, 2, r"column 'rank' has no value \(contest 'Spa'\)$"),
+    "weight, named": ({"w": [0] * 5}, {"weight": "w"}, 0, r"weight 0.0 is .*; remove the row \(contest 'Spa'\)$"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns, arguments, row, message", BAD_CONTESTS.values(), ids=BAD_CONTESTS)
+def test_bad_contest(source, kind, columns, arguments, row, message):
+    place = "" if kind in (*MEMORY, "parquet") else f", line {row + 2}"
+    with pytest.raises(ValueError, match=rf"row {row} \(counting from 0{place}\): {message}"):
+        read(source(CONTESTS | columns), **arguments)
+
+
+def test_bad_team_after_dropped_rows():
+    columns = {name: ["0", *values] for name, values in CONTESTS.items()} | {"rank": [0, *CONTESTS["rank"]]}
+    with pytest.raises(ValueError, match=r"row 5 .*: rank 4.0 differs from 9.0 of the same team in row 4 .contest"):
+        read(columns | {"car": list("?uvwxx"), "bad": [1, 0, 0, 0, 0, 0]}, team="car", drop="bad")

@@ -1,0 +1,182 @@
+"""CSV in its dialects, and files that cannot be read."""
+
+import bz2
+import gzip
+import sys
+
+import numpy as np
+import pytest
+
+from jaxrate.data.read import read
+from jaxrate.data.writing import write
+from tests.read.tables import table
+
+pa = pytest.importorskip("pyarrow")
+
+# CSV
+
+
+def test_csv_names_are_text(games):
+    dataset = read(games("a,b,score\n007,7,1\n7,1e3,0\n1e3,late,1\nNA,null,0\nnan,2020-01-01,1\ntrue, 7,1\n"))
+    assert dataset.players.tolist() == ["007", "7", "1e3", "late", "NA", "null", "nan", "2020-01-01", "true", " 7"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffa,b,score\nZoë,x,1\n\"Doe, J\",x,0\n",
+        "a,b,score\r\nZoë,x,1\r\n\"Doe, J\",x,0\r\n",
+        "a,b,score\nZoë,x,1\n\"Doe, J\",x,0",
+        "\n\na,b,score\n\nZoë,x,1\n\n\"Doe, J\",x,0\n\n",
+        "\ufeff\"score\",\"b\",\"a\"\r\n1,x,Zoë\r\n0,x,\"Doe, J\"\r\n",
+    ],
+    ids=["bom", "crlf", "no last newline", "empty lines", "all of it"],
+)  # fmt: skip
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_csv_dialects(games, text, mark):
+    text = text.replace(",", mark).replace(f"Doe{mark}", "Doe,")
+    dataset = read(games(text))
+    assert dataset.players.tolist() == ["Zoë", "x", "Doe, J"]
+    assert dataset.events.score.tolist() == [1, 0]
+
+
+def test_csv_quotes(games):
+    dataset = read(games('a,b,score\n"two\nlines",x,1\n"say ""hi""",x,0\n'))
+    assert dataset.players.tolist() == ["two\nlines", "x", 'say "hi"']
+
+
+def test_csv_lines_in_quotes_at_any_place(games):
+    names = [f"{i}\n{'x' * 60}" for i in range(40_000)]  # more than Arrow takes at once
+    dataset = read(games("a,b,score\n" + "".join(f'"{name}",y,1\n' for name in names)))
+    assert dataset.players.tolist() == [names[0], "y", *names[1:]]
+
+
+@pytest.mark.parametrize("name", ["games.tsv", "games.csv.gz", "games.tsv.bz2", "games.csv.zst"])
+def test_csv_endings(games, name):
+    mark, ann = ("\t", "Doe, J") if "tsv" in name else (",", "Doe")
+    text = (
+        mark.join(["a", "b", "score", "elo, then" if "tsv" in name else "elo"])
+        + "\n"
+        + mark.join([ann, "x", "7", "1"])
+        + "\n"
+    )
+    squeeze = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda x: pa.compress(x, "zstd", asbytes=True)}
+    path = games(squeeze.get(name.rpartition(".")[2], bytes)(text.encode()), name)
+    with pytest.raises(ValueError, match=rf"^{name}: row 0 \(counting from 0, line 2\): score 7.0 is outside"):
+        read(path)
+    assert read(path, upcoming=True).players.tolist() == [ann, "x"]
+
+
+def test_semicolons_within_a_name(games):
+    assert read(games("a,b,score;\nx;1,y,1\n"), score="score;").players.tolist() == ["x;1", "y"]
+
+
+def test_csv_numbers_that_turn_into_fractions_late(games):
+    dataset = read(games("a,b,score\n" + "x,y,1\n" * 300_000 + "x,y,0.5\n"))
+    assert dataset.events.score[-2:].tolist() == [1, 0.5]
+
+
+def test_path_as_text_and_capitals(games):
+    path = games("a,b,score\nx,y,1\n", "GAMES.CSV")
+    assert read(str(path)).players.tolist() == ["x", "y"]
+
+
+# Errors about files
+
+
+@pytest.mark.parametrize("name", ["games.csv", "games.csv.gz", "games.parquet"])
+def test_files_that_are_not_there(tmp_path, name):
+    with pytest.raises(ValueError, match=f"^{name}: no such file$"):
+        read(tmp_path / name)
+    (tmp_path / name).mkdir()
+    with pytest.raises(ValueError, match=f"^{name}: a directory, not a file$"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["games.xlsx", "games", "csv", "games.parquet.gz"])
+def test_unknown_ending(games, name):
+    with pytest.raises(ValueError, match=rf"^{name}: cannot read .*\.parquet, \.csv or \.tsv"):
+        read(games("a,b,score\nx,y,1\n", name))
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_empty_csv(games, text):
+    with pytest.raises(ValueError, match="^games.csv: the file is empty$"):
+        read(games(text))
+
+
+def test_header_alone(games, tmp_path):
+    with pytest.raises(ValueError, match="^games.csv: no rows$"):
+        read(games("a,b,score\n"))
+    pa.parquet.write_table(pa.table(table()).slice(0, 0), tmp_path / "games.parquet")
+    with pytest.raises(ValueError, match="^games.parquet: no rows$"):
+        read(tmp_path / "games.parquet")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"a,b,score\nx,y,1\n" * 9, b"PAR1" + bytes(99) + b"PAR1"])
+def test_not_parquet(games, content):
+    with pytest.raises(ValueError, match="^games.parquet: [^\n]*$"):
+        read(games(content, "games.parquet"))
+
+
+@pytest.mark.parametrize("part", ["end", "middle"])
+def test_broken_parquet(games, tmp_path, part):
+    columns = {"a": np.arange(9999), "b": -np.arange(9999) - 1, "score": np.ones(9999)}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "x")
+    whole = (tmp_path / "x").read_bytes()
+    content = whole[:-40] if part == "end" else whole[:4] + b"\xff" * 5000 + whole[5004:]
+    with pytest.raises(ValueError, match="^games.parquet: [^\n]*$"):
+        read(games(content, "games.parquet"))
+
+
+@pytest.mark.parametrize("name", ["games.csv", "games.csv.gz"])
+@pytest.mark.parametrize("bad, found", [("x,y", 2), ("x,y,1,2", 4), ("x", 1)])
+def test_wrong_number_of_fields(games, name, bad, found):
+    text = "a,b,score\n\n" + "x,y,1\n" * 5 + bad + "\n" + "x,y,1\n" * 5
+    content = gzip.compress(text.encode()) if name.endswith("gz") else text
+    message = rf"^{name}: row 5 \(counting from 0, line 8\): Expected 3 columns, got {found}: {bad}$"
+    with pytest.raises(ValueError, match=message):
+        read(games(content, name))
+
+
+def test_lines_of_rows_over_several_lines(games):
+    with pytest.raises(ValueError, match=r"^games.csv: row 2 \(counting from 0, line 7\): score 2.0 is outside"):
+        read(games('a,b,score\n\n"x\ny",z,1\n\nx,y,1\nx,z,2\n'))
+
+
+NOT_UTF8 = {
+    "latin-1 name": (("a,b,score\nx,y,1\nZoë,y,1\n", "latin-1"), r"row 1 \(counting from 0, line 3\)"),
+    "latin-1 number": (("a,b,score\nx,y,1\nx,y,½\n", "latin-1"), r"row 1 \(counting from 0, line 3\)"),
+    "latin-1 header": (("\na,b,score,Größe\nx,y,1,2\n", "latin-1"), "line 2"),
+    "utf-16": (("a,b,score\nx,y,1\n", "utf-16"), "line 1"),
+    "utf-16 without a mark": (("a,b,score\nx,y,1\n", "utf-16-le"), "line 1"),
+}
+
+
+@pytest.mark.parametrize("text, place", NOT_UTF8.values(), ids=NOT_UTF8)
+def test_not_utf8(games, text, place):
+    with pytest.raises(ValueError, match=f"^games.csv: {place}: not UTF-8 text; save the file as UTF-8$"):
+        read(games(text[0].encode(text[1])))
+
+
+def test_not_gzip(games):
+    whole = gzip.compress(b"a,b,score\n" + b"x,y,1\n" * 9999)
+    for content in (b"a,b,score\nx,y,1\n", whole[:-20], whole[:12], whole[:20] + b"?" + whole[21:]):
+        with pytest.raises(ValueError, match="^games.csv.gz: [^\n]*$"):
+            read(games(content, "games.csv.gz"))
+
+
+def test_empty_fields(games):
+    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): column 'b' has no value"):
+        read(games('a,b,score\nx,y,1\nx,"",1\n'))
+    with pytest.raises(ValueError, match=r"^games.csv: row 0 \(counting from 0, line 2\): column 'score' has no value"):
+        read(games("a,b,score\nx,y,\ny,x,\n"))
+
+
+def test_without_pyarrow(monkeypatch, tmp_path):
+    for name in ("pyarrow", "pyarrow.csv", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r'pip install "jaxrate\[data\]"'):
+        read(table())
+    with pytest.raises(ImportError, match=r'pip install "jaxrate\[data\]"'):
+        write(table(), tmp_path / "games.csv")

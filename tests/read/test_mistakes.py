@@ -1,0 +1,281 @@
+"""What `read` says about bad rows, columns and arguments."""
+
+import datetime
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from jaxrate.data.read import read
+from tests.read.tables import MEMORY, table
+
+pa = pytest.importorskip("pyarrow")
+
+# Errors about rows: (columns that go wrong, arguments, the first bad row, what is said)
+
+DAYS = [datetime.date(2020, 1, day) for day in (2, 3, 1)]
+ROWS = {
+    "no name": ({"b": ["Bob", None, None]}, {}, 1, "column 'b' has no value"),
+    "no score": ({"score": [1.0, 0.0, None]}, {}, 2, "column 'score' has no value"),
+    "no time": ({"time": [None, 1, 2]}, {}, 0, "column 'time' has no value"),
+    "no date": ({"time": [DAYS[0], None, DAYS[1]]}, {"sort": True}, 1, "column 'time' has no value"),
+    "no text": ({"time": [None, "2020-01-01", None]}, {}, 0, "column 'time' has no value"),
+    "no side": ({"x": [1, None, 0]}, {"side": "x"}, 1, "column 'x' has no value"),
+    "no neutral": ({"x": [True, None, False]}, {"side": "a", "neutral": "x"}, 1, "column 'x' has no value"),
+    "no weight": ({"x": [1.0, 1.0, None]}, {"weight": "x"}, 2, "column 'x' has no value"),
+    "no category": ({"x": ["p", None, "q"]}, {"category": "x"}, 1, "column 'x' has no value"),
+    "no category of b": ({"x": list("pqr"), "y": ["p", None, "q"]}, {"category": ("x", "y")}, 1, "'y' has no value"),
+    "category": ({"x": list("pqr")}, {"category": "x", "categories": ["q", "p"]}, 2, "unknown category 'r' .*are q, p"),
+    "no drop": ({"x": [1, 0, None]}, {"drop": "x"}, 2, "column 'x' has no value"),
+    "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "Bob is on both sides"),
+    "score above": ({"score": [1.0, 0.0, 1.5]}, {}, 2, r"score 1.5 is outside \[0, 1\]"),
+    "score below": ({"score": [1, -1, 2]}, {}, 1, r"score -1.0 is outside \[0, 1\]"),
+    "side": ({"x": [1, -1, 2]}, {"side": "x"}, 2, r"side 2.0 is outside \[-1, 1\]"),
+    "weight": ({"x": [1, 0, 2]}, {"weight": "x"}, 1, "weight 0.0 is not above 0"),
+    "neutral": ({"x": [1, 0, 2]}, {"side": "a", "neutral": "x"}, 2, "column 'x' is 2.0, expected true or false"),
+    "drop": ({"x": [0.5, 0, 2]}, {"drop": "x"}, 0, "column 'x' is 0.5, expected true or false"),
+    "text score": ({"score": ["1", "win", "0"]}, {}, 1, "column 'score' is 'win', not a number"),
+    "text weight": ({"x": ["heavy", "1", "1"]}, {"weight": "x"}, 0, "column 'x' is 'heavy', not a number"),
+    "no column": ({"x": [1, 2, None]}, {"columns": "x"}, 2, "column 'x' has no value"),
+    "infinite column": ({"x": [1.0, np.inf, 2.0]}, {"columns": "x"}, 1, "column 'x' is inf, not a finite number"),
+    "text column": ({"x": ["1", "2", "few"]}, {"columns": ["x"]}, 2, "column 'x' is 'few', not a number"),
+    "text flag": ({"x": ["0", "1", "yes"]}, {"drop": "x"}, 2, "column 'x' is 'yes', not a number"),
+    "text time": ({"time": ["2020-01-31", "2020-02-30", "?"]}, {}, 1, "column 'time' is '2020-02-30', not an ISO date"),
+    "local time": ({"time": ["31/01/2020", "2020-02-01", "?"]}, {}, 0, r"'31/01/2020', not .* \(2024-01-31, "),
+    "some zones": ({"time": ["2020-01-31", "2020-02-01", "2020-02-02 10:00Z"]}, {}, 2, "10:00Z', not an ISO date"),
+    "unsorted": ({"time": [1.0, 3.0, 2.5]}, {}, 2, "time 2.5 is earlier than 3 in the row before; .*the option sort"),
+    "unsorted dates": ({"date": DAYS}, {}, 2, "time 2020-01-01 is earlier than 2020-01-03 in the .*the option sort"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns, arguments, row, message", ROWS.values(), ids=ROWS)
+def test_bad_row(source, say, columns, arguments, row, message):
+    with pytest.raises(ValueError, match=say(row) + ".*" + message):
+        read(source(table(**columns)), **arguments)
+
+
+@pytest.mark.parametrize("columns, arguments, row, message", ROWS.values(), ids=ROWS)
+def test_bad_row_after_dropped_ones(source, say, columns, arguments, row, message):
+    longer = {name: [values[0], *values[:1], *values] for name, values in table(**columns).items()}
+    longer["bad"] = [1, 1, 0, 0, 0]
+    drop = ["bad", arguments["drop"]] if "drop" in arguments else "bad"
+    if "drop" in arguments:
+        row = -2 if row == 0 else row  # what tells which rows to drop is looked at in all of them
+    with pytest.raises(ValueError, match=say(row + 2) + ".*" + message):
+        read(source(longer), **{**arguments, "drop": drop})
+
+
+def test_bad_row_after_sorting_and_dropping(source, say):
+    columns = {"a": list("xyxy"), "b": list("yxyx"), "score": [7.0, 1.0, 5.0, 0.0]}
+    columns |= {"time": [1, 3, 4, 2], "bad": [1, 0, 0, 0]}
+    with pytest.raises(ValueError, match=say(2) + "score 5.0"):
+        read(source(columns), sort=True, drop="bad")
+    with pytest.raises(ValueError, match=say(0) + "score 7.0"):
+        read(source(columns), sort=True)
+
+
+@pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
+@pytest.mark.parametrize("column", ["a", "b", "score", "time", "w"])
+def test_nan(source, say, column):
+    nan = {"a": [1.0, 2.0], "b": [2.0, 1.0], "score": [1.0, 1.0], "time": [1.0, 2.0], "w": [1.0, 2.0]}
+    nan[column] = [nan[column][0], float("nan")]
+    message = f"(column '{column}' has no value|{column[0]}.* is nan, not a finite number)"
+    with pytest.raises(ValueError, match=say(1) + message):
+        read(source(nan), weight="w")
+
+
+def test_nan_in_csv(games):
+    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): score is nan"):
+        read(games("a,b,score\nx,y,1\nx,y,nan\n"))
+
+
+def test_infinity(source, say):
+    with pytest.raises(ValueError, match=say(1) + "time is inf, not a finite number"):
+        read(source(table(time=[1.0, float("inf"), float("inf")])))
+
+
+def test_missing_names_among_mixed_ones():
+    for nothing in (None, float("nan"), np.datetime64("NaT"), pytest.importorskip("pandas").NA):
+        with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'b' has no value"):
+            read({"a": ["x", "y"], "b": [3, nothing], "score": [1, 1]})
+        with pytest.raises(ValueError, match=r"^row 0 \(counting from 0\): column 'a' has no value"):
+            read({"a": [nothing, "y"], "b": ["x", "x"], "score": [1, 1]})
+
+
+def test_mixed_numbers_in_a_dict():
+    columns = {"a": ["x", "y"], "b": ["y", "x"]}
+    assert read(columns | {"score": [Fraction(1, 4), 1]}).events.score.tolist() == [0.25, 1]
+    assert read(columns | {"score": [True, 0.5]}).events.score.tolist() == [1, 0.5]
+    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'score' is 'lost', not a number"):
+        read(columns | {"score": [1, "lost"]})
+    with pytest.raises(ValueError, match="^column 'time' mixes values of different types"):
+        read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2)]})
+    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
+        read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), float("nan")]})
+
+
+# Errors about columns and arguments
+
+ARGUMENTS = {
+    "misspelt": ({"score": "scor"}, r"no column 'scor'; did you mean 'score'\? \(there are: a, b, score\)"),
+    "missing": ({"weight": "importance"}, r"no column 'importance' \(there are: a, b, score\)"),
+    "missing side": ({"side": "home"}, "no column 'home'"),
+    "missing neutral": ({"side": "a", "neutral": "x"}, "no column 'x'"),
+    "missing time": ({"time": "when"}, "no column 'when'"),
+    "missing player": ({"a": "white", "b": "b"}, "no column 'white'"),
+    "missing drop": ({"drop": ["score", "walkover"]}, "no column 'walkover'"),
+    "missing category": ({"category": ("a", "class")}, "no column 'class'"),
+    "half a category": ({"category": ("a",)}, "category must be one column or the pair"),
+    "categories of nothing": ({"categories": ["x"]}, "mixtures and categories need category, the columns"),
+    "a mixture of nothing": ({"mixtures": {"x": None}}, "mixtures and categories need category, the columns"),
+    "a strange part": ({"category": "b", "mixtures": {"Bob": ["Cyy"]}}, "the mixture 'Bob' has 'Cyy', which is no cat"),
+    "a mixture nobody plays": (
+        {"category": "b", "mixtures": {"Bobb": None}},
+        "the mixture 'Bobb' is in no row; did you",
+    ),
+    "a part twice": ({"category": "b", "mixtures": {"Bob": ["Cy", "Cy"]}}, "the mixture 'Bob' has a part twice"),
+    "parts as text": (
+        {"category": "b", "mixtures": {"Bob": "Cy"}},
+        "the mixture 'Bob' must be None, a list of names, or",
+    ),
+    "a number for parts": (
+        {"category": "b", "mixtures": {"Bob": 0.5}},
+        "the mixture 'Bob' must be None, a list of names",
+    ),
+    "a share of text": (
+        {"category": "b", "mixtures": {"Bob": {"Cy": "x"}}},
+        "the mixture 'Bob' must be None, a list of",
+    ),
+    "a list of mixtures": ({"category": "b", "mixtures": ["Bob"]}, "mixtures must be a dict of shares by name, as "),
+    "no category": ({"category": "b", "categories": []}, "categories is empty; leave it out"),
+    "category and mixture": (
+        {"category": "b", "categories": ["Bob", "Cy", "Ann"], "mixtures": {"Cy": None}},
+        "'Cy' is in categories and in mixtures",
+    ),
+    "missing column": ({"columns": ["score", "margin"]}, "no column 'margin'"),
+    "columns of a contest": ({"contest": "a", "player": "b", "columns": "score"}, "side, neutral, category and column"),
+    "category of a number": ({"category": 3}, "category must be one column or the pair"),
+    "shares beyond one": (
+        {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},
+        "the shares of the mixture 'Bob' must be from 0 and sum to 1, not to 1.1",
+    ),
+    "a share below zero": (
+        {"category": "b", "mixtures": {"Bob": {"Ann": -0.5, "Cy": 1.5}}},
+        "the shares of the mixture 'Bob' must be from 0",
+    ),
+    "nothing but mixtures": (
+        {"category": "b", "mixtures": dict.fromkeys(["Ann", "Bob", "Cy"])},
+        "all categories are mix",
+    ),
+    "neutral without side": ({"neutral": "score"}, "neutral needs side"),
+    "only loser": ({"loser": "a"}, "no column 'winner'"),
+    "only contest": ({"contest": "a"}, "no column 'player'"),
+    "contest and a": ({"contest": "score", "a": "a"}, "give the columns a and b, or winner and loser, or those of"),
+    "team of a match": ({"team": "score", "b": "b"}, "give the columns a and b, or winner and loser, or those of"),
+    "rank and score": ({"contest": "a", "rank": "score", "score": "score"}, "give rank, lower .* and not both"),
+    "neither rank nor score": ({"contest": "a", "player": "b", "rank": "place"}, "no column 'place'"),
+    "side of a contest": ({"contest": "a", "player": "b", "side": "score"}, "side, neutral, category and column"),
+    "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
+    "upcoming contest": ({"contest": "a", "upcoming": True}, "no column 'player'"),
+    "upcoming rank": (
+        {"contest": "a", "player": "b", "rank": "score", "upcoming": True},
+        "matches to come have columns",
+    ),
+    "last of a score": (
+        {"contest": "a", "player": "b", "last": "score"},
+        "last, the last place of a tie, goes with rank",
+    ),
+    "last of a match": ({"a": "a", "last": "score"}, "give the columns a and b, or winner and loser, or those of"),
+    "players of another type": (
+        {"players": [1, 2]},
+        "row 0 .*column .a. is .*, not a whole number, as the known players are",
+    ),
+    "a player twice": ({"players": ["Bob", "Ann", "Bob"]}, "players has a name twice"),
+    "a player without name": ({"players": ["Bob", None]}, "players has a name missing"),
+    "a and winner": ({"a": "a", "winner": "b"}, "give the columns a and b, or winner and loser"),
+    "all four": ({"a": "a", "b": "b", "winner": "a", "loser": "b"}, "give the columns a and b, or winner and loser"),
+    "score of a winner": ({"winner": "a", "loser": "b", "score": "score"}, "the score of a winner is 1"),
+    "sort by nothing": ({"sort": True}, "the option sort needs a column of time"),
+    "side winner": ({"side": "winner"}, "side='winner' would tell the result"),
+    "side loser": ({"side": "loser"}, "side='loser' would tell the result"),
+    "side of a winner": ({"winner": "a", "loser": "b", "side": "a"}, "side='a' would tell the result"),
+    "side of a loser": ({"winner": "a", "loser": "b", "side": "b"}, "side='b' would tell the result"),
+}
+
+
+@pytest.mark.parametrize("arguments, message", ARGUMENTS.values(), ids=ARGUMENTS)
+def test_bad_argument(source, kind, arguments, message):
+    with pytest.raises(ValueError, match=("^" if kind in MEMORY else rf"^games\.{kind}: ") + message):
+        read(source(table()), **arguments)
+
+
+@pytest.mark.parametrize("side", ["a", "b", "winner", "loser"])
+def test_side_must_not_tell_the_winner(source, side):
+    with pytest.raises(ValueError, match=f"side='{side}' would tell the result before the match"):
+        read(source({"winner": ["x"], "loser": ["y"]}), side=side)
+    other = {"a": "won", "b": "lost"}.get(side, side)
+    with pytest.raises(ValueError, match=f"side='{other}' would tell the result before the match"):
+        read(source({"won": [1], "lost": [2]}), winner="won", loser="lost", side=other)
+
+
+def test_no_names_at_all(source):
+    with pytest.raises(ValueError, match=r"no column 'a'; name the players' columns, .* \(there are: home, away\)"):
+        read(source({"home": ["x"], "away": ["y"]}))
+
+
+@pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
+def test_wrong_types(source):
+    with pytest.raises(ValueError, match="columns must be of the same type, but 'a' holds .*string and 'b' holds int"):
+        read(source(table(b=[1, 2, 3])))
+    with pytest.raises(ValueError, match="columns must be of the same type, but 'x' holds int64 and 'y' holds double"):
+        read(source(table(x=[1, 2, 3], y=[0.5, 1.0, 2.0])), category=("x", "y"))
+    with pytest.raises(ValueError, match="column 'score' must hold numbers, got date32"):
+        read(source(table(score=DAYS)))
+    with pytest.raises(ValueError, match="column 'time' must hold dates, timestamps or numbers, got bool"):
+        read(source(table(time=[False, True, True])))
+    with pytest.raises(ValueError, match="column 'time' must hold dates, timestamps or numbers, got time"):
+        read(source(table(time=[datetime.time(1)] * 3)))
+
+
+def test_integers_of_different_sizes():
+    dataset = read({"a": np.array([1, 2], np.int8), "b": np.array([2, 3], np.uint64), "score": [1, 1]})
+    assert dataset.players.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="18446744073709551615"):
+        read({"a": np.array([1], np.int8), "b": np.array([2**64 - 1], np.uint64), "score": [1]})
+
+
+def test_columns_that_are_none():
+    for column in (3, "xyz", b"xyz", np.zeros((3, 1)), (i for i in range(3))):
+        with pytest.raises(ValueError, match="column 'b' must be an array of one dimension or a list"):
+            read(table(b=column))
+    with pytest.raises(ValueError, match="column 'b' has 2 rows, 'a' has 3"):
+        read(table(b=["x", "y"]))
+    with pytest.raises(ValueError, match=r"columns \['a', 'b'\] hold values that cannot be names"):
+        read(table(b=[[1], [2], [3]]))
+
+
+@pytest.mark.parametrize("source", [3, None, ["a", "b"], np.zeros(3)])
+def test_source_of_another_kind(source):
+    with pytest.raises(TypeError, match=f"cannot read a {type(source).__name__}; give a path, a table or a dict"):
+        read(source)
+
+
+def test_repeated_columns(games, tmp_path):
+    repeated = pa.Table.from_arrays([pa.array([i]) for i in (1, 2, 1, 2)], ["a", "b", "score", "b"])
+    pa.parquet.write_table(repeated, tmp_path / "games.parquet")
+    sources = [repeated, games("a,b,score,b\n1,2,1,2\n"), tmp_path / "games.parquet"]
+    pandas = pytest.importorskip("pandas")
+    for source in [*sources, pandas.DataFrame([[1, 2, 1, 2]], columns=["a", "b", "score", "b"])]:
+        with pytest.raises(ValueError, match="several columns have the same name: b$"):
+            read(source)
+
+
+@pytest.mark.parametrize("kind", MEMORY, indirect=True)
+def test_no_rows(source):
+    with pytest.raises(ValueError, match="^no rows$"):
+        read(source({"a": [], "b": [], "score": []}))
+
+
+def test_all_rows_dropped(source):
+    with pytest.raises(ValueError, match="no rows are left: 'x' drops them all$"):
+        read(source(table(x=[1, 1, 1])), drop="x")

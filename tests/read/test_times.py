@@ -1,0 +1,87 @@
+"""What `read` makes of times, dates and zones; and sorting."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from jaxrate.data.read import read
+from tests.read.tables import names, table
+
+pa = pytest.importorskip("pyarrow")
+
+TIMES = {
+    "dates": [datetime.date(1970, 1, 2), datetime.date(1969, 12, 31), datetime.date(2024, 2, 29)],
+    "timestamps": [datetime.datetime(1970, 1, 2), datetime.datetime(1969, 12, 31), datetime.datetime(2024, 2, 29)],
+    "dates in text": ["1970-01-02", "1969-12-31", "2024-02-29"],
+    "timestamps in text": ["1970-01-02 00:00", "1969-12-31T00:00:00", "2024-02-29 00:00:00"],
+    "both in text": ["1970-01-02", "1969-12-31T00:00:00", "2024-02-29 00"],
+    "zones in text": ["1970-01-02T00:00:00Z", "1969-12-31T02:00:00+02:00", "2024-02-28 19:00:00-05:00"],
+    "nanoseconds in text": ["1970-01-02", "1969-12-31 00:00:00.000000000", "2024-02-29"],
+    "numbers": [1, -1, 19782],
+}
+
+
+@pytest.mark.parametrize("values", TIMES.values(), ids=TIMES)
+def test_time(source, values):
+    dataset = read(source(table(time=values)), sort=True)
+    assert dataset.events.time.tolist() == [-1, 1, 19782]
+    assert dataset.events.time.dtype == np.float64
+
+
+def test_hours_are_parts_of_days(source):
+    times = [datetime.datetime(1970, 1, 1, hour, 30) for hour in (0, 12, 18)]
+    assert read(source(table(time=times))).events.time.tolist() == [0.5 / 24, 12.5 / 24, 18.5 / 24]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "+02:00"])
+def test_units_and_zones(unit, zone):
+    times = pa.array(np.array([43_200, 86_400, 108_000], "datetime64[s]")).cast(pa.timestamp(unit, zone))
+    assert read(pa.table(table(time=times))).events.time.tolist() == [0.5, 1, 1.25]
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
+def test_numpy_units(unit):
+    times = np.array(["1970-01-01", "1970-01-03", "1970-01-04"], f"datetime64[{unit}]")
+    assert read(table(time=times)).events.time.tolist() == [0, 2, 3]
+
+
+def test_zones_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    times = pandas.to_datetime(["1970-01-01 01:00", "1970-01-02 01:00"]).tz_localize("+01:00")
+    frame = pandas.DataFrame({"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0], "time": times})
+    assert read(frame).events.time.tolist() == [0, 1]
+
+
+def test_date64():
+    times = pa.array([datetime.date(1970, 1, day) for day in (1, 2, 3)], pa.date64())
+    assert read(pa.table(table(time=times))).events.time.tolist() == [0, 1, 2]
+
+
+def test_sort_is_stable_and_takes_all_columns_along(source):
+    columns = {
+        "a": ["d", "c", "b", "a"],
+        "b": ["x", "x", "x", "y"],
+        "score": [0.0, 1.0, 0.5, 0.25],
+        "time": [2, 1, 2, 0],
+        "side": [1.0, -1.0, 0.0, 0.5],
+        "w": [1.0, 2.0, 3.0, 4.0],
+        "ca": ["p", "q", "q", "r"],
+        "cb": ["q", "q", "p", "p"],
+    }
+    dataset = read(source(columns), sort=True, side="side", weight="w", category=("ca", "cb"), columns=["w"])
+    assert names(dataset) == [["a", "y"], ["c", "x"], ["d", "x"], ["b", "x"]]
+    assert dataset.players.tolist() == ["d", "x", "c", "b", "a", "y"]  # as they stand in the source
+    assert dataset.events.time.tolist() == [0, 1, 2, 2]
+    assert dataset.events.score.tolist() == [0.25, 1, 0, 0.5]
+    assert dataset.events.context.side.tolist() == [0.5, -1, 1, 0]
+    assert dataset.events.context.weight.tolist() == dataset.events.context.columns["w"].tolist() == [4, 2, 1, 3]
+    categories = [[dataset.categories[i] for i in row] for row in dataset.events.context.category]
+    assert categories == [["r", "p"], ["q", "q"], ["p", "q"], ["q", "p"]]
+
+
+def test_sort_is_stable_among_many():
+    time = np.random.default_rng(0).integers(0, 5, 1000)
+    dataset = read({"a": np.arange(1000), "b": -1 - np.arange(1000), "score": np.ones(1000), "t": time}, sort=True)
+    assert dataset.players[dataset.events.player[:, 0]].tolist() == sorted(range(1000), key=lambda row: time[row])
