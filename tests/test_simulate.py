@@ -66,7 +66,7 @@ def test_games_count_the_matches_of_each_player():
     assert one.strength.shape == (7,) and one.games.sum() == 200
 
 
-def test_nobody_meets_himself_even_among_two():
+def test_nobody_is_on_both_sides_even_among_two():
     player = league(2, 500).matches.player
     assert (player.sum(axis=1) == 1).all()
     assert {*player[:, 0].tolist()} == {0, 1}
@@ -81,7 +81,7 @@ def test_activity_skews_towards_the_first_players():
     n = 400_000
     games = league(4, n, activity=1.0).games
     share = np.array([12, 6, 4, 3]) / 25
-    # Both players are drawn by share; the second again until he differs.
+    # Both players are drawn by share; the second again until they differ.
     wanted = share + share * ((share / (1 - share)).sum() - share / (1 - share))
     assert np.abs(games - n * wanted).max() < 5 * 0.5 * math.sqrt(n)
     assert (np.diff(games) < 0).all()

@@ -1,1 +1,15 @@
-"""From the tables that people have to checked events."""
+"""From the tables that people have to checked events.
+
+read.py        the door: `read`
+roles.py       which column of a table has which part
+matches.py     a table of matches, its columns as those of `Matches`
+contests.py    a table of contests, its columns as those of `Rounds`
+categories.py  categories of players, and mixtures of them
+dataset.py     what comes out: `Dataset`
+tables.py      files and tables in memory: their columns, and where a row stands
+columns.py     columns as ids, numbers, flags and days
+formats/       public collections of results, a file for each
+teams.py       contests from nested lists, and teams taken apart
+writing.py     `write` and `frame`
+simulate.py    histories with known truth; picking.py draws their players
+"""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.events import fail_where
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.plots.drawing import (
     COLOURS,
@@ -109,8 +110,7 @@ def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...
     if before.shape != (len(p), 2):
         raise ValueError(f"ratings before must be of both players of every match, got {before.shape}")
     difference = np.abs(before[:, 0] - before[:, 1])
-    if not np.isfinite(difference).all():
-        raise ValueError(f"row {np.argmin(np.isfinite(difference))} (counting from 0): ratings are not finite")
+    fail_where(~np.isfinite(difference), lambda row: "ratings are not finite")
     guess = jnp.asarray(p)
     loss, expected = (np.asarray(cross_entropy(guess, jnp.asarray(x, guess.dtype)), float) for x in (s, p))
     edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1), method="lower"))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.events import Matches, Ragged, Rounds, count_teams
+from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where
 
 NumPy = np.ndarray[Any, Any]
 
@@ -192,9 +192,7 @@ def _open(rounds: Ragged, rating: Any, mask: Any) -> _Standing:
         raise ValueError(f"participants, rating and mask must be [sum P] alike, got {shapes}")
     if keep.dtype != bool:
         raise ValueError(f"mask must be boolean, got {keep.dtype}")
-    bad = keep & ~np.isfinite(x)
-    if bad.any():
-        raise ValueError(f"row {np.argmax(bad)} (counting from 0): rating is {x[np.argmax(bad)]}")
+    fail_where(keep & ~np.isfinite(x), lambda row: f"rating is {x[row]}")
     keep = keep & _ranked(flat, event)
     size = np.bincount(event[keep], minlength=len(rounds.player_start) - 1)
     size[size < 2] = 0
@@ -309,7 +307,7 @@ def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy
         bad = ~((x >= 0.0) & (x <= top) & (x < np.inf))
         if bad.any():
             row = int(np.flatnonzero(keep)[np.argmax(bad)])
-            raise ValueError(f"row {row} (counting from 0): {name} is {x[np.argmax(bad)]}")
+            raise RowError(row, f"{name} is {x[np.argmax(bad)]}")
     if not w.sum() > 0:
         raise ValueError("no matches to score: the mask or the weights leave none")
     return p, s, w
