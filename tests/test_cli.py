@@ -860,13 +860,16 @@ def test_values_of_parameters():
 def test_systems_lists_them_all(jaxrate):
     code, text, _ = jaxrate("systems")
     assert code == 0
-    assert [line.split()[0] for line in text.splitlines()[1:]] == list(jr.SYSTEMS)
+    listed, defaults = text.split("\n\n")
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.SYSTEMS)
+    assert "matches: glicko, contests: elo_mmr, teams: trueskill" in defaults and "elo, glicko, glicko2" in defaults
     for name in jr.SYSTEMS:
         code, text, _ = jaxrate("systems", name)
         assert code == 0
         for field, about in zip(make(name, {}).params._fields, make(name, {}).space, strict=True):
-            line = next(line for line in text.splitlines() if line.split()[:1] == [field])
-            assert about.meaning in line and about.unit in line and about.range in line
+            listed = text.partition("Parameters:")[2].splitlines()
+            line = next(line for line in listed if line.split()[:1] == [field])
+            assert about.meaning in line and about.unit in line and about.range.text in line
     text = jaxrate("systems", "glicko2")[1]
     assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
     assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]

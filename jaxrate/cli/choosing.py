@@ -25,7 +25,7 @@ def check_asked(asked: Asked) -> None:
     from jaxrate.systems.choosing import make
 
     if asked.name is not None:
-        make(asked.name, asked.changes, asked.period)
+        make(asked.name, asked.changes)
 
 
 def choose(report: Report, asked: Asked, data: jr.Dataset, file: str, *, fitting: bool = False) -> Chosen:
@@ -50,7 +50,7 @@ def prepare(
     fitting: bool = False,
 ) -> Chosen:
     """`choose` with a system that is made already."""
-    from jaxrate.systems.choosing import as_known, known_by
+    from jaxrate.systems.choosing import as_known, those_with
 
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
@@ -58,15 +58,15 @@ def prepare(
     check_fits(system, data, period)
     check_times(system, data, file)
     if idle_categories(system, columns):
-        report.note(f"{system.name} takes no notice of categories; {known_by('categories')} does")
+        report.note(f"{system.name} takes no notice of categories; {' and '.join(those_with('categories'))} does")
     if not fitting:
         hint_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
     known = as_known(system, data)
     if known is not data:
-        ignorant = f"{system.name} knows no teams, so team-mates count as opponents who tie"
-        report.note(f"{ignorant}; {known_by('teams')} know them")
+        know = " and ".join(those_with("teams"))
+        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {know} know them")
     return Chosen(system, known, period)
 
 
@@ -111,7 +111,7 @@ def naming(file: str) -> Iterator[None]:
 
 def idle_categories(system: jr.RatingSystem, columns: dict[str, Any]) -> bool:
     """Whether categories were named that the system takes no notice of."""
-    return "category" in columns and "categories" not in system.settings
+    return "category" in columns and not system.traits.categories
 
 
 def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:

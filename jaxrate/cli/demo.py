@@ -26,7 +26,7 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
     Some players play far more than others, strengths drift, and matches between equals are drawn a quarter of the time.
     """
     from jaxrate.records.comparison import timed_replay
-    from jaxrate.systems.choosing import outcomes_of
+    from jaxrate.systems.choosing import adapted
 
     with report.stage("simulating"):
         league = jr.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
@@ -34,9 +34,9 @@ def demo(report: Report, players: int, matches: int, seed: int) -> None:
     played, schedule = league.games > 0, jr.by_level(league.matches)
     rows: list[Any] = []
     best: tuple[float, Any] = float("inf"), None
-    for make in jr.SYSTEMS.values():
-        system = make()
-        system = make(**outcomes_of(system, league.matches))
+    data = jr.Dataset(league.matches, np.arange(players), np.arange(matches))
+    for name in jr.SYSTEMS:
+        system = adapted(name, {}, None, data)
         if jr.Matches not in system.events:
             continue
         with report.stage(f"rating by {system.name}"):

@@ -58,7 +58,7 @@ class Fitting(Reading):
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
               help="What to make small: log_loss, brier or, of contests, pairwise.")  # fmt: skip
 @click.option("--outlook", is_flag=True,
-              help="Score what is said of win, draw and loss (trueskill), or of every score (urnings).")  # fmt: skip
+              help="Score what a system says in full, of win, draw and loss, or of every score.")  # fmt: skip
 @click.option("--warm-up", type=click.IntRange(min=0), default=0, metavar="GAMES",
               help="Do not score each player's first so many.")  # fmt: skip
 @click.option("--validation", type=float, default=0.0, metavar="SHARE",

@@ -13,7 +13,7 @@ import jaxrate as jr
 from jaxrate.cli.hyperparameters import load, parse
 from jaxrate.cli.reading import columns
 
-SYSTEM = "One of `jaxrate systems`.  [default: glicko; of contests elo_mmr, of teams trueskill]"
+SYSTEM = "One of `jaxrate systems`, which names the default ones too."
 
 FILE = "Take system and hyperparameters from there, as `jaxrate fit --save` wrote them."
 

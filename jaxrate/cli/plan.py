@@ -43,7 +43,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     from jaxrate.replay.schedule import levels
     from jaxrate.systems.choosing import adapted, make
 
-    names = [make(key, {}, period).name for key in name or jr.SYSTEMS]
+    names = [make(key, {}).name for key in name or jr.SYSTEMS]
     data = read(report, file, options)
     check_period(data, period)
     systems = [adapted(name, {}, period, data) for name in names]

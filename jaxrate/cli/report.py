@@ -15,8 +15,7 @@ from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
 
-FEW = ("elo", "glicko", "glicko2", "trueskill", "elo_mmr", "codeforces")  # to compare with, if they rate the events
-OTHERS = f"A system to compare with; may be repeated.  [default: those of {', '.join(FEW)} that fit]"
+OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxrate systems` names, if they fit]"
 
 
 @click.command(
@@ -52,7 +51,7 @@ def report(
     from jaxrate.records.quality import calibrated
     from jaxrate.records.rated import find
     from jaxrate.records.report import installed
-    from jaxrate.systems.choosing import make
+    from jaxrate.systems.choosing import make, those_with
 
     if out.is_dir():
         raise ValueError(f"--out {out} is a folder; name a file, as report.html")
@@ -67,7 +66,8 @@ def report(
         find(data.players, player)
     chosen = choose(report, asked, data, file)
     rated, _, quality = rate_chosen(report, file, chosen)
-    versus: dict[str, dict[str, Any]] = {name: {} for name in others or FEW} | {rated.system.name: asked.changes}
+    versus: dict[str, dict[str, Any]] = {name: {} for name in others or those_with("baseline")}
+    versus[rated.system.name] = asked.changes
     comparison = compared(
         report, file, chosen.data, versus, named=bool(others), lengths=(chosen.period,), last=last, timed=False
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from textwrap import dedent
 
 import click
 
@@ -20,31 +20,31 @@ def systems(name: str | None) -> None:
 
     Its parameters are given as --param NAME=VALUE to the other commands.
     """
-    if name is not None:
-        _print_one(name)
-        return
-    from jaxrate.systems.choosing import make
+    from jaxrate.systems import DEFAULTS
+    from jaxrate.systems.choosing import make, those_with
 
+    if name is not None:
+        _print_one(name, make(name, {}))
+        return
     rows = []
     for key in jr.SYSTEMS:
         system = make(key, {})
         events = ", ".join(event.__name__.lower() for event in system.events)
         rows.append((key, events, len(system.params), _about(key).splitlines()[0].rstrip(".")))
     click.echo(table(["system", "rates", "parameters", "source"], rows, left=("system", "rates", "source")))
+    defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULTS.items())
+    click.echo(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(those_with('baseline'))}.")
 
 
 def _about(name: str) -> str:
     return inspect.getdoc(sys.modules[jr.SYSTEMS[name].__module__]) or ""
 
 
-def _print_one(name: str) -> None:
-    from jaxrate.systems.choosing import make
-
-    system = make(name, {})
+def _print_one(name: str, system: jr.RatingSystem) -> None:
     events = ", ".join(event.__name__.lower() for event in system.events)
     click.echo(f"{_about(name)}\n\nRates {events}. Parameters:\n")
     rows = [
-        (field, "none" if default is None else f"{default:g}", about.range, about.unit, about.meaning)
+        (field, "none" if default is None else f"{default:g}", about.range.text, about.unit, about.meaning)
         for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
     ]
     head = ["name", "default", "range", "unit", "meaning"]
@@ -52,9 +52,20 @@ def _print_one(name: str) -> None:
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
-        if value is not None
+        if value not in (None, ())
     ]
     if settings:
         click.echo(f"\nSettings, given in the same way: {', '.join(settings)}.")
-    usage = dedent(inspect.getdoc(jr.SYSTEMS[name]) or "").partition("\n\n")[2]
-    click.echo(f"\n{usage}" if usage else "", nl=bool(usage))
+    if usage := _usage(name, system):
+        click.echo(f"\n{usage}")
+
+
+def _usage(name: str, system: jr.RatingSystem) -> str:
+    """What the factory says beside the table of its hyperparameters."""
+    lines, kept = [], True
+    told = {*system.params._fields, "Args", "Raises", "ValueError"}
+    for line in (inspect.getdoc(jr.SYSTEMS[name]) or "").partition("\n\n")[2].splitlines():
+        begins = line[:3].strip()  # a paragraph or an entry, and not the rest of one
+        kept = line.partition(":")[0].strip() not in told if begins else kept or not line
+        lines += [line.removeprefix("  ")] if kept else []
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -19,7 +19,7 @@ from jaxrate.replay.run import run
 from jaxrate.replay.schedule import levels
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.choosing import adapted, knows_teams, make, rates
+from jaxrate.systems.choosing import adapted, make, rates, those_with
 from jaxrate.text import html_table, number, table
 
 
@@ -163,7 +163,7 @@ def made(name: str, given: Any, length: float | None = None, data: Dataset | Non
     """A system that was given, or the one of this name with these changes, for these data if there are any."""
     if isinstance(given, RatingSystem):
         return given
-    return make(name, given, length) if data is None else adapted(name, given, length, data)
+    return make(name, given) if data is None else adapted(name, given, length, data)
 
 
 def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tuple[dict[str, Any], dict[str, str]]:
@@ -184,10 +184,10 @@ def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tup
         raise ValueError(f"none of these systems rates {kind}: {', '.join(chosen)}")
     left_out: dict[str, str] = {}
     if in_teams(data):
-        left_out = {name: "team-mates would be opponents" for name in fitting if not knows_teams(chosen[name])}
+        left_out = {name: "team-mates would be opponents" for name in fitting if not chosen[name].traits.teams}
         if len(left_out) == len(fitting):
-            know = [name for name in SYSTEMS if knows_teams(make(name, {}))]
-            raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {' or '.join(know)}")
+            know = " or ".join(those_with("teams"))
+            raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {know}")
     for name in fitting:
         if of_matches and not named:
             try:

@@ -29,3 +29,4 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "weng_lin": weng_lin,
     "urnings": urnings,
 }
+DEFAULTS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueskill"}  # of those who name no system
