@@ -1,6 +1,7 @@
-"""The API reference as pages of HTML: docstrings, the comments beside fields, and what is known of hyperparameters.
+"""Guides and API reference as pages of HTML: `python -m jaxrate.reference FOLDER`.
 
-python -m jaxrate.reference FOLDER
+The guides are Markdown in the folder `guides`; their first page, `start.md`, lists them by task. The reference adds to
+the docstrings the comments beside the fields of NamedTuples and what is known of hyperparameters.
 """
 
 import argparse
@@ -13,13 +14,31 @@ from typing import Any
 
 from jaxrate.systems import SYSTEMS
 
+GUIDES = Path(__file__).parent / "guides"
+WINGS = {  # of the package, as the reference calls them
+    "datasets": "Results",
+    "data": "Results",
+    "events": "Events",
+    "systems": "Systems",
+    "system": "Systems",
+    "replay": "Rating",
+    "records": "What ratings say",
+    "fitting": "Fitting",
+    "plots": "Pictures",
+}
+
 
 def describe(module: ModuleType) -> None:
     """Give the fields of a module's NamedTuples the docstrings that Python has no place for."""
+    source = inspect.getsource(module)
     for kind in vars(module).values():
         if not (inspect.isclass(kind) and hasattr(kind, "_fields") and kind.__module__ == module.__name__):
             continue
-        for name, comment in re.findall(r"^    (\w+): .*  # (.+)$", inspect.getsource(kind), re.MULTILINE):
+        kind.__new__.__doc__ = ""
+        if (kind.__doc__ or "").startswith(f"{kind.__name__}("):
+            kind.__doc__ = ""
+        lines = re.search(rf"^class {kind.__name__}\b(.*?)(?=^\S)", source, re.MULTILINE | re.DOTALL)
+        for name, comment in re.findall(r"^    (\w+): .*  # (.+)$", lines[1] if lines else "", re.MULTILINE):
             getattr(kind, name).__doc__ = comment
         for name in kind._fields:
             if (getattr(kind, name).__doc__ or "").startswith("Alias for"):
@@ -32,23 +51,65 @@ def describe(module: ModuleType) -> None:
             getattr(type(space), name).__doc__ = text[0].upper() + text[1:] + "."
 
 
+def tasks() -> dict[str, dict[str, str]]:
+    """The titles of the guides by file name, by task, as `start.md` lists them."""
+    parts = re.split(r"^### ", (GUIDES / "start.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    link = re.compile(r"^- \[(?P<title>.+?)\]\((?P<name>\w+)\.md\)", re.MULTILINE)
+    listed = {part.partition("\n")[0]: {x["name"]: x["title"] for x in link.finditer(part)} for part in parts}
+    return {"": {"start": "Start here"}} | listed
+
+
+def guide(name: str, addresses: dict[str, str]) -> ModuleType:
+    """A guide in the form of a module. Its links lead to other guides, and public names to their `addresses`."""
+    text = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
+    text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1.html\2)", text)
+    text = re.sub(r"\[([^]]+)\]\((?:\.\./)+([\w./]+)\)", r"\1 (`\2`)", text)  # to what is not part of the package
+    prose = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    called = re.compile(rf"(?<!\[)`jr\.({'|'.join(addresses)})\b[^`]*`")
+    prose[::2] = [called.sub(lambda x: f"[{x[0]}](../../{addresses[x[1]]})", part) for part in prose[::2]]
+    module = ModuleType(f"jaxrate.guides.{name}", "".join(prose))
+    vars(module)["__docformat__"] = "markdown"
+    return module
+
+
+def page(module: str) -> str:
+    """Where the page of a module stands."""
+    return f"{module.replace('.', '/')}.html"
+
+
 def write(folder: Path) -> None:
     """Write the pages. ImportError without pdoc."""
     try:
         import pdoc
     except ModuleNotFoundError:
-        raise ImportError("the API reference needs pdoc: pip install 'jaxrate[docs]'") from None
+        raise ImportError("the reference needs pdoc: pip install 'jaxrate[docs]'") from None
     package = import_module("jaxrate")
-    public = [getattr(package, name) for name in package.__all__]
-    homes = {x.__name__ if inspect.ismodule(x) else x.__module__ for x in public if inspect.ismodule(x) or callable(x)}
-    systems = {make.__module__ for make in SYSTEMS.values()} | {x.__name__ for x in public if inspect.ismodule(x)}
-    for name in ("jaxrate.system", *homes, *systems):
+    public = {name: getattr(package, name) for name in package.__all__}
+    modules = {name: x.__name__ for name, x in public.items() if inspect.ismodule(x)}
+    homes = {name: modules.get(name) or getattr(x, "__module__", "jaxrate.systems") for name, x in public.items()}
+    systems = sorted({make.__module__ for make in SYSTEMS.values()})
+    others = sorted({"jaxrate.system", *modules.values()} - {*systems})
+    for name in {*homes.values(), *systems, *others}:
         describe(import_module(name))
-    pdoc.render.configure(docformat="google", math=False, show_source=True)
-    pdoc.pdoc("jaxrate", "jaxrate.system", *sorted(systems), output_directory=folder)
+    members: dict[str, list[str]] = {wing: [] for wing in WINGS.values()}
+    for name, home in homes.items():
+        members[WINGS[home.split(".")[1]]].append(name)
+    addresses = {name: page(modules[name]) if name in modules else f"jaxrate.html#{name}" for name in public}
+    sources = [guide(name, addresses) for titles in tasks().values() for name in titles]
+    sources += [import_module(name) for name in ("jaxrate", *systems, *others)]
+    pages = {source.__name__: pdoc.doc.Module(source) for source in sources}
+    pdoc.render.configure(docformat="google", math=False, show_source=True, template_directory=GUIDES / "pages")
+    listed = {"Systems": systems, "Modules": others}
+    pdoc.render.env.globals |= {"tasks": tasks(), "members": members, "modules": listed, "addresses": addresses}
+    for name, module in pages.items():
+        file = folder / page(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(pdoc.render.html_module(module, pages), encoding="utf-8")
+    (folder / "index.html").write_text(pdoc.render.html_index(pages), encoding="utf-8")
+    (folder / "search.js").write_text(pdoc.render.search_index(pages), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m jaxrate.reference", description="Write the API reference.")
+    parser = argparse.ArgumentParser(prog="python -m jaxrate.reference", description="Write guides and API reference.")
     parser.add_argument("folder", type=Path)
     write(parser.parse_args().folder)

@@ -1,0 +1,143 @@
+"""The NFL's results 1920 to 2021: ratings through time as one picture, and predictions beside FiveThirtyEight's.
+
+    python experiments/nfl.py           # a minute; writes a PNG and JSON to experiments/results
+    python experiments/nfl.py --quick   # seconds, of Elo alone; writes nothing unless --out is given
+
+The data ship with the package. The hyperparameters are fitted to the first four fifths of the matches, and all systems
+are scored on the last fifth. FiveThirtyEight's probabilities are those that it published before each match; its Elo
+knows by how much matches were won, and pulls ratings to the mean between seasons. `margin_elo` is the same Elo, as the
+guide "A system of your own" writes it.
+"""
+
+import io
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+from common import circumstances, declare, parse, show, write
+from figures import plt
+from PIL import Image
+
+import jaxrate as jr
+from jaxrate.plots import COLOURS
+
+DATA = jr.datasets.nfl()
+GUIDE: dict = {}
+exec(
+    re.search(r"```python\n(.*?)```", (Path(jr.__file__).parent / "guides/own_system.md").read_text(), re.DOTALL)[1],
+    GUIDE,
+)
+MAKE = jr.SYSTEMS | {"margin_elo": GUIDE["margin_elo"]}
+SYSTEMS = {
+    "elo": (jr.elo(side_advantage=60.0), ("k", "side_advantage")),
+    "glicko": (jr.glicko(side_advantage=60.0), ("c", "initial_deviation", "side_advantage")),
+    "glicko2": (jr.glicko2(side_advantage=60.0), ("tau", "initial_volatility", "initial_deviation", "side_advantage")),
+    "margin_elo": (GUIDE["margin_elo"](), ("k", "revert", "initial_rating", "side_advantage")),
+}
+DYNASTIES = {  # and the seasons in which they stand out
+    "Cleveland Browns": (1946, 1958),
+    "Green Bay Packers": (1958, 1970),
+    "Pittsburgh Steelers": (1971, 1982),
+    "San Francisco 49ers": (1980, 1999),
+    "New England Patriots": (2000, 2020),
+    "Kansas City Chiefs": (2012, 2020),
+}
+FIRST, LAST = 1946, 2020
+
+
+def losses(prediction, score):
+    p = np.asarray(prediction, np.float64)
+    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
+
+
+def comparison(systems):
+    """A row for each system, scored on the last fifth, and the fitted systems by name."""
+    matches = DATA.matches
+    score = np.asarray(matches.score, np.float64)
+    n = len(score)
+    early, late = np.arange(n) < n * 4 // 5, np.arange(n) >= n * 4 // 5
+    forecast = jr.datasets.nfl_forecast()
+    theirs = losses(forecast, score)
+    rows = [{"system": "FiveThirtyEight", "fitted_loss": float(theirs[late].mean())}]
+    found = {}
+    for name, (system, free) in systems.items():
+        fitted = jr.fit(system, matches, free=free, weight=early)
+        default, best = (losses(jr.run(x, matches).prediction, score) for x in (MAKE[name](), fitted.system))
+        above = (best - theirs)[late]
+        rows.append(
+            {
+                "system": name,
+                "default_loss": float(default[late].mean()),
+                "fitted_loss": float(best[late].mean()),
+                "above_theirs": float(above.mean()),
+                "error": float(above.std(ddof=1) / np.sqrt(len(above))),
+                **{parameter: float(getattr(fitted.params, parameter)) for parameter in free},
+            }
+        )
+        found[name] = fitted.system
+    return rows, found
+
+
+def after_seasons(rated, team):
+    """Season, rating after its last match, and deviation of a team [k]."""
+    career = jr.career(rated, team)
+    month = career["time"].astype("datetime64[M]").astype(int)
+    season = 1970 + (month - 3) // 12  # the year in which it began: the last matches are played in February
+    last = np.append(season[1:] != season[:-1], True)
+    return season[last], (career["rating"] + career["change"])[last], career["deviation"][last]
+
+
+def picture(system):
+    rated = jr.rate(system, DATA)
+    figure, panel = plt.subplots(figsize=(9.0, 3.9))
+    for team in DATA.players:
+        season, rating, _ = after_seasons(rated, team)
+        panel.plot(season, rating, color="#d4d4d4", linewidth=0.6, zorder=1)
+    for colour, (team, (begin, end)) in zip(COLOURS, DYNASTIES.items(), strict=False):
+        season, rating, deviation = after_seasons(rated, team)
+        panel.plot(season, rating, color=colour, linewidth=0.8, alpha=0.35, zorder=3)
+        great = (season >= begin) & (season <= end)
+        season, rating, wide = season[great], rating[great], 1.96 * deviation[great]
+        panel.plot(season, rating, color=colour, linewidth=2.2, zorder=4)
+        panel.fill_between(season, rating - wide, rating + wide, color=colour, alpha=0.15, linewidth=0, zorder=2)
+        recent = end == LAST and begin > 2010
+        panel.annotate(
+            team,
+            (end if recent else (begin + end) / 2, (rating + wide).max()),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="right" if recent else "center",
+            fontsize=9,
+            color=colour,
+            weight="bold",
+        )
+    panel.set(ylabel="rating after the season (points)", xlim=(FIRST - 1, LAST + 1), ylim=(1150, 2280))
+    panel.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def save(figure, path):
+    """With few colours, since README shows it."""
+    memory = io.BytesIO()
+    figure.savefig(memory, format="png", dpi=110)
+    Image.open(memory).convert("RGB").quantize(160).save(path, optimize=True)
+
+
+def main():
+    options = parse(
+        declare(__doc__, "Elo alone, and no picture", out="the JSON file; the picture goes beside it"), __file__
+    )
+    start, report = time.perf_counter(), circumstances("matplotlib")
+    systems = {"elo": SYSTEMS["elo"]} if options.quick else SYSTEMS
+    rows, fitted = comparison(systems)
+    results = {"log loss on the last fifth": rows}
+    show(results)
+    write(options.out, report, results)
+    if not options.quick:
+        save(picture(fitted["glicko"]), options.out.with_suffix(".png"))
+    print(f"({time.perf_counter() - start:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
