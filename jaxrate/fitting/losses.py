@@ -41,7 +41,7 @@ class Loss(NamedTuple):
     events: tuple[type, ...] = (Matches, Periods, Rounds)
     teams: bool = True  # whether those of a round may have several players
     likelihood: tuple[type, ...] = ()  # events of which its sum is that of a likelihood: the curvature says how sure
-    predict: Callable[[Rules, Constants, State, Any], Array] | None = None  # takes the place of the system's prediction
+    predict: Callable[[Rules, Constants, State, Any], Array] | None = None  # what is predicted in place of the system's
 
 
 def named(name: str) -> Loss:
@@ -97,8 +97,8 @@ def rules_of(loss: Loss, rules: Rules) -> Rules:
     return rules if loss.predict is None else rules._replace(predict=bind(loss.predict, rules))
 
 
-def against_opponents(rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
-    """[P] what each loses, of the rows before the round."""
+def against_opponents(most: int, rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
+    """[P] what each loses against `most` to either side, of the rows before the round."""
     there = field.real(event)
     count, size = jnp.sum(there, dtype=jnp.int32), len(event.rank)
     mixed = (event.player.astype(jnp.uint32) * jnp.uint32(_SHUFFLE)) >> 1
@@ -121,13 +121,13 @@ def against_opponents(rules: Rules, constants: Constants, rows: State, event: Ro
         value = jnp.where(2 * step == count, 0.5, 1.0) * (value + value[back])
         return jnp.where((place < count) & (2 * step <= count), value, 0.0)
 
-    total = jnp.sum(lax.map(behind, jnp.arange(1, min(size // 2, OPPONENTS) + 1, dtype=jnp.int32)), axis=0)
-    met = jnp.clip(count - 1, 1, 2 * OPPONENTS).astype(total.dtype)
+    total = jnp.sum(lax.map(behind, jnp.arange(1, min(size // 2, most) + 1, dtype=jnp.int32)), axis=0)
+    met = jnp.clip(count - 1, 1, 2 * most).astype(total.dtype)
     return jnp.zeros_like(total).at[order].set(total / met, unique_indices=True)
 
 
 LOSSES = {
     "log_loss": Loss(log_loss, likelihood=(Matches, Periods)),
     "brier": Loss(brier),
-    "pairwise": Loss(predicted, events=(Rounds,), teams=False, predict=against_opponents),
+    "pairwise": Loss(predicted, events=(Rounds,), teams=False, predict=bind(against_opponents, OPPONENTS)),
 }

@@ -45,6 +45,11 @@ def step(rules: Rules, constants: Constants, rows: State, event: Any, drawn: Any
     return rules.update(constants, rows, event, drawn), guess
 
 
+def forecast(rules: Rules, constants: Constants, rows: State, event: Any) -> Any:
+    """The prediction of one event from rows as of earlier ones."""
+    return rules.predict(constants, advance(rules, constants, rows, event), event)
+
+
 def drawn_for(rules: Rules, key: Array | None, index: Array) -> Any:
     """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule."""
     if key is None:

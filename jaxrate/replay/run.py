@@ -18,7 +18,7 @@ from jax import lax
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order, teams_tie
 from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
-from jaxrate.replay.rows import advance, drawn_for, on_device, put, step, take, traced
+from jaxrate.replay.rows import drawn_for, forecast, on_device, put, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides
 
@@ -214,17 +214,24 @@ def _run_ragged(
     if isinstance(flat, Rounds) and not teams_tie(ragged):
         flat = flat._replace(strict=jnp.zeros(flat.time.shape, bool))
     pairs = ragged.pair_start
-    starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (ragged.player_start, pairs))
+    begin = jnp.asarray(ragged.player_start, jnp.int32)
+    starts = begin, None if pairs is None else jnp.asarray(pairs, jnp.int32)
     rate = compiled(_block, params, state, key, type(flat))
     total = int((ragged.player_start if pairs is None else pairs)[-1])
     steps = list(steps)
     if not steps:
         return Run(state, jnp.zeros(0))
 
+    def first(params: Params, state: State) -> Any:
+        """The prediction of the first event, padded, for its shape."""
+        events, _ = gather_events(flat, starts, steps[0].number, steps[0].size)
+        event = jax.tree.map(lambda x: x[0, 0], events)
+        return forecast(rules, rules.prepare(params), take(state, event.player), event)
+
     def arguments(block: Block, so_far: tuple[State, Any]) -> tuple[Any, ...]:
         return rules, block.size, params, so_far, flat, starts, block.number, key
 
-    prediction = _zeros(total, rate.eval_shape(*arguments(steps[0], (state, None)))[1], 3)
+    prediction = _zeros(total, jax.eval_shape(first, params, state), 1)
     kinds = {(block.size, block.number.shape): block for block in steps}.values()
     if len(kinds) > 1 and not traced((params, state, key)):
         with ThreadPoolExecutor() as pool:  # XLA compiles on one core
@@ -246,12 +253,12 @@ def _block(
     index: Array,
     key: Array | None,
 ) -> tuple[State, Any]:
-    """Some steps, each of disjoint events under one vmap. Without predictions so far returns the padded guesses."""
+    """Some steps, each of disjoint events under one vmap."""
     state, prediction = so_far
     events, position = gather_events(flat, starts, index, size)
     one = jax.vmap(partial(step, rules, rules.prepare(params)))
     state, guess = _scan(one, state, events, drawn_for(rules, key, index))
-    return state, guess if prediction is None else _scatter(prediction, position, guess)
+    return state, _scatter(prediction, position, guess)
 
 
 def _zeros(size: int, padded: Any, axes: int) -> Any:
@@ -338,9 +345,4 @@ def _as_of_then(rules: Rules, constants: Constants, rows: State, event: Any) -> 
 
 @partial(jax.jit, static_argnums=0)
 def _predict(rules: Rules, params: Params, state: State, events: Matches) -> Any:
-    constants = rules.prepare(params)
-
-    def one(rows: State, event: Matches) -> Any:
-        return rules.predict(constants, advance(rules, constants, rows, event), event)
-
-    return jax.vmap(one)(take(state, events.player), events)
+    return jax.vmap(partial(forecast, rules, rules.prepare(params)))(take(state, events.player), events)
