@@ -7,7 +7,7 @@ from typing import Any
 
 
 def decimals(ratings: Any) -> int:
-    """Of ratings [n] for people to read: points need one, shares three."""
+    """How many decimals ratings [n] need for people to read: points one, shares three."""
     return 3 if max((abs(x) for x in ratings), default=0.0) <= 1 else 1
 
 

@@ -51,14 +51,14 @@ def read(
       team: a column of any hashable type: those with the same value in a contest play together and share the rank.
         A player without a team has a value of their own.
       ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
-      score: the column of player 0's score, in [0, 1]; of contests, see `rank`. None: "score".
+      score: the column of player 0's score, in [0, 1]; for contests, see `rank`. None: "score".
       time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
         which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t", or else no time.
         A column without any value is no time either.
       side: a column in [-1, 1]: 1 where player 0 has the side advantage (home, white), -1 where player 1 has, 0 if
         neither; true is 1 and false 0. "a" or "b", unless another column has that name: that player in every match.
       neutral: a column, true (or 1) where nobody has the side after all.
-      weight: a column above 0; a match of weight w counts as w matches. Of contests, or of partial play in them.
+      weight: a column above 0; a match of weight w counts as w matches. In contests, their weight or partial play.
       category: a column, of both players (of the match), or the pair of a's and b's.
       mixtures: names in these columns that stand for several categories, as a random race does: by name their shares
         (by name, or names of equal parts; None: all categories in equal parts). Each player draws on their own.
@@ -67,10 +67,10 @@ def read(
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
       categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
-      upcoming: the events are to come: no score is read, 0.5 stands in for it, in contests a tie of all (of teams as
-        well), and they are put in order of time.
-      sort: put the rows in order of time (stable, contests as wholes). Otherwise time that decreases is an error, of
-        contests only when a system rates them in which time passes.
+      upcoming: the events are to come. They are put in order of time, and no score is read: 0.5 stands in for it, or
+        in contests a tie of all players and teams.
+      sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
+        contests it is one only to systems in which time passes.
 
     Raises:
       ValueError: names the file, the first bad row of the source (counting from 0; in CSV also its line), its contest

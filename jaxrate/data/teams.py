@@ -19,7 +19,7 @@ def from_teams(
         rated = jr.run(jr.trueskill(), data.rounds)
 
     Args:
-      rounds: in the order in which they count. Names are of any hashable type; who plays alone is a team of one.
+      rounds: in the order in which they count. Names are of any hashable type; a player alone is a team of one.
       ranks: for each round a number for each team, lower is better, equal is a tie. None: the best team comes first,
         and nobody ties.
       weights: partial play, nested as the names: how much of the round each one played, above 0. None: all of it.

@@ -25,7 +25,7 @@ USED_TAGS = re.compile(TAG % b"White|Black|Result|UTCDate|UTCTime|Date")
 def pgn(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 
-    White is player 0 and has the side. Of each game only the tags White, Black, Result, UTCDate, UTCTime and Date are
+    White is player 0 and has the side. Only the tags White, Black, Result, UTCDate, UTCTime and Date of a game are
     read, in this preference for the time; the moves are skipped, and the file is read in pieces, so its size does not
     matter. Games without a result ("*") are dropped. Where a date lacks the day or the month ("2024.??.??"), the first
     of the month or year is taken; either all games have a date, or there is no time. Names are UTF-8, or else Latin-1.
