@@ -8,7 +8,7 @@ from jaxrate.system import RatingSystem, bind
 
 
 class Outlook(NamedTuple):
-    """Of matches [n, 2], for both players; of rounds [P], for the team of each participant."""
+    """A prediction in full: [n, 2] for both players of matches, [P] for the team of each participant of rounds."""
 
     win: Array  # the probability that it beats every other team by more than the margin
     draw: Array  # the probability that no team does; of a match, that it is drawn

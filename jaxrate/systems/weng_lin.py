@@ -13,7 +13,7 @@ a / c and B that of b / c^3 (the paper's gamma is sqrt(v_i) / c):
         a is the change of its mean, b the loss of variance (the paper's V and W)
 
 In Plackett-Luce c^2 = sum_q (v_q + beta^2), and i has the share p_q of sum e^(m_r / c) over the teams r not ahead of q.
-Of the n_q teams that tie with q each counts 1 / n_q; the sums are over the teams q not behind i:
+Each of the n_q teams that tie with q counts 1 / n_q; the sums are over the teams q not behind i:
 
     A = (1 / n_i - sum p_q / n_q) / c,   B = sum p_q (1 - p_q) / n_q / c^3
 

@@ -160,7 +160,7 @@ def mixture(components: Sequence[tuple[float, float]]) -> Luck:
 
 
 def two_of_three() -> Luck:
-    """Example 2.10: strengths in R^3; who is ahead in two of them wins."""
+    """Example 2.10: strengths in R^3; the player ahead in two of them wins."""
     return Luck("two_of_three", _most_of_three, difference=False, dimension=3)
 
 

@@ -13,8 +13,8 @@ strengths M_c against the categories apart. Integrated over the opponent, a game
     l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a
 
 with + for a game won, - for one lost, and w its weight times `match_weight`; a draw is half of each. With
-`expansion="mode"`, the paper's, M_c is the maximum of l_c and h_c = -l_c'' there. Of n categories played, whose
-modifiers keep their sum,
+`expansion="mode"`, the paper's, M_c is the maximum of l_c and h_c = -l_c'' there. If n categories were
+played, whose modifiers keep their sum,
 
     zeta^ = (sum M_c - sum eta^c) / n, of precision sum h_c,      eta^c^ = M_c - zeta^, of precision h_c
 

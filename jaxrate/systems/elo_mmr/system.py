@@ -245,7 +245,7 @@ def elo_mmx(
     initial_rating: float = 1500.0,
     initial_deviation: float = 350.0,
 ) -> RatingSystem:
-    """Elo-MMX, of Gaussian performances: `elo_mmr` without `history` and `rho`, whose other arguments it has.
+    """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
     Args:
       split_ties, newcomer: as in `elo_mmr`.

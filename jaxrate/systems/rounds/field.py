@@ -261,7 +261,7 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
     """
 
     def log_ratio(x: Array) -> tuple[Array, Array]:
-        """Of the target to the sum at x, and its slope. In both tails it is nearly straight."""
+        """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
         found, slope = sums(x, from_below)
         found = jnp.where(there, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
         value = jnp.log(jnp.where(there, target, 1.0) / found)

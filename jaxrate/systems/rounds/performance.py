@@ -53,7 +53,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     of_all, inverse_of_all = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
 
     def sums(x: Array, below: Array) -> tuple[Array, Array]:
-        """Of all, and of those who tied once more."""
+        """The sums of all, and once more of those who tied."""
         z = (x[group] - centre) * inverse
         value, _, density, _ = field.logistic(jnp.where(below[group], z, -z))
         again = field.sum_by(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
@@ -103,7 +103,7 @@ Guess = Callable[[Array, Array, Array, Array], Array]
 def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:
     """The sums of -h(z) / delta over those before a place k [P] in the standings, and of h(-z) / delta over the others.
 
-    Each is a function of k, and that of x [P], with values and slopes [P]. Of large rounds they are tabulated at some
+    Each is a function of k, and that of x [P], with values and slopes [P]. Large rounds tabulate them at some
     ratings, with a first guess of the zeros of q.
     """
     num_players = len(standings.centre)

@@ -52,9 +52,9 @@ def _first(constants: Constants, teams: Teams, mean: Array, variance: Array) -> 
 def _quality(constants: Constants, mean: Array, variance: Array, square: Array, there: Array) -> Array:
     """Match quality, of the teams' M, V without tau, and sums of w^2.
 
-    Of the differences of neighbours it is sqrt(det N / det C) exp(-g' C^-1 g / 2), with their covariances N of known
-    skills and C, and their means g. Here det C = prod V sum 1 / V, and g' C^-1 g = sum (M - m)^2 / V about the mean m
-    of M weighted by 1 / V, so that the order of the teams does not matter.
+    It is sqrt(det N / det C) exp(-g' C^-1 g / 2), where the differences of neighbours have covariances C (N if skills
+    are known) and means g. Here det C = prod V sum 1 / V, and g' C^-1 g = sum (M - m)^2 / V about the mean m of M
+    weighted by 1 / V, so that the order of the teams does not matter.
     """
 
     def log_det(x: Array) -> Array:

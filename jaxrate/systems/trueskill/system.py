@@ -10,7 +10,7 @@ is within it. Where a share p of matches between equals is drawn, the margin of 
 
     epsilon = Phi^-1((p + 1) / 2) sqrt(n_1 + n_2) beta
 
-Of two sides, with c^2 = V_1 + V_2, t = (M_1 - M_2) / c and e = epsilon / c, the difference has after a win (a draw) the
+Two sides have c^2 = V_1 + V_2, t = (M_1 - M_2) / c and e = epsilon / c. After a win (a draw) their difference has the
 mean and variance of N(t, 1) above e (inside [-e, e]), and v and w are the change of the mean and the loss of variance:
 
     mu <- mu +- w_i sigma^2 / c v,   sigma^2 <- sigma^2 (1 - w_i^2 sigma^2 / c^2 w)

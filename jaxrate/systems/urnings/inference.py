@@ -43,7 +43,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
 
 
 def per_side(matches: Matches) -> Matches:
-    """The same matches between players 2 k, who is player k as the first, and 2 k + 1, who is k as the second.
+    """The same matches, in which player k is 2 k wherever they come first, and 2 k + 1 wherever they come second.
 
     A player then has one rating for white and one for black, or for home and away. Sides are then in the ids: `side` is
     dropped.
@@ -61,7 +61,7 @@ def same_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) ->
 
     Args:
       one, two: leaves [num_players] of the same players' urns; take those who have played about 3 games per ball in
-        both. Of a state after `per_side`: `jax.tree.map(lambda x: x[0::2], state)`, and `x[1::2]`.
+        both. After `per_side` they are `jax.tree.map(lambda x: x[0::2], state)`, and the same of `x[1::2]`.
       samples: how often; the least p value is 1 / (samples + 1).
       seed: the same seed gives the same samples.
 

@@ -79,7 +79,7 @@ def others(about: Likeness, state: State, player: Array) -> Array:
 
 
 def place(weights: Array, uniform: Array) -> Array:
-    """Who is drawn in proportion to weights [num_players]."""
+    """The player who is drawn, in proportion to weights [num_players]."""
     total = jnp.cumsum(weights)
     return jnp.sum(uniform * total[-1] >= total[:-1], dtype=jnp.int32)
 
