@@ -45,10 +45,10 @@ def compare(
 ) -> None:
     """Rate FILE with every system, matches also in rating periods, and say which predicted best.
 
-    Each predicts every match before it learns from it. Of contests, its ratings before each say who will be ahead of
-    whom (pair inversion, the higher the better), and where everybody will come (rank deviation, the lower the better):
-    of all who have played before, and of those who have in at least 5 contests. Where all contests are of two sides,
-    they are scored as matches are. Times are of a second replay, compilation and schedule apart.
+    Each predicts every match before it learns from it. The ratings before a contest say who will be ahead of whom (pair
+    inversion, the higher the better), and where everybody will come (rank deviation, the lower the better). Both are
+    given for all who have played before, and for those who have played in at least 5 contests. Contests of two sides
+    are scored as matches. Times are those of a second replay, compilation and schedule apart.
     """
     changes = _changes(name or tuple(jr.SYSTEMS), parse(params))
     data = read(report, file, options)

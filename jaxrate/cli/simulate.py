@@ -21,18 +21,18 @@ Examples:
 @click.option("--players", type=int, default=1000, show_default=True)
 @click.option("--matches", type=int, help="Matches of two players.  [default: 100000]")
 @click.option("--rounds", type=int, help="Ranked contests of many players instead.")
-@click.option("--size", metavar="N or LOW-HIGH", help="Of rounds: participants in each, log-uniform.  [default: 10]")
+@click.option("--size", metavar="N or LOW-HIGH", help="Rounds: participants in each, log-uniform.  [default: 10]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same history.")
 @click.option("--days", type=float, default=1000.0, show_default=True, help="From the first event to the last.")
 @click.option("--spread", type=float, default=300.0, show_default=True, help="Deviation of strengths, in points.")
 @click.option("--drift", type=float, default=0.0, show_default=True, help="Change of strength: points per sqrt(year).")
 @click.option("--activity", type=float, default=0.0, show_default=True,
               help="Player k plays in proportion to (k + 1)^-activity.")  # fmt: skip
-@click.option("--draws", type=float, help="Of matches: share of draws between equals.  [default: 0]")
-@click.option("--side-advantage", type=float, help="Of matches: points for the first player.  [default: 0]")
-@click.option("--luck", type=float, help="Of matches: 1 is pure skill, 0 a coin (BlatMMR's beta).  [default: 1]")
-@click.option("--noise", type=float, help="Of rounds: deviation of a performance, in points.  [default: 200]")
-@click.option("--grid", type=float, help="Of rounds: performances are rounded to this, so that they tie.  [default: 0]")
+@click.option("--draws", type=float, help="Matches: share of draws between equals.  [default: 0]")
+@click.option("--side-advantage", type=float, help="Matches: points for the first player.  [default: 0]")
+@click.option("--luck", type=float, help="Matches: 1 is pure skill, 0 a coin (BlatMMR's beta).  [default: 1]")
+@click.option("--noise", type=float, help="Rounds: deviation of a performance, in points.  [default: 200]")
+@click.option("--grid", type=float, help="Rounds: performances are rounded to this, so that they tie.  [default: 0]")
 @reporting
 def simulate(
     report: Report,
