@@ -24,6 +24,8 @@ from jaxrate.fitting.fit import rolling as rolling
 from jaxrate.fitting.fit import sweep as sweep
 from jaxrate.records import metrics as metrics
 from jaxrate.records import predictions as predictions
+from jaxrate.records.careers import career as career
+from jaxrate.records.careers import rating_table as rating_table
 from jaxrate.records.comparison import Comparison as Comparison
 from jaxrate.records.comparison import compare as compare
 from jaxrate.records.history import History as History
@@ -32,9 +34,7 @@ from jaxrate.records.leaderboard import leaderboard as leaderboard
 from jaxrate.records.leaderboard import ratings as ratings
 from jaxrate.records.pairs import pairs as pairs
 from jaxrate.records.rated import Rated as Rated
-from jaxrate.records.rated import career as career
-from jaxrate.records.rated import rate as rate
-from jaxrate.records.rated import rating_table as rating_table
+from jaxrate.records.rating import rate as rate
 from jaxrate.records.report import report as report
 from jaxrate.records.saved import load as load
 from jaxrate.records.saved import save as save

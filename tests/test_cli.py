@@ -153,11 +153,44 @@ def test_bad_rows_are_named(jaxrate, tmp_path, line, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_demo_names_every_system_and_the_truth(jaxrate):
-    code, text, _ = jaxrate("demo", "--players", 60, "--matches", 2000, "--seed", 3)
+def test_demo_rates_the_nfl(jaxrate, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    for name in set(jr.SYSTEMS) - {"elo", "glicko", "elo_mmr", "category_glicko"}:
+        monkeypatch.delitem(jr.SYSTEMS, name)
+    picture = tmp_path / "teams.png"
+    code, text, errors = jaxrate("demo", "--picture", picture)
+    assert code == 0 and errors == "" and text.startswith("The NFL from 1920 to 2021: 16,810 matches of 123 teams")
+    data = jr.datasets.nfl()
+    systems = {name: getattr(jr, name)(side_advantage=65) for name in ("elo", "glicko")}
+    for name, system in systems.items():
+        found = jr.metrics.scores(jr.run(system, data).prediction, data.matches.score)
+        assert re.search(rf"\n{name} +{found['log loss']:.4f} +{100 * found['accuracy']:.1f}%\n", text)
+    published = jr.metrics.log_loss(jr.datasets.nfl_forecast(), data.matches.score)
+    assert re.search(rf"FiveThirtyEight\) +{published:.4f}", text) and "elo_mmr" not in text
+    board = text.split("as of 2021-02-07:\n\n")[1].splitlines()[1:33]
+    assert board[0].split()[:4] == ["1", "Kansas", "City", "Chiefs"] and board[-1].startswith("  32")
+    assert "Rochester" not in text and picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_demo_of_a_simulated_league_names_every_system_and_the_truth(jaxrate):
+    code, text, _ = jaxrate("demo", "--simulated", "--players", 60, "--matches", 2000, "--seed", 3)
     assert code == 0
     assert all(f"\n{name} " in text for name in ("elo", "glicko", "glicko2"))
     assert "true rank" in text and "95 % interval" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--players", "60"), "--players goes with --simulated"),
+        (("--seed", "0"), "--seed goes with --simulated"),
+        (("--picture", "nowhere/nfl.png"), "--picture nowhere/nfl.png: there is no folder nowhere"),
+        (("--picture", "nfl.xyz"), "--picture nfl.xyz: the name must end in .png, .pdf or .svg"),
+    ],
+)
+def test_demo_refuses(jaxrate, arguments, message):
+    code, text, errors = jaxrate("demo", *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
 
 
 # carrying on

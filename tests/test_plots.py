@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
 import matplotlib
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
@@ -252,13 +253,91 @@ def test_large_matrices_have_a_colour_bar(ax):
     assert not ax.texts and len(ax.figure.axes) == 2
 
 
+# Careers
+
+
+@lru_cache
+def rated_games(clock="dates"):
+    return jr.rate(jr.glicko(), games(clock))
+
+
+def test_trajectory_of_a_rated_history(ax):
+    (system, history), rated = past("glicko"), rated_games()
+    other = Figure().subplots()
+    plots.trajectory(rated, players=["P7", "P5"], ax=ax)
+    plots.trajectory(system, history, games(), ["P7", "P5"], ax=other)
+    for one, two in zip(ax.lines, other.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xdata(orig=True), two.get_xdata(orig=True))
+        np.testing.assert_allclose(one.get_ydata(), two.get_ydata(), rtol=1e-6)
+    for one, two in zip(ax.collections, other.collections, strict=True):
+        np.testing.assert_allclose(one.get_paths()[0].vertices[:, 1], two.get_paths()[0].vertices[:, 1], rtol=1e-6)
+    ax.clear()
+    plots.trajectory(rated_games(None), players="P7", ax=ax)
+    assert ax.get_xlabel() == "matches played" and ax.lines[0].get_xdata()[-1] == rated.games[7]
+
+
+def test_leaderboards_and_matchups_of_a_rated_history(ax):
+    rated = rated_games()
+    plots.leaderboard(rated, top=3, ax=ax)
+    names = jr.leaderboard(rated, top=3).player
+    assert [label.get_text() for label in ax.get_yticklabels()] == [plots.drawing.plain(name) for name in names]
+    ax.clear()
+    plots.matchups(rated, players=["P8", "P9"], ax=ax)
+    expected = 100 * np.asarray(matchups(rated, players=["P8", "P9"]))[0, 1]
+    assert ax.texts[0].get_text() == f"{expected:.0f}"
+
+
+def test_careers_go_through_the_ends_of_steps(ax):
+    """Of a player with matches in steps 0, 1 and 4 of ten days, counted back from the end."""
+    time = [0.0, 9.0, 31.0, 38.0, 49.0]
+    table = {"a": ["x", "x", "x", "x", "x"], "b": ["y", "z", "y", "z", "y"], "score": [1, 0, 1, 1, 1], "time": time}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    assert plots.careers(rated, ["x"], others=["y"], step=10.0, ax=ax) is ax
+    grey, line, dot = ax.lines
+    career = jr.career(rated, "x")
+    after = career["rating"] + career["change"]
+    np.testing.assert_array_equal(line.get_xdata(), [9.0, 38.0, 38.0, 49.0])
+    np.testing.assert_allclose(line.get_ydata(), [after[1], np.nan, after[3], after[4]])
+    assert dot.get_xydata().tolist() == [[49.0, after[4]]] and to_hex(grey.get_color()) == "#cccccc"
+    assert [text.get_text() for text in ax.texts] == ["49", "x"] and ax.get_xlabel() == "time"
+
+
+def test_names_beside_careers_stand_apart(ax):
+    chosen = [f"P{i}" for i in range(4, 11)]
+    plots.careers(rated_games(), chosen, others=games().players, ax=ax)
+    names = [text for text in ax.texts if text.get_text() in chosen]
+    assert [text.get_text() for text in names] == chosen
+    low, high = ax.get_ylim()
+    places = np.array([text.xyann[1] for text in names])
+    assert (np.abs(np.diff(np.sort(places))) > 0.044 * (high - low)).all()
+    ends = np.array([text.xy[1] for text in names])
+    np.testing.assert_array_equal(np.argsort(places), np.argsort(ends))
+    np.testing.assert_allclose(places.mean(), ends.mean())
+    assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
+    peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
+    assert len(peaks) == 7 and all(re.fullmatch(r"19\d\d", peak) for peak in peaks)
+
+
+def test_careers_refuse(ax):
+    for rated, options, message in (
+        (rated_games(None), {}, "careers need times, and this history has none"),
+        (rated_games(), {"step": 0.0}, "step must be above 0, got 0.0"),
+        (rated_games(), {"others": ["Q"]}, "no player 'Q'"),
+    ):
+        with refused(message):
+            plots.careers(rated, ["P7"], **options, ax=ax)
+    with refused("1 to 7 players, not 8"):
+        plots.careers(rated_games(), range(4, 12), ax=ax)
+    assert not ax.lines
+
+
 # Beliefs
 
 
 @pytest.mark.parametrize("chunk", [64, 1000])
 def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     """After each match of a day the player's belief is that of a run which ends there."""
-    monkeypatch.setattr(sys.modules["jaxrate.plots.players"], "CHUNK", chunk)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.beliefs"], "CHUNK", chunk)
     system = jr.blat_mmr(size=101, kernel_width=0.3)
     assert plots.belief(system, games(), "P7", ax=ax) is ax
     (mesh,) = [x for x in ax.collections if x.get_array() is not None and x.get_array().ndim == 2]

@@ -93,10 +93,10 @@ def check_fits(system: jr.RatingSystem, data: jr.Dataset, period: float | None) 
 
 def check_times(system: jr.RatingSystem, data: jr.Dataset, file: str) -> None:
     """ValueError if the times of contests decrease, and the system takes notice."""
-    from jaxrate.records import rated
+    from jaxrate.records import rating
 
     with naming(file):
-        rated.check_times(system, data)
+        rating.check_times(system, data)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,53 +10,97 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.progress import Report, reporting
-from jaxrate.text import interval, table
+from jaxrate.cli.simulated import MATCHES, PLAYERS, show_simulated
+from jaxrate.text import table
+
+TEAMS = ("Chicago Bears", "Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs")
+HOME = 65.0  # points that home is worth where newcomers begin at 1500, and in proportion elsewhere
+SEASON = 200.0  # days, about
 
 
 @click.command(
-    short_help="A simulated league rated by every system.",
-    epilog="Example: jaxrate demo --players 1000 --matches 50000",
+    short_help="The NFL's hundred seasons, or a simulated league, rated by every system.",
+    epilog="Example: jaxrate demo --simulated --players 1000 --matches 50000",
 )
-@click.option("--players", type=click.IntRange(min=2), default=5000, show_default=True)
-@click.option("--matches", type=click.IntRange(min=1), default=200_000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), default=Path("nfl.png"), show_default=True,
+              metavar="FILE.png", help="Draw some teams through time there.")  # fmt: skip
+@click.option("--simulated", is_flag=True, help="A league of known strengths instead, beside the truth.")
+@click.option("--players", type=click.IntRange(min=2), help=f"Of the simulated league.  [default: {PLAYERS}]")
+@click.option("--matches", type=click.IntRange(min=1), help=f"Of the simulated league.  [default: {MATCHES}]")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the simulated league.  [default: 0]")
 @reporting
-def demo(report: Report, players: int, matches: int, seed: int) -> None:
-    """Simulate a league with known strengths, rate it with every system, and compare with the truth.
+def demo(
+    report: Report, picture: Path, simulated: bool, players: int | None, matches: int | None, seed: int | None
+) -> None:
+    """Rate every match of the National Football League, 1920 to 2021, by every system that rates matches.
 
-    Some players play far more than others, strengths drift, and matches between equals are drawn a quarter of the time.
+    Prints how well each predicted them and how the teams stood at the end, and draws a picture. With --simulated, rates
+    a league of known strengths, and says how near each system comes to them.
     """
-    from jaxrate.records.comparison import timed_replay
-    from jaxrate.systems.choosing import adapted
+    if simulated:
+        show_simulated(report, players or PLAYERS, matches or MATCHES, seed or 0)
+        return
+    for name, value in (("players", players), ("matches", matches), ("seed", seed)):
+        if value is not None:
+            raise ValueError(f"--{name} goes with --simulated")
+    if picture.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"--picture {picture}: the name must end in .png, .pdf or .svg")
+    if not picture.parent.is_dir():
+        raise ValueError(f"--picture {picture}: there is no folder {picture.parent}")
+    data = jr.datasets.nfl()
+    best = _compare(report, data)
+    with report.stage(f"rating by {best.name}"):
+        rated = jr.rate(best, data)
+    last = float(data.matches.time[-1])
+    playing = data.players[np.unique(data.matches.player[data.matches.time > last - SEASON])]
+    click.echo(f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:\n")
+    click.echo(jr.leaderboard(rated, among=playing, top=len(playing)))
+    with report.stage("drawing"):
+        drawn = _draw(rated, playing, picture)
+    if drawn:
+        click.echo(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
+    else:
+        report.note("a picture would need matplotlib: pip install 'jaxrate[plot]'")
 
-    with report.stage("simulating"):
-        league = jr.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
-    click.echo(f"A league of {players:,} players and {matches:,} matches over 1,000 days (seed {seed})\n")
-    played, schedule = league.games > 0, jr.by_level(league.matches)
-    rows: list[Any] = []
-    best: tuple[float, Any] = float("inf"), None
-    data = jr.Dataset(league.matches, np.arange(players), np.arange(matches))
-    for name in jr.SYSTEMS:
-        system = adapted(name, {}, None, data)
-        if jr.Matches not in system.events:
-            continue
-        with report.stage(f"rating by {system.name}"):
-            result, seconds = timed_replay(jr.run, system, league.matches, schedule)
-        quality = jr.metrics.scores(result.prediction, league.matches.score)
-        mean = np.asarray(jr.ratings(system, result.state).mean)
-        truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
-        speed = f"{matches / seconds / 1e6:.1f} million"
-        rows.append((system.name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.4f}", f"{truth:.3f}", speed))
-        board = jr.leaderboard(system, result.state, top=10)
-        if board.deviation is not None and quality["log loss"] < best[0]:
-            best = quality["log loss"], (system.name, board)
-    click.echo(table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))
-    name, board = best[1]
-    true_rank = np.empty(players, int)
-    true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
-    lines = [
-        (rank, f"player {i}", f"{mean:.0f}", interval(mean, spread), f"{1500 + league.strength[i]:.0f}", true_rank[i])
-        for rank, i, mean, spread in zip(*board, strict=True)
-    ]
-    click.echo(f"\nThe best of {players:,} by {name}, beside the truth:\n")
-    click.echo(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))
+
+def _compare(report: Report, data: jr.Dataset) -> jr.RatingSystem:
+    """Say how well each system predicts the matches, and which does best of those that say how sure they are."""
+    from jaxrate.records.comparison import candidates
+
+    home = {name: _home(new().params) for name, new in jr.SYSTEMS.items()}
+    fitting, _ = candidates(data, home, named=False)
+    with report.stage(f"rating by {len(fitting)} systems", 1.0) as done:
+        found = jr.compare(data, fitting, watch=done)
+    published = jr.metrics.scores(jr.datasets.nfl_forecast(), data.matches.score)
+    qualities = [(result.name, result.quality) for result in found.results] + [("(FiveThirtyEight)", published)]
+    rows = [(name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.1%}") for name, quality in qualities]
+    counted = f"{len(data.rows):,} matches of {len(data.players)} teams"
+    click.echo(f"The NFL from 1920 to 2021: {counted}, each predicted before it was played.\n")
+    click.echo(table(["system", "log loss", "accuracy"], rows))
+    click.echo(
+        "\nThe lower the log loss, the better: a coin has 0.6931. Home is worth 65 points, and all else is left as it\n"
+        "is by default. Last stand the forecasts that FiveThirtyEight published, which also know margins and seasons."
+    )
+    systems = (result.system for result in found.results)
+    return next(x for x in systems if jr.ratings(x, x.init(x.params, 1)).deviation is not None)
+
+
+def _home(params: Any) -> dict[str, float]:
+    """What home is worth to a system with these hyperparameters, if it takes notice."""
+    if "side_advantage" not in params._fields:
+        return {}
+    return {"side_advantage": HOME * getattr(params, "initial_rating", 1500.0) / 1500.0}
+
+
+def _draw(rated: jr.Rated, playing: Any, picture: Path) -> bool:
+    """Whether there is matplotlib to do it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    figure = Figure(figsize=(10.0, 5.5), layout="constrained")
+    ax = jr.plots.careers(rated, TEAMS, others=playing, step=365.25, ax=figure.subplots())
+    ax.set_title(f"The NFL by {rated.system.name}: every team of today, after each season", loc="left")
+    ax.set_xlabel("")
+    figure.savefig(picture, dpi=150)
+    return True

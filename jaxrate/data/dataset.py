@@ -54,6 +54,13 @@ class Dataset(NamedTuple):
         return "\n  ".join([f"Dataset of {said.pop('')}", *(f"{name:11}{text}" for name, text in said.items())])
 
 
+def open_data(data: Any, num_players: int | None = None, known: int = 0) -> tuple[Any, int | None]:
+    """Events, and how many players there are: as given, or those who are known and all whom a `Dataset` names."""
+    if not isinstance(data, Dataset):
+        return data, num_players
+    return data.events, max(len(data.players), known) if num_players is None else num_players
+
+
 SHOWN = 4  # names that a list begins with
 
 

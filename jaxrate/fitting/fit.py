@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
+from jaxrate.data.dataset import open_data
 from jaxrate.events import LAST_ID, Array, Ragged
 from jaxrate.fitting.free import Free
 from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare
@@ -20,7 +21,7 @@ from jaxrate.fitting.search import minimise
 from jaxrate.fitting.slopes import at_once, calculate, chunks
 from jaxrate.fitting.task import Task, task
 from jaxrate.records.metrics import NumPy
-from jaxrate.replay.run import check_events
+from jaxrate.replay.state import check_events
 from jaxrate.system import Params, RatingSystem, State, remade
 
 
@@ -84,7 +85,7 @@ def fit(
 
     Args:
       system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss.
-      events: as for `run`.
+      events: as for `run`, or a `Dataset`.
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
         at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
         those before do not, such as the last of those in points, where only ratios matter.
@@ -126,7 +127,7 @@ def fit(
         raise ValueError(f'errors must be "information" or "sandwich", got {errors!r}')
     what = _task(system, events, loss, warm_up, weight, key, state)
     if errors is None:
-        kind = type(events.events if isinstance(events, Ragged) else events)
+        kind = type(what.events.events if isinstance(what.events, Ragged) else what.events)
         errors = "information" if kind in what.loss.likelihood else "sandwich"
     later = what.event >= math.ceil((1.0 - validation) * (what.event[-1] + 1))
     parts = np.stack([what.weight * ~later, what.weight * later])
@@ -305,6 +306,7 @@ def _task(
     key: Array | None,
     state: State = None,
 ) -> Task:
+    events, _ = open_data(events)
     check_events(system, events, key)
     key = key if system.rules.draw is not None else None
     return task(system, events, loss, warm_up, weight, key, state)

@@ -5,21 +5,26 @@ notebooks show and whoever makes many closes. No setting of matplotlib is change
 are chosen by name, or by id unless names are numbers. Intervals are those of 95 %. The colours differ for the
 colour-blind too (Okabe and Ito 2008), and never stand alone. ImportError without matplotlib.
 
-players.py      trajectory, belief, leaderboard, matchups
+careers.py      trajectory, careers
+beliefs.py      belief
+players.py      leaderboard, matchups
 predictions.py  calibration, loss_by_difference, residuals
 fits.py         loss_surface, profile
 drawing.py      what they share
 """
 
+from jaxrate.plots.beliefs import belief
+from jaxrate.plots.careers import careers, trajectory
 from jaxrate.plots.drawing import COLOURS
 from jaxrate.plots.fits import loss_surface, profile
-from jaxrate.plots.players import belief, leaderboard, matchups, trajectory
+from jaxrate.plots.players import leaderboard, matchups
 from jaxrate.plots.predictions import calibration, loss_by_difference, residuals
 
 __all__ = [
     "COLOURS",
     "belief",
     "calibration",
+    "careers",
     "leaderboard",
     "loss_by_difference",
     "loss_surface",

@@ -7,9 +7,8 @@ import numpy as np
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged
 from jaxrate.records.metrics import NumPy
-from jaxrate.records.rated import to_dates
+from jaxrate.records.rated import find, to_dates
 from jaxrate.system import RatingSystem
-from jaxrate.text import near
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,29 +97,11 @@ def choose(players: Any, names: Any, count: int) -> dict[int, str]:
     alone = isinstance(players, (str, bytes)) or np.ndim(players) == 0
     chosen: dict[int, str] = {}
     for player in [players] if alone else list(players):
-        number = find(player, names, count)
+        number = find(names, player, count)
         if number in chosen:
             raise ValueError(f"player {player!r} is named twice")
         chosen[number] = label(number, names)
     return chosen
-
-
-def find(player: Any, names: Any, count: int) -> int:
-    """The id of a player."""
-    known = [] if names is None else np.asarray(names).tolist()
-    found = [i for i, name in enumerate(known[:count]) if name == player]
-    if len(found) > 1:
-        raise ValueError(f"{len(found)} players have the name {player!r}; give an id")
-    if found:
-        return found[0]
-    by_text = all(isinstance(name, str) for name in known)
-    if by_text and isinstance(player, (int, np.integer)) and not isinstance(player, bool):
-        if 0 <= player < count:
-            return int(player)
-        raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
-    if names is None:
-        raise ValueError(f"players are ids from 0 to {count - 1}, got {player!r}; names need those of all players")
-    raise ValueError(f"no player {player!r}{near(str(player), known)}")
 
 
 def label(number: int, names: Any) -> str:
@@ -143,6 +124,17 @@ def thin(count: int, most: int) -> NumPy:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
+def spread(places: NumPy, apart: float) -> NumPy:
+    """Places [n] moved so that each two are at least so far apart, in the same order and about the same middle."""
+    order = np.argsort(-places, kind="stable")
+    moved, rank = places[order].astype(float), np.arange(len(places))
+    moved = np.minimum.accumulate(moved + apart * rank) - apart * rank
+    moved += np.mean(places) - np.mean(moved)
+    back = np.empty_like(moved)
+    back[order] = moved
+    return back
+
+
 def add_legend(ax: "Axes", title: str = "") -> None:
     """Above the axes, where it hides nothing."""
     columns = 1 + all(len(name) <= SHORT for name in ax.get_legend_handles_labels()[1])
@@ -152,13 +144,13 @@ def add_legend(ax: "Axes", title: str = "") -> None:
     legend.get_title().set_fontsize("small")
 
 
-def label_time(ax: "Axes", name: str) -> None:
+def label_time(ax: "Axes", name: str, ticks: int = 6) -> None:
     """The axis of `time_axis`; of dates with few ticks, for a column of a page has no room for more."""
     ax.set_xlabel(name)
     if name == "date":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(minticks=3, maxticks=6)
+        locator = AutoDateLocator(minticks=3, maxticks=ticks)
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 

@@ -14,7 +14,7 @@ from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.records.history import history
 from jaxrate.records.metrics import NumPy, scores, standings
 from jaxrate.records.quality import in_words, two_sides
-from jaxrate.records.rated import check_times
+from jaxrate.records.rating import check_times
 from jaxrate.replay.run import run
 from jaxrate.replay.schedule import levels
 from jaxrate.system import RatingSystem

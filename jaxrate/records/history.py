@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.data.dataset import Dataset
 from jaxrate.events import Array, Matches, Periods, Ragged
+from jaxrate.replay.rows import shapes
 from jaxrate.replay.run import run
 from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, sides
 
@@ -17,8 +19,12 @@ class History(NamedTuple):
     prediction: Any  # as in `Run`
     before: Rating  # leaves [n, 2] of both players of a match or pair, or [P] of participants, when the event begins
 
+    def __repr__(self) -> str:
+        lines = (f"  {name:<11} {shapes(part)}" for name, part in self._asdict().items())
+        return "\n".join(["History", *lines])
 
-def history(system: RatingSystem, events: Matches | Ragged, **options: Any) -> History:
+
+def history(system: RatingSystem, events: Matches | Ragged | Dataset, **options: Any) -> History:
     """`run` with the same options, numbers and errors, recording the ratings that each event found."""
     rules = _recording(system.rules, system.summary)
     state, (prediction, before) = run(system._replace(rules=rules), events, **options)

@@ -5,17 +5,21 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.records.rated import Rated, find, opened
 from jaxrate.system import Params, Rating, RatingSystem, State
-from jaxrate.text import decimals, interval, table
+from jaxrate.text import decimals, html_table, interval, table
 
 
-def ratings(system: RatingSystem, state: State, *, time: float | None = None, params: Params = None) -> Rating:
-    """Every player's rating [num_players]: as each left his last event, or as of `time`, with the time since passed.
+def ratings(
+    system: RatingSystem | Rated, state: State = None, *, time: float | None = None, params: Params = None
+) -> Rating:
+    """Every player's rating [num_players]: as each left their last event, or as of `time`, with the time since passed.
 
     Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
-    Players who have not played do not age, and nobody grows younger by a time before his last event. `time` is on the
-    clock of the matches: days since 1970-01-01 if dates were read.
+    Players who have not played do not age, and nobody grows younger by a time before their last event. `time` is on the
+    clock of the matches: days since 1970-01-01 if dates were read. In place of system and state stands a rated history.
     """
+    system, state, _ = opened(system, state)
     params = system.params if params is None else params
     return system.summary(params, aged(system, state, time, params))
 
@@ -36,38 +40,50 @@ class Leaderboard(NamedTuple):
     deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none or ratings are cautious
 
     def __str__(self) -> str:
+        return table(*self._columns())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._columns())
+
+    def _columns(self) -> tuple[list[str], list[Any]]:
         digits = decimals(self.rating)
         rating = [f"{r:.{digits}f}" for r in self.rating]
         head, columns = ["rank", "player", "rating"], [self.rank, self.player, rating]
         if self.deviation is not None:
             head.append("95 % interval")
             columns.append([interval(*x) for x in zip(self.rating, self.deviation, strict=True)])
-        return table(head, zip(*columns, strict=True))
+        return head, [*zip(*columns, strict=True)]
 
 
 def leaderboard(
-    system: RatingSystem,
-    state: State,
+    system: RatingSystem | Rated,
+    state: State = None,
     players: Any = None,
     *,
     params: Params = None,
     top: int = 20,
+    among: Any = None,
     time: float | None = None,
     cautious: float = 0.0,
 ) -> Leaderboard:
-    """The `top` players by mean rating; ties by id; who has not played stands at his initial rating.
+    """The `top` players by mean rating; ties by id; those who have not played stand at their initial rating.
+
+        jr.leaderboard(rated)
+        jr.leaderboard(system, state, players)
 
     Args:
       system, state, params, time: as in `ratings`.
-      players: [num_players] names.
+      players: [num_players] names. None: those of the rated history, if there is one.
       top: how many.
+      among: only these players are listed, by name or id. None: everyone.
       cautious: rank and show the mean less so many deviations, of Elo-MMR less so many times what the deviation is
-        above its limit. With 3, as is usual, who has played little stands low.
+        above its limit. With 3, as is usual, those who have played little stand low.
 
     Raises:
-      ValueError: if there are fewer names than rows, `top` is below 1, or the system has no deviations to be cautious
-        about.
+      ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
+        about, or there is no such player.
     """
+    system, state, players = opened(system, state, players)
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
     params = system.params if params is None else params
@@ -79,7 +95,10 @@ def leaderboard(
     mean = np.asarray(rating.mean)
     if players is not None and len(players) < len(mean):
         raise ValueError(f"{len(mean)} players are rated, but only {len(players)} names were given")
-    best = np.argsort(-mean, kind="stable")[:top]
+    best = np.argsort(-mean, kind="stable")
+    if among is not None:
+        best = best[np.isin(best, [find(players, player, len(mean)) for player in among])]
+    best = best[:top]
     return Leaderboard(
         np.arange(1, len(best) + 1),
         best if players is None else np.asarray(players)[best],

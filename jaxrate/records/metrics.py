@@ -3,10 +3,10 @@
 Of matches: every function takes predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1] (a
 draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score.
 
-Of rounds: `pair_inversion` and `rank_deviation` take the rounds, the ratings [sum P] that the participants had before
-them, and an optional boolean mask [sum P] of the participants to score, who are compared among themselves. Left out are
-contests with fewer than two of them, and those where all participants, masked or not, tie: they rank nobody. Teammates
-tie, and each is scored alone.
+Of rounds: `pair_inversion` and `rank_deviation` take the rounds, or their `Dataset`, the ratings [sum P] that the
+participants had before them, and an optional boolean mask [sum P] of the participants to score, who are compared among
+themselves. Left out are contests with fewer than two of them, and those where all participants, masked or not, tie:
+they rank nobody. Teammates tie, and each is scored alone.
 
 `scores` and `standings` are all measures of either kind by name. `duels` makes matches of contests of two sides, and
 `both_sides` two matches of one that tells the winner and the loser. `seen` makes masks.
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where
 
 NumPy = np.ndarray[Any, Any]
@@ -79,7 +80,7 @@ def both_sides(prediction: Any, score: Any, weight: Any = None) -> tuple[NumPy, 
     return p, s, w
 
 
-def pair_inversion(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
+def pair_inversion(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> float:
     """Mean share of a participant's opponents against whom the higher rating did not lose; the higher, the better.
 
     Section 6.2 of Ebtekar and Liu 2021, as a share: (n - 2 inversions / (n - 1)) summed over contests of n, over the
@@ -88,7 +89,7 @@ def pair_inversion(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
     return _pair_inversion(_open(rounds, rating, mask))
 
 
-def rank_deviation(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
+def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> float:
     """Mean of |rank - place by rating| / (n - 1) in contests of n, a share; the lower, the better.
 
     Section 6.2 of Ebtekar and Liu 2021. The rank of a tie is the one of its range that is nearest to the place, and
@@ -97,7 +98,7 @@ def rank_deviation(rounds: Ragged, rating: Any, *, mask: Any = None) -> float:
     return _rank_deviation(_open(rounds, rating, mask))
 
 
-def standings(rounds: Ragged, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
+def standings(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
     """Pair inversion and rank deviation by name; NaN if there is nothing to tell them by.
 
     Each is of all who have played before, and, as "5plus", of those who have played in at least 5 contests.
@@ -106,48 +107,49 @@ def standings(rounds: Ragged, rating: Any, *, mask: Any = None, played: Any = No
       rounds, rating, mask: as for `pair_inversion`.
       played: [num_players] the number of contests before these. None: they are the first.
     """
-    flat, event = _flat(rounds)
+    ragged, flat, event = _flat(rounds)
     scored = _ranked(flat, event) if mask is None else _ranked(flat, event) & np.asarray(mask)
     before = np.broadcast_to(0 if played is None else np.asarray(played)[flat.player], event.shape)
     quality = {}
     for least, who in ((1, ""), (5, ", 5plus")):
         lacking = np.maximum(least - before, 0)
-        some = scored & np.any([(lacking == k) & seen(rounds, int(k)) for k in np.unique(lacking)], axis=0)
-        found = _open(rounds, rating, some) if np.bincount(event[some]).max(initial=0) > 1 else None
+        some = scored & np.any([(lacking == k) & seen(ragged, int(k)) for k in np.unique(lacking)], axis=0)
+        found = _open(ragged, rating, some) if np.bincount(event[some]).max(initial=0) > 1 else None
         quality[f"pair inversion{who}"] = float("nan") if found is None else _pair_inversion(found)
         quality[f"rank deviation{who}"] = float("nan") if found is None else _rank_deviation(found)
     return quality
 
 
-def duels(rounds: Ragged) -> tuple[NumPy, NumPy] | None:
+def duels(rounds: Ragged | Dataset) -> tuple[NumPy, NumPy] | None:
     """Contests of two sides as matches: the row [E] of one participant of each, and the score [E] of their side.
 
     The prediction of that row is that of the match. None unless all contests are of two sides.
     """
-    flat, _ = _flat(rounds)
-    if (count_teams(rounds) != 2).any():
+    ragged, flat, _ = _flat(rounds)
+    if (count_teams(ragged) != 2).any():
         return None
-    first = rounds.player_start[:-1]
+    first = ragged.player_start[:-1]
     won = np.where(np.maximum.reduceat(flat.rank, first) > 0, 1.0, 0.5)
     return first, np.where(flat.rank[first] > 0, 0.0, won)
 
 
-def seen(events: Matches | Ragged, games: int) -> NumPy:
+def seen(events: Matches | Ragged | Dataset, games: int) -> NumPy:
     """A mask that skips the first games of every player.
 
     Args:
-      events: matches, or rounds.
+      events: matches, or rounds, or their `Dataset`.
       games: how many each must have played before.
 
     Returns:
       [n] whether both players of a match have; of rounds, [sum P] whether the participant has. Contests of one player
       or of one tie say nothing of anybody, and do not count.
     """
+    events, _ = open_data(events)
     if isinstance(events, Matches):
         player = np.asarray(events.player).ravel()
         counted = np.ones(len(player), bool)
     else:
-        flat, event = _flat(events)
+        _, flat, event = _flat(events)
         player, counted = np.asarray(flat.player), _ranked(flat, event)
     order = np.argsort(player, kind="stable")
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
@@ -158,11 +160,12 @@ def seen(events: Matches | Ragged, games: int) -> NumPy:
     return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(events, Matches) else enough)
 
 
-def _flat(rounds: Any) -> tuple[Rounds, NumPy]:
-    """The participants end to end, and [sum P] the number of each one's contest."""
+def _flat(data: Any) -> tuple[Ragged, Rounds, NumPy]:
+    """Rounds, their participants end to end, and [sum P] the number of each one's contest."""
+    rounds, _ = open_data(data)
     if isinstance(rounds, Ragged) and isinstance(rounds.events, Rounds):
         size = np.diff(rounds.player_start)
-        return rounds.events, np.repeat(np.arange(len(size)), size)
+        return rounds, rounds.events, np.repeat(np.arange(len(size)), size)
     kind = type(rounds.events if isinstance(rounds, Ragged) else rounds).__name__
     raise ValueError(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}")
 
@@ -183,8 +186,8 @@ class _Standing(NamedTuple):
     order: NumPy  # [n] who comes where by rating, contest by contest from the highest, equal ratings as they stand
 
 
-def _open(rounds: Ragged, rating: Any, mask: Any) -> _Standing:
-    flat, event = _flat(rounds)
+def _open(data: Any, rating: Any, mask: Any) -> _Standing:
+    rounds, flat, event = _flat(data)
     x, rank = np.asarray(rating, np.float64), np.asarray(flat.rank)
     keep = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
     if not x.shape == keep.shape == rank.shape:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.events import matches
+from jaxrate.records.leaderboard import ratings
+from jaxrate.records.rated import Rated, opened
 from jaxrate.replay.run import predict
 from jaxrate.system import RatingSystem, State
 
@@ -29,24 +31,31 @@ class Pairs(NamedTuple):
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 
 
-def pairs(system: RatingSystem, state: State, players: Any, *, time: float = 0.0) -> Pairs:
+def pairs(
+    system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: float | None = None
+) -> Pairs:
     """What the system predicts of every two of these players, off by at most 0.00025 wherever that was checked.
 
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the
     system knows of the two, nearly one of low rank. Cross approximation: the pair that is furthest off names a player,
-    his row names the other about whom it says most, and a term is added that makes the rows of both right. Checked are
-    all pairs, or, where they are too many, a random sample after the other until one needs no term; those at either end
-    of the list are in it more often.
+    the player's row names the other about whom it says most, and a term is added that makes the rows of both right.
+    Checked are all pairs, or, where they are too many, a random sample after the other until one needs no term; those
+    at either end of the list are in it more often.
 
     Args:
-      system, state: as in `jr.predict`.
-      players: [N] distinct ids, best first. If N take too many numbers, as they may where a probability has a kink, the
-        first half of them is described instead, and so on; the shape of `left` tells.
-      time: as of when.
+      system, state: as in `jr.predict`; or a rated history in place of both.
+      players: [N] distinct ids, best first. None: everyone. If N take too many numbers, as they may where a
+        probability has a kink, the first half of them is described instead, and so on; the shape of `left` tells.
+      time: as of when. None: the end of the rated history, or 0.
 
     Raises:
       ValueError: for fewer than two players, or as `jr.predict` does.
     """
+    system, state, _ = opened(rated := system, state)
+    if time is None:
+        time = (rated.last if isinstance(rated, Rated) else None) or 0.0
+    if players is None:
+        players = np.argsort(-np.asarray(ratings(system, state).mean), kind="stable")
     player = np.asarray(players)
     if player.ndim != 1 or len(player) < 2:
         raise ValueError("players must be [N] ids, of at least two")

@@ -12,7 +12,9 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import FAR, Array, fail_where, matches
+from jaxrate.records.rated import Rated, find, opened
 from jaxrate.replay.run import predict
+from jaxrate.replay.state import count
 from jaxrate.system import Params, RatingSystem, State
 
 CHUNK = 1 << 22  # numbers, about, of the tournaments that are played at once
@@ -22,19 +24,19 @@ class BestOf(NamedTuple):
     """How a series ends for one of the two players. The two rows add up to 1."""
 
     win: Array  # [...]
-    final_won: Array  # [..., need] that he wins, the other ending on 0, 1, ... games
-    final_lost: Array  # [..., need] that he loses, ending on 0, 1, ... games himself
+    final_won: Array  # [..., need] that the player wins, the other ending on 0, 1, ... games
+    final_lost: Array  # [..., need] that the player loses, ending on 0, 1, ... games
 
 
 def best_of(probability: Any, games: int, score: tuple[int, int] = (0, 0)) -> BestOf:
-    """A series of independent games that who first wins more than half of them wins: negative binomial distributions.
+    """A series of independent games, won by the first to win more than half of them: negative binomial distributions.
 
     Every term is positive, so that nothing cancels, and derivatives are finite at 0 and 1 too.
 
     Args:
       probability: [...] to win a game; may be traced.
       games: at most so many, an odd number; need = (games + 1) / 2 of them win.
-      score: games won so far, by him and by the other. Where either has all he needs, the series is decided.
+      score: games won so far, by the player and by the other. Where either has all they need, the series is decided.
 
     Raises:
       ValueError: if games is not odd, the score impossible, or a concrete probability outside [0, 1].
@@ -57,16 +59,16 @@ def _series(p: Array, need: int, score: Array) -> BestOf:
     lose = win[:, ::-1]
 
     def game(chance: Array, _: None) -> tuple[Array, Array]:
-        """[need + 1, 2, ...] of each number of games, for either player alone; who has what he needs goes."""
+        """[need + 1, 2, ...] of each number of games, for either player alone; those who have what they need go."""
         stay = jnp.concatenate([lose * chance[:-1], jnp.zeros_like(chance[:1])])
         return stay.at[1:].add(win * chance[:-1]), chance[-1]
 
     start = (jnp.arange(need + 1, dtype=score.dtype)[:, None] == score[None, :]).astype(p.dtype)
     start = jnp.broadcast_to(start.reshape(need + 1, 2, *[1] * p.ndim), (need + 1, 2, *p.shape))
-    _, arrived = lax.scan(game, start, length=2 * need)  # [2 need, 2, ...] with what he needs after 0, 1, ... games
+    _, arrived = lax.scan(game, start, length=2 * need)  # [2 need, 2, ...] with what they need after 0, 1, ... games
 
     def final(me: int) -> Array:
-        """[..., need] that he wins, by what the other ends on."""
+        """[..., need] that the player wins, by what the other ends on."""
         other = jnp.arange(need, dtype=score.dtype)
         after = jnp.where(other < score[1 - me], 2 * need, need - score[me] + other - score[1 - me])
         return jnp.moveaxis(jnp.take(arrived[:, me], after, axis=0, mode="fill", fill_value=0), 0, -1)
@@ -75,9 +77,9 @@ def _series(p: Array, need: int, score: Array) -> BestOf:
 
 
 def matchups(
-    system: RatingSystem,
-    state: State,
-    players: Any,
+    system: RatingSystem | Rated,
+    state: State = None,
+    players: Any = None,
     *,
     time: float | None = None,
     category: Any = None,
@@ -88,15 +90,18 @@ def matchups(
     A draw is half a win in it, also where a bracket takes it for probabilities to win.
 
     Args:
-      system, state, params: as in `jr.predict`.
-      players: [N] distinct ids.
+      system, state, params: as in `jr.predict`; or a rated history in place of system and state.
+      players: [N] distinct ids; of a rated history also names. None: everyone, in order of id.
       time: as of when. None: before all times, which ages nobody, since systems let no negative time pass.
-      category: [N] integers, of each player in these matches, or [N, C] the shares of those he mixes.
+      category: [N] integers, of each player in these matches, or [N, C] the shares of those they mix.
 
     Raises:
       ValueError: for repeated players, bad ids or categories, or a system that predicts more than expected scores.
     """
-    player = np.asarray(players)
+    system, state, names = opened(system, state)
+    if players is None:
+        players = np.arange(count(state))
+    player = np.asarray(players if names is None else [find(names, player) for player in players])
     if player.ndim != 1 or len(np.unique(player)) < len(player):
         raise ValueError("players must be [N] distinct ids")
     if category is not None and np.shape(category)[:1] != player.shape:
@@ -117,10 +122,10 @@ def matchups(
 
 
 def bracket(win: Any, order: Any = None) -> Array:
-    """Single elimination, exactly: the probability of each player to win his first r rounds.
+    """Single elimination, exactly: the probability of each player to win their first r rounds.
 
-    He wins round r if he is there and beats whoever comes out of the opposite part of the bracket: N^2 operations in
-    all, not one for every outcome, so that a thousand players are as exact as sixteen. Matches are independent.
+    A player wins round r who is there and beats whoever comes out of the opposite part of the bracket: N^2 operations
+    in all, not one for every outcome, so that a thousand players are as exact as sixteen. Matches are independent.
 
     Args:
       win: [N, N] the probability of each player to beat each other one, or [R, N, N] of each round; may be traced.
@@ -150,7 +155,7 @@ def _bracket(win: Array, slot: Array) -> Array:
 
 
 def simulate_bracket(key: Array, win: Any, samples: int, order: Any = None) -> Array:
-    """`bracket` by chance: how often each player won his first r rounds in so many tournaments.
+    """`bracket` by chance: how often each player won their first r rounds in so many tournaments.
 
     It is for what the exact one leaves out, uncertain strengths: who is better than believed is so in all rounds, which
     are then not independent. For ratings with deviations, on the 400-point scale:
@@ -193,7 +198,7 @@ def _simulate(key: Array, draw: Callable[[Array], Any], slot: Array, players: in
     place = jnp.arange(len(slot), dtype=jnp.int32)
 
     def tournament(number: Array) -> Array:
-        """[2^R, R + 1] whether the player of each place won his first r rounds."""
+        """[2^R, R + 1] whether the player of each place won their first r rounds."""
         drawing, playing = jax.random.split(jax.random.fold_in(key, number))
         win = jnp.asarray(draw(drawing), float)
         luck = jax.random.uniform(playing, slot.shape, win.dtype)

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.tables import Values
+from jaxrate.records.careers import career, rating_table
 from jaxrate.records.comparison import Comparison
 from jaxrate.records.leaderboard import ratings
 from jaxrate.records.metrics import Calibration
 from jaxrate.records.pairs import Pairs, pairs
-from jaxrate.records.rated import Rated, career, find, rating_table, to_dates
+from jaxrate.records.rated import Rated, find, to_dates
 from jaxrate.text import decimals, number
 
 PAGE = Path(__file__).with_name("page")
@@ -86,11 +87,11 @@ def report(
     modifiers = [] if rated.categories is None else [f"modifier {name}" for name in rated.categories]
     columns = [name for name in ("rating", "deviation", *modifiers, "games") if name in table]
     names = _column(table["player"], "text")
-    end = ratings(rated.system, rated.state)
+    end = ratings(rated)
     sheets = [_sheet(rated, end, int(table["id"][i]), i, digits) for i in chosen]
     duels = None
     if len(names) > 1 and rated.categories is None:
-        duels = pairs(rated.system, rated.state, table["id"], time=rated.last or 0.0)
+        duels = pairs(rated, players=table["id"])
     kinds = [_kind(name, table[name], digits) for name in columns]
     shown = [_column(table[name], kind) for name, kind in zip(columns, kinds, strict=True)]
     data = {

@@ -19,7 +19,8 @@ import numpy as np
 
 from jaxrate.data.tables import pyarrow
 from jaxrate.data.writing import write
-from jaxrate.records.rated import Rated, leaves, rating_table
+from jaxrate.records.careers import leaves, rating_table
+from jaxrate.records.rated import Rated
 from jaxrate.replay.compiling import blank
 from jaxrate.systems import SYSTEMS
 

@@ -74,3 +74,10 @@ def on_device(events: Any) -> Any:
         return jnp.array(x, dtype=jnp.int32 if x.dtype.kind == "i" else float)  # a copy: NumPy's may change
 
     return jax.tree.map(cast, events)
+
+
+def shapes(tree: Any) -> str:
+    """The names and shapes of the leaves of a tree."""
+    named = jax.tree_util.tree_leaves_with_path(tree)
+    parts = ((jax.tree_util.keystr(path, simple=True, separator="."), list(x.shape)) for path, x in named)
+    return ", ".join(f"{name} {shape}".strip() for name, shape in parts)

@@ -15,11 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order, teams_tie
 from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
-from jaxrate.replay.rows import drawn_for, forecast, on_device, put, step, take, traced
+from jaxrate.replay.rows import drawn_for, forecast, on_device, put, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
+from jaxrate.replay.state import check_events, count, grown, start
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides
 
 
@@ -29,10 +31,13 @@ class Run(NamedTuple):
     state: State  # leaves [num_players, ...]
     prediction: Any  # made before each event, in the order of the input: [n] matches, [M] pairs or [P] participants
 
+    def __repr__(self) -> str:
+        return f"Run\n  state       {shapes(self.state)}\n  prediction  {shapes(self.prediction)}"
+
 
 def run(
     system: RatingSystem,
-    events: Matches | Ragged,
+    events: Matches | Ragged | Dataset,
     *,
     params: Params = None,
     state: State = None,
@@ -45,7 +50,8 @@ def run(
     Args:
       system: as from `elo()`, `glicko()`, ...
       events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time. (Rounds need
-        only be in their own order where the system, with these hyperparameters, takes no notice of time.)
+        only be in their own order where the system, with these hyperparameters, takes no notice of time.) Or a
+        `Dataset`.
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
       state: to carry on from, by default a fresh one.
       key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`.
@@ -53,8 +59,8 @@ def run(
         ("levels"), or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and
         rounds are always in levels. Or what `by_level` made of these very events, which saves making it again: of
         matches it holds a copy, and `events` is then only counted.
-      num_players: rows of the state, by default those of the given state, or the largest id plus one. Rows beyond a
-        given state's are newcomers'.
+      num_players: rows of the state, by default those of the given state, or the largest id plus one, or all whom a
+        `Dataset` names. Rows beyond a given state's are newcomers'.
 
     Returns:
       `Run(state, prediction)`.
@@ -64,17 +70,18 @@ def run(
         schedule of other events, or no key where one is needed. Events must be concrete: under `jax.jit` they may not
         be among the traced arguments.
     """
-    check_events(system, events, key)
+    history, num_players = open_data(events, num_players, count(state))
+    check_events(system, history, key)
     params = system.params if params is None else params
-    flat = events.events if isinstance(events, Ragged) else events
+    flat = history.events if isinstance(history, Ragged) else history
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
     state = start(system, params, state, num_players, known)
-    if isinstance(events, Ragged):
+    if isinstance(history, Ragged):
         if isinstance(flat, Rounds) and system.clocked(params):
-            check_order(events)
-        return _run_ragged(system.rules, params, state, events, key, _steps(events, schedule))
-    needed = worth(system, params, key, events) if schedule == "auto" and len(events.score) else 0.0
-    arranged = plan(events, schedule, needed, most(state))
+            check_order(history)
+        return _run_ragged(system.rules, params, state, history, key, _steps(history, schedule))
+    needed = worth(system, params, key, history) if schedule == "auto" and len(history.score) else 0.0
+    arranged = plan(history, schedule, needed, most(state))
     if arranged.num_matches == 0:
         return Run(state, jnp.zeros(0))
     stream = arranged.number is None
@@ -95,54 +102,6 @@ def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block
     if schedule not in ("auto", "levels"):
         raise ValueError(f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}')
     return blocks(events)
-
-
-def start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
-    """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
-    have = 0 if state is None else len(jax.tree.leaves(state)[0])
-    rows = num_players if num_players is not None else known if state is None else have
-    if rows < max(known, have):
-        who = f"the events name player {known - 1}" if rows < known else f"the state has {have} players"
-        raise ValueError(f"{who}, but there are only {rows} players")
-    if state is None:
-        return system.init(params, rows)
-
-    def copy(x: Array) -> Array:  # the replay works in place, and in the default precision
-        return jnp.array(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None)
-
-    fresh = jax.eval_shape(lambda p: system.init(p, 1), params)
-    alike = _check_shapes(system, state, fresh)
-    state = jax.tree.map(copy, state)
-    if alike:
-        state = jax.tree.map(lambda x, y: x.astype(y.dtype), state, fresh)  # whole numbers may have been given
-    if rows == have:
-        return state
-    if not alike:
-        raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
-    newcomers = system.init(params, rows - have)
-    return jax.tree.map(lambda x, new: jnp.concatenate([x, new]), state, newcomers)
-
-
-def _check_shapes(system: RatingSystem, state: State, fresh: State) -> bool:
-    """Whether a state has the same leaves as a fresh one; ValueError if it has, but of other shapes."""
-    (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
-    if mold == form and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
-        raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")
-    return bool(mold == form)
-
-
-def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
-    """ValueError for events that a system does not consume, or if it needs a key."""
-    kind = type(events.events) if isinstance(events, Ragged) else type(events)
-    if kind not in system.events:
-        names = " or ".join(e.__name__ for e in system.events)
-        hint = ""
-        if (kind, system.events) == (Matches, (Periods,)):
-            hint = "; group them by periods(matches, length), or give `rate` a period"
-        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
-    system.check(events)
-    if system.rules.draw is not None and key is None:
-        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
 
 
 def _stream(
@@ -278,7 +237,7 @@ def _scatter(out: Any, position: Array, padded: Any) -> Any:
 def predict(
     system: RatingSystem,
     state: State,
-    events: Matches | Ragged,
+    events: Matches | Ragged | Dataset,
     *,
     params: Params = None,
     num_players: int | None = None,
@@ -289,7 +248,7 @@ def predict(
       system: as from `elo()`, `elo_mmr()`, ...
       state: as `run` left it.
       events: [n] concrete `Matches`, or `Ragged` rounds, each predicted as of its own time; scores and ranks are not
-        read. Systems of rounds say of a match who would do better in a contest.
+        read. Systems of rounds say of a match who would do better in a contest. Or a `Dataset` of either.
       params: hyperparameters, by default `system.params`.
       num_players: as in `run`: rows beyond the state's are newcomers'.
 
@@ -300,10 +259,11 @@ def predict(
     Raises:
       ValueError: for events that the system does not predict, bad rows, or ids beyond the state.
     """
+    events, num_players = open_data(events, num_players, count(state))
     params = system.params if params is None else params
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
         known = int(np.max(events.events.player, initial=-1)) + 1
-        state = _grown(system, params, state, num_players, known)
+        state = grown(system, params, state, num_players, known)
         rules, copy = _looking_on(system.rules), jax.tree.map(jnp.array, state)  # the replay works in place
         return _run_ragged(rules, params, copy, events, None, blocks(events)).prediction
     if not isinstance(events, Matches):
@@ -312,16 +272,8 @@ def predict(
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
     system.check(events._replace(score=np.zeros(len(events.score))))
     stream = plan(events, "stream")
-    state = _grown(system, params, state, num_players, stream.num_players)
+    state = grown(system, params, state, num_players, stream.num_players)
     return _predict(system.rules, params, state, stream.events)
-
-
-def _grown(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
-    """The state, with newcomers if they are asked for; ValueError if others are named."""
-    if num_players is not None or known > len(jax.tree.leaves(state)[0]):
-        return start(system, params, state, num_players, known)
-    _check_shapes(system, state, jax.eval_shape(lambda p: system.init(p, 1), params))
-    return state
 
 
 def _looking_on(rules: Rules) -> Rules:

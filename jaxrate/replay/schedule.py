@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import LAST_ID, Array, Matches, Ragged, matches
 from jaxrate.replay.blocks import Block, blocks
 from jaxrate.replay.compiling import blank
@@ -36,11 +37,11 @@ class Plan(NamedTuple):
 
 
 @at_once
-def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[Block]:
+def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Plan | list[Block]:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
     Args:
-      events: concrete `Matches` (checked again here), or `Ragged` periods or rounds.
+      events: concrete `Matches` (checked again here), or `Ragged` periods or rounds, or a `Dataset`.
       width: of matches, the slots of a step. None: the power of two next to the mean width of an unlimited schedule,
         from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
 
@@ -50,11 +51,12 @@ def by_level(events: Matches | Ragged, width: int | None = None) -> Plan | list[
     Raises:
       ValueError: for bad matches (names the row) or a width below 1.
     """
-    if isinstance(events, Ragged):
-        return list(blocks(events))
+    history, _ = open_data(events)
+    if isinstance(history, Ragged):
+        return list(blocks(history))
     if width is not None and not (isinstance(width, int) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
-    matches = check(events)
+    matches = check(history)
     if width is None:
         width = _width(_mean(matches))
     return _levels(matches, width)

@@ -18,7 +18,8 @@ from jax import lax
 
 from jaxrate.events import Array, Matches, fail_where
 from jaxrate.replay.rows import drawn_for, on_device
-from jaxrate.replay.run import Run, check_events, start
+from jaxrate.replay.run import Run
+from jaxrate.replay.state import check_events, start
 from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings.matchmakers import (
     Matchmaker,

@@ -1,0 +1,53 @@
+"""What `jaxrate demo --simulated` shows: a league of known strengths, rated by every system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.cli.progress import Report
+from jaxrate.text import interval, table
+
+PLAYERS = 5000
+MATCHES = 200_000
+
+
+def show_simulated(report: Report, players: int, matches: int, seed: int) -> None:
+    """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
+    from jaxrate.records.comparison import timed_replay
+    from jaxrate.systems.choosing import adapted
+
+    with report.stage("simulating"):
+        league = jr.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
+    click.echo(f"A league of {players:,} players and {matches:,} matches over 1,000 days (seed {seed})\n")
+    data = jr.Dataset(league.matches, np.arange(players), np.arange(matches))
+    played, schedule = league.games > 0, jr.by_level(data)
+    rows: list[Any] = []
+    best: tuple[float, Any] = float("inf"), None
+    for name in jr.SYSTEMS:
+        system = adapted(name, {}, None, data)
+        if jr.Matches not in system.events:
+            continue
+        with report.stage(f"rating by {name}"):
+            result, seconds = timed_replay(jr.run, system, data, schedule)
+        quality = jr.metrics.scores(result.prediction, league.matches.score)
+        mean = np.asarray(jr.ratings(system, result.state).mean)
+        truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
+        speed = f"{matches / seconds / 1e6:.1f} million"
+        rows.append((name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.4f}", f"{truth:.3f}", speed))
+        board = jr.leaderboard(system, result.state, top=10)
+        if board.deviation is not None and quality["log loss"] < best[0]:
+            best = quality["log loss"], (name, board)
+    click.echo(table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))
+    name, board = best[1]
+    true_rank = np.empty(players, int)
+    true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
+    lines = [
+        (rank, f"player {i}", f"{mean:.0f}", interval(mean, spread), f"{1500 + league.strength[i]:.0f}", true_rank[i])
+        for rank, i, mean, spread in zip(*board, strict=True)
+    ]
+    click.echo(f"\nThe best of {players:,} by {name}, beside the truth:\n")
+    click.echo(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))

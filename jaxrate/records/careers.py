@@ -1,0 +1,84 @@
+"""What became of players: their careers, and the table of their ratings."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.data.tables import Values, pyarrow
+from jaxrate.records.leaderboard import aged, ratings
+from jaxrate.records.rated import Rated, find
+from jaxrate.system import State
+
+
+def career(rated: Rated, player: Any) -> dict[str, Values]:
+    """What a player went through, one row per match or contest.
+
+    Of matches: time, opponent, the player's score, the probability (expected score) of it, rating before, its deviation
+    (if the system has one), change. Of contests: time, contest, participants, the player's rank, the one that was
+    expected, rating before, its deviation, change; and the number of teams, where there are any, among which theirs is
+    ranked. The change is up to the next row: of a rating period, all of it stands at their last match there.
+
+    Args:
+      rated: a rated history.
+      player: the name, as it stands in `rated.players` or as that reads in text; or the id, unless names are numbers.
+
+    Raises:
+      ValueError: if there is no such player.
+    """
+    which = find(rated.players, player)
+    table, arrow, name = rated.predictions, pyarrow(), rated.players[which]
+    final = np.asarray(ratings(rated).mean)[which]
+    if rated.contests is not None:
+        table = table.filter(arrow.compute.equal(table["player"], name))
+        got: dict[str, Values] = {key: table[key].to_numpy() for key in table.column_names}
+        several = ["time", "contest", "participants", "teams", "rank"]
+        columns = {key: got[key] for key in several if key in got}
+        sides = got.get("teams", got["participants"])
+        columns["expected_rank"] = 1.0 + (1.0 - got["prediction"].astype(float)) * (sides - 1)
+        before = {key: got[key] for key in ("rating", "deviation") if key in got}
+    else:
+        mine = [arrow.compute.equal(table[side], name) for side in "ab"]
+        table = table.append_column("first", mine[0]).filter(arrow.compute.or_(*mine))
+        got = {key: table[key].to_numpy() for key in table.column_names}
+        first = got["first"]
+        before = {
+            key: np.where(first, got[f"{key}_a"], got[f"{key}_b"])
+            for key in ("rating", "deviation")
+            if f"{key}_a" in got
+        }
+        columns = {
+            "time": got["time"],
+            "opponent": np.where(first, got["b"], got["a"]),
+            "score": np.where(first, got["score"], 1.0 - got["score"]),
+            "probability": np.where(first, got["prediction"], 1.0 - got["prediction"]),
+        }
+    return columns | before | {"change": np.append(before["rating"][1:], final) - before["rating"]}
+
+
+def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
+    """Columns of the ratings, best first: the mean, the deviation if there is one, games, and what else the state says.
+
+    `time` is as in `ratings`.
+    """
+    state = aged(rated.system, rated.state, time, rated.system.params)
+    rating = ratings(rated.system, state)
+    columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
+    if rating.deviation is not None:
+        columns["deviation"] = np.asarray(rating.deviation)
+    columns["games"] = rated.games
+    known = {"variance", "time", *columns}
+    more = {name: np.asarray(x) for name, x in leaves(state).items()}
+    columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in known and "." not in name}
+    if rated.categories is not None:
+        for i, name in enumerate(rated.categories):
+            columns[f"modifier {name}"] = more["modifiers"][:, i]
+            columns[f"deviation {name}"] = np.sqrt(more["modifier_variance"][:, i])
+    best = np.argsort(-columns["rating"], kind="stable")
+    return {name: values[best] for name, values in columns.items()}
+
+
+def leaves(state: State) -> dict[str, Any]:
+    """The leaves of a state, or their shapes, by name."""
+    found = jax.tree_util.tree_leaves_with_path(state)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): x for path, x in found}

@@ -1,0 +1,213 @@
+"""Histories, rated and carried on with new events: every prediction beside its row."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.tables import Values, located, pyarrow
+from jaxrate.events import (
+    Array,
+    Matches,
+    Ragged,
+    Rounds,
+    check_order,
+    count_better,
+    count_teams,
+    period_number,
+    periods,
+)
+from jaxrate.records.history import History, history
+from jaxrate.records.rated import Rated, show_time, to_dates
+from jaxrate.system import RatingSystem
+
+
+def rate(
+    system: RatingSystem,
+    data: Dataset,
+    *,
+    period: float | None = None,
+    onto: Rated | None = None,
+    key: Array | None = None,
+) -> Rated:
+    """Rate the matches or contests of a table: predict each, then learn from it.
+
+    The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
+    their deviations; or one per participation: row, contest, time, player, rank (from 1: so many are ahead, plus one),
+    participants, prediction (the share of the others that they should leave behind), rating and deviation before.
+    Where some play in teams, rank and prediction are among teams, and there is the number of teams beside that of
+    participants. Deviations are left out if the system has none.
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      data: events and names, as from `read`. To carry on, read them with `players=onto.players` and, where there are
+        categories, `categories=onto.categories`.
+      period: the length of rating periods; None: match by match, or contest by contest.
+      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; of BlatMMR,
+        of TrueSkill and of contests to rounding; of Urnings by chance). Players who are new to it join as newcomers.
+      key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
+
+    Raises:
+      ValueError: if the data are not events that the system rates, if names are of several types, or if the events
+        cannot follow `onto`: of another kind, another system, other parameters or periods, times of another kind,
+        players without their ids, or events before its end (names the row).
+    """
+    events, n = data.events, len(data.players)
+    names = _column(data.players)
+    if names is None:
+        raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
+    categories = data.categories if "categories" in system.settings else None
+    if categories is not None and (_column(categories) is None or isinstance(categories[0], bytes)):
+        raise ValueError("the names of categories must be all text, or all numbers, to be kept")
+    if period is not None:
+        if data.clock is None:
+            raise ValueError("rating periods need times; name the column of time")
+        events = periods(data.matches, period)
+    if onto is not None:
+        _check_follows(system, data, period, onto)
+    of_matches = isinstance(data.events, Matches)
+    check_times(system, data)
+    with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+        system.check(data.events)
+    if system.rules.draw is not None and key is None:
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
+    result = history(system, events, state=None if onto is None else onto.state, key=key, num_players=n)
+    flat = data.matches if of_matches else data.rounds.events
+    games = np.bincount(flat.player.ravel(), minlength=n)
+    table = pyarrow().table(_matches(data, result, names) if of_matches else _contests(data, result, names, onto))
+    last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
+    if onto is not None:
+        games[: len(onto.games)] += onto.games
+        table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
+    clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
+    return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories)
+
+
+def check_times(system: RatingSystem, data: Dataset) -> None:
+    """ValueError if the times of contests decrease, and the system takes notice; names the row of the source."""
+    if Rounds in system.events and not isinstance(data.events, Matches) and system.clocked(system.params):
+        with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+            check_order(data.rounds, lambda time: show_time(time, data.clock))
+
+
+def _matches(data: Dataset, result: History, names: Any) -> dict[str, Any]:
+    """The columns of the predictions."""
+    matches = data.matches
+    before = np.asarray(result.before.mean).reshape(-1, 2)
+    columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
+    columns |= {side: names.take(pyarrow().array(matches.player[:, i])) for i, side in enumerate("ab")}
+    columns |= {"score": matches.score, "prediction": np.asarray(result.prediction)}
+    columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
+    if result.before.deviation is not None:
+        deviation = np.asarray(result.before.deviation).reshape(-1, 2)
+        columns |= {"deviation_a": deviation[:, 0], "deviation_b": deviation[:, 1]}
+    return columns
+
+
+def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) -> dict[str, Any]:
+    """The columns of the predictions. A contest without a name, or with one that no table holds, has its number."""
+    arrow = pyarrow()
+    rounds: Any = data.rounds.events
+    size = np.diff(data.rounds.player_start)
+    which = np.repeat(np.arange(len(size)), size)
+    teams = count_teams(data.rounds)
+    in_teams = bool((teams < size).any())
+    labels = None if data.contests is None else _column(data.contests)
+    if labels is None:
+        before = 0 if onto is None else onto.contests or 0
+        labels = arrow.array(np.arange(before, before + len(size)))
+    time = to_dates(rounds.time) if data.clock == "dates" else rounds.time
+    columns = {
+        "row": data.rows,
+        "contest": labels.take(arrow.array(which)),
+        "time": time[which] if data.clock else arrow.nulls(len(which)),
+        "player": names.take(arrow.array(rounds.player)),
+        "rank": (_rank_of_teams(data.rounds, which) if in_teams else rounds.rank) + 1,
+        "participants": size[which].astype(np.int32),
+    }
+    if in_teams:
+        columns["teams"] = teams[which]
+    columns |= {"prediction": np.asarray(result.prediction), "rating": np.asarray(result.before.mean)}
+    if result.before.deviation is not None:
+        columns["deviation"] = np.asarray(result.before.deviation)
+    return columns
+
+
+def _rank_of_teams(rounds: Ragged, which: Values) -> Values:
+    """[sum P] how many teams are strictly better than one's own; `which` [sum P] are the numbers of the contests."""
+    flat: Any = rounds.events
+    number = which * (flat.team.max() + np.int64(1)) + flat.team
+    _, captain, team = np.unique(number, return_index=True, return_inverse=True)
+    return count_better(which[captain], flat.rank[captain])[team]
+
+
+def _check_follows(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
+    if (system.rules, system.params) != (onto.system.rules, onto.system.params):
+        raise ValueError(
+            f"the saved run is of {onto.system.name} with its own parameters; carry on with those, or rate all matches "
+            f"again by {system.name}"
+        )
+    if period != onto.period:
+        was = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
+        raise ValueError(f"the saved run was rated {was}; carry on the same way")
+    if not np.array_equal(data.players[: len(onto.players)], onto.players):
+        raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
+    if onto.categories is not None and not (
+        data.categories is not None and data.categories.tolist() == onto.categories.tolist()
+    ):
+        raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
+    of_matches = isinstance(data.events, Matches)
+    if of_matches != (onto.contests is None):
+        kinds = ("contests", "matches") if of_matches else ("matches", "contests")
+        raise ValueError("the saved run is of {}, these are {}".format(*kinds))
+    if data.clock != onto.clock and (of_matches or (data.clock and onto.clock)):
+        clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
+        new = "matches" if of_matches else "contests"
+        raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {new} have {clocks[data.clock]}")
+    clocked = of_matches or system.clocked(system.params)
+    if onto.last is None or data.clock is None or not len(data.rows) or not clocked:
+        return
+    time = data.matches.time if of_matches else data.rounds.events.time
+    event, last = "match" if of_matches else "contest", show_time(onto.last, onto.clock)
+    first = f"row {data.rows[0]} (counting from 0): time {show_time(time[0], onto.clock)}"
+    if time[0] < onto.last:
+        raise ValueError(f"{first} is earlier than the last {event} of the saved run, {last}")
+    if period is not None and period_number(time[0], period) == period_number(onto.last, period):
+        raise ValueError(
+            f"{first} is in the same rating period as the last match of the saved run, {last}; a period is "
+            "rated as a whole, so carry on only where one has ended"
+        )
+
+
+def _column(values: Values) -> Any:
+    """An Arrow array of names; None if they are not of one plain type."""
+    arrow = pyarrow()
+    try:
+        names = arrow.array(values)
+    except arrow.ArrowException:
+        return None
+    kinds = ("is_string", "is_large_string", "is_binary", "is_integer", "is_floating", "is_boolean")
+    return names if any(getattr(arrow.types, kind)(names.type) for kind in kinds) else None
+
+
+def _alike(*several: Any) -> list[Any]:
+    """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
+
+    If some tell the numbers of teams, all do.
+    """
+    arrow, tables = pyarrow(), list(several)
+    if any("teams" in table.column_names for table in tables):
+        for i, table in enumerate(tables):
+            if "teams" not in table.column_names:
+                place = table.column_names.index("participants")
+                tables[i] = table.add_column(place + 1, "teams", table["participants"])
+    for name, kind, wanted in (
+        ("time", arrow.types.is_date, arrow.timestamp("us")),
+        ("contest", lambda x: not arrow.types.is_integer(x), arrow.large_string()),
+    ):
+        types = {table[name].type for table in tables if name in table.column_names} - {arrow.null()}
+        if len(types) > 1 and any(map(kind, types)):
+            place = tables[0].column_names.index(name)
+            tables = [table.set_column(place, name, table[name].cast(wanted)) for table in tables]
+    return tables
