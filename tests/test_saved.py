@@ -471,3 +471,41 @@ def test_other_folders_are_refused(folder, spoil, message):
     with pytest.raises(ValueError, match=message) as error:
         jr.load(folder)
     assert str(folder) in str(error.value)
+
+
+# Systems of one's own
+
+
+def own(scales=((1.0, 2.0), "wide"), bonus=None, **params):
+    """A factory: Elo, named otherwise, with settings."""
+    made = jr.elo(**params)
+    return made._replace(name="own", static=(("scales", scales), ("bonus", bonus)), make=own)
+
+
+def test_a_system_of_ones_own_comes_back_by_its_factory(tmp_path):
+    rated = jr.rate(own(k=20, scales=((3.0,), "narrow"), bonus=True), jr.read(league()))
+    jr.save(tmp_path, rated)
+    back = jr.load(tmp_path, make=own)
+    equal(back, rated)
+    assert back.system == rated.system and back.system.settings == {"scales": ((3.0,), "narrow"), "bonus": True}
+    more = jr.read(NEW, players=back.players)
+    assert len(jr.rate(back.system, more, onto=back).predictions) == 901
+    for make, message in (
+        (None, r"for the system 'own', which this version does not have; if it is your own, .* jr.load\(folder, make"),
+        (jr.elo, "elo has no parameter 'scales'"),
+        (lambda **given: jr.elo(), "the run is of own, but the factory makes elo"),
+        (lambda k: own(k=k), "the factory does not take what own was made with: .*scales"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jr.load(tmp_path, make=make)
+
+
+def test_other_rules_are_not_saved_under_the_name_of_a_system(tmp_path):
+    """They would come back as the system's own."""
+    data, elo = jr.read(league()), jr.elo()
+    rated = jr.rate(elo._replace(rules=elo.rules._replace(advance=lambda constants, rows, time: rows)), data)
+    with pytest.raises(ValueError, match="this elo is not the one of jaxrate; give a system of your own a name"):
+        jr.save(tmp_path, rated)
+    with pytest.raises(ValueError, match="was made with bonus of its own, which a saved run cannot hold"):
+        jr.save(tmp_path, jr.rate(own(bonus=(1.0, print)), data))
+    assert not list(tmp_path.iterdir())
