@@ -19,7 +19,7 @@ SEASON = 200.0  # days, about
 
 
 @click.command(
-    short_help="The NFL's hundred seasons, or a simulated league, rated by every system.",
+    short_help="Every system on a hundred seasons of the NFL.",
     epilog="Example: jaxrate demo --simulated --players 1000 --matches 50000",
 )
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), default=Path("nfl.png"), show_default=True,
