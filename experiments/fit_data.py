@@ -105,7 +105,7 @@ def paired(one, other, low):
 
 def score(system, events):
     key = jax.random.key(SEED)
-    what = task(system, events, "log_loss", 0, None, key, None)
+    what = task(system, events, "log_loss", key=key)
     key = key if system.rules.draw is not None else None
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
     rounds = isinstance(events, jr.Ragged) and events.pair_start is None

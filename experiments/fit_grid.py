@@ -31,7 +31,7 @@ GRID = np.geomspace(10, 40, 7), np.geomspace(90, 360, 7), np.geomspace(1.05, 2.0
 
 def losses(matches, most):
     """By the number k of free parameters, from 0: a call that takes the loss and its k slopes, as `fit` does."""
-    what = task(SYSTEM, matches, "log_loss", 0, None, None, None)
+    what = task(SYSTEM, matches, "log_loss")
     weight = np.stack([what.weight, 0.0 * what.weight])
     params = jax.tree.map(lambda x: np.full(1, x), SYSTEM.params)
     calls = []

@@ -15,13 +15,13 @@ from jaxrate.events import Rounds as Rounds
 from jaxrate.events import matches as matches
 from jaxrate.events import periods as periods
 from jaxrate.events import rounds as rounds
-from jaxrate.fitting.fit import Fit as Fit
-from jaxrate.fitting.fit import Profile as Profile
-from jaxrate.fitting.fit import Rolling as Rolling
 from jaxrate.fitting.fit import fit as fit
 from jaxrate.fitting.fit import profile as profile
 from jaxrate.fitting.fit import rolling as rolling
 from jaxrate.fitting.fit import sweep as sweep
+from jaxrate.fitting.found import Fit as Fit
+from jaxrate.fitting.found import Profile as Profile
+from jaxrate.fitting.found import Rolling as Rolling
 from jaxrate.records import metrics as metrics
 from jaxrate.records import predictions as predictions
 from jaxrate.records.careers import career as career

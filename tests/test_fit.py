@@ -20,9 +20,9 @@ from jaxrate.replay.compiling import outermost
 from jaxrate.system import Rules, bind
 from tests.test_rounds import SYSTEM
 
-FIT, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
+FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
     import_module(f"jaxrate.fitting.{name}")
-    for name in ("fit", "losses", "problem", "reach", "search", "slopes", "task")
+    for name in ("fit", "free", "losses", "problem", "reach", "search", "slopes", "task")
 )
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -209,9 +209,8 @@ def test_slopes_and_curvature_equal_differences(name):
     make, free, events, loss = SLOPES[name]
     with jax.enable_x64(True):
         system = make()
-        what = FIT._task(system, events(), loss, 0, None, None)
-        weight = np.stack([what.weight, 0 * what.weight])
-        problem = PROBLEM.prepare(what, system, free, weight, None)
+        what = TASK.task(system, events(), loss)
+        problem = PROBLEM.prepare(what, system, free, what.weight)
         start = problem.start + 0.1
 
         def at(kind, x):
@@ -303,8 +302,8 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatc
 
 def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     """Rounded, it need not be curved upwards: the inverse had variances below 0."""
-    what = FIT._task(jr.elo(), league(), "log_loss", 0, None, None)
-    problem = PROBLEM.prepare(what, jr.elo(), None, np.stack([what.weight, 0 * what.weight]), None)
+    what = TASK.task(jr.elo(), league(), "log_loss")
+    problem = PROBLEM.prepare(what, jr.elo(), None, what.weight)
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
     problem = problem._replace(active=np.arange(2), axes=np.eye(2))
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
@@ -317,8 +316,8 @@ def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
 def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation, known):
     """Of a logarithm; points may be any number."""
     system = jr.elo(side_advantage=7.0)
-    form, x = PROBLEM.form_of(system, (name,))
-    what = TASK.task(system, league(), "log_loss", 0, None, None, None)
+    form, x = FREE.form_of(system, (name,))
+    what = TASK.task(system, league(), "log_loss")
     weight = np.stack([what.weight, 0.0 * what.weight])
     problem = PROBLEM.Problem(system, what, form, np.ones(1), x, weight, "forward", np.arange(1), np.eye(1))
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
@@ -395,6 +394,39 @@ def test_parameters_that_change_nothing_are_left_out(no_errors):
     assert fit.params.c == 15.0 and len(fit.covariance) == 2
 
 
+def test_a_dataset_is_its_events():
+    matches, system = league(), jr.elo()
+    data = jr.Dataset(matches, np.arange(30), np.arange(600))
+    assert jr.sweep(system, data, system.params) == jr.sweep(system, matches, system.params)
+
+
+def test_what_is_found_reads_well():
+    system, history = jr.glicko(c=12.3456, side_advantage=33), np.array([0.7, 0.65, 0.66])
+    errors, none = {"c": 0.55, "side_advantage": np.inf}, np.zeros((2, 2))
+    found = jr.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history, history + 0.1,
+                   errors, none, True, "steps", 1.0)  # fmt: skip
+    assert repr(found).splitlines() == [
+        "glicko after 2 steps (steps): loss 0.70000 at the start, 0.65000 now",
+        "of the validation part 0.80000 at the start, 0.75000 now",
+        "of no effect here: initial_deviation",
+        "hyperparameter  fitted  standard error  unit",
+        "c               12.346            0.55  points per sqrt(period)",
+        "side_advantage      33             inf  points",
+    ]
+    assert "0.75000 now<br>" in found._repr_html_() and "<td" in found._repr_html_()
+    profile = jr.Profile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
+    assert repr(profile).splitlines() == [
+        "glicko by c (points per sqrt(period)), all others fitted anew: 2 values, the least loss 0.50000 at 1",
+        "c     loss  sum above the least",
+        "1  0.50000                 0.00",
+        "2      nan                  nan",
+    ]
+    many = profile._replace(value=np.arange(20.0), loss=np.full(20, 0.5))
+    assert len(repr(many).splitlines()) == 1 and "20 values" in repr(many)
+    rolled = jr.Rolling(None, np.array([0.6]), np.array([0.65]), np.array([300]))
+    assert repr(rolled).splitlines()[1].split() == ["1", "300", "0.65000", "0.60000", "-0.05000"]
+
+
 # When to stop
 
 
@@ -458,8 +490,8 @@ def test_rules_made_anew_predict_what_is_fitted():
     """Be it an outlook, or what a loss takes as prediction."""
     skill, rounds = jr.outlook(capped_skill(tau=0.1)), small(k=8.0)
     for system, events, loss, name in ((skill, league(), "log_loss", "tau"), (rounds, contests(), "pairwise", "k")):
-        what = TASK.task(system, events, loss, 0, None, None, None)
-        form, x = PROBLEM.form_of(system, (name,))
+        what = TASK.task(system, events, loss)
+        form, x = FREE.form_of(system, (name,))
         weight = np.stack([what.weight, 0.0 * what.weight])
         problem = PROBLEM.Problem(system, what, form, np.ones(1), x, weight, "forward", np.arange(1), np.eye(1))
         assert SEARCH._remade(problem, x[None] + 0.3, system.params) is problem
@@ -530,8 +562,8 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     else:
         races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
         events = part(races().rounds, 0, 10) if DATA.exists() else contests()
-    what = FIT._task(system, events, "log_loss", 0, None, key)
-    problem = PROBLEM.prepare(what, system, None, np.stack([what.weight, 0 * what.weight]), None)
+    what = TASK.task(system, events, "log_loss", key=key)
+    problem = PROBLEM.prepare(what, system, None, what.weight)
     if name == "codeforces":  # a unit of the ratings
         assert [problem.free.names[i] for i in problem.active] == ["weight"]
     path = SEARCH.minimise(problem, problem.start[None], system.params, None, 1)

@@ -7,60 +7,21 @@ likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and sta
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.data.dataset import open_data
-from jaxrate.events import LAST_ID, Array, Ragged
-from jaxrate.fitting.free import Free
-from jaxrate.fitting.problem import covariance_of, evaluate, free_names, params_at, prepare
+from jaxrate.events import LAST_ID, Array
+from jaxrate.fitting.found import Fit, Profile, Rolling
+from jaxrate.fitting.free import Free, free_names
+from jaxrate.fitting.problem import covariance_of, evaluate, params_at, prepare
 from jaxrate.fitting.search import minimise
 from jaxrate.fitting.slopes import at_once, calculate, chunks
-from jaxrate.fitting.task import Task, task
+from jaxrate.fitting.task import task
 from jaxrate.records.metrics import NumPy
-from jaxrate.replay.state import check_events
 from jaxrate.system import Params, RatingSystem, State, remade
-
-
-class Fit(NamedTuple):
-    """The best hyperparameters found."""
-
-    system: RatingSystem  # with them, ready for `run`
-    params: Params
-    free: tuple[str, ...]  # the names of the k that were fitted
-    idle: tuple[str, ...]  # those that might have been, but change no prediction, or none that others do not as well
-    unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `constrain` in `free`
-    loss: float  # mean over the matches (pairs, participants) scored for training
-    loss_history: NumPy  # [steps + 1] of it, from the start
-    validation_history: NumPy | None  # [steps + 1] the same of the validation part
-    standard_error: dict[str, float]  # in the parameter's own unit; inf where the loss is not curved
-    covariance: NumPy  # [k, k] in the parameters' own units
-    converged: bool
-    reason: str  # "gradient" | "validation" | "no further decrease" | "flat" | "steps" | "diverged"
-    seconds: float
-
-
-class Profile(NamedTuple):
-    """The least loss for each of some values of one parameter."""
-
-    value: NumPy  # [V]
-    loss: NumPy  # [V]
-    params: Params  # leaves [V]: the best for it
-    system: RatingSystem
-    name: str  # of the parameter
-    weight: float  # of all that was scored: the summed loss is so many times `loss`
-
-
-class Rolling(NamedTuple):
-    """What was learnt from the past, scored on what followed: leaves [folds]."""
-
-    params: Params  # leaves [folds]
-    fitted: NumPy  # mean loss of these
-    default: NumPy  # mean loss of the system's own parameters
-    events: NumPy  # how many events were scored
 
 
 def fit(
@@ -125,15 +86,14 @@ def fit(
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")
     if errors not in (None, "information", "sandwich"):
         raise ValueError(f'errors must be "information" or "sandwich", got {errors!r}')
-    what = _task(system, events, loss, warm_up, weight, key, state)
+    what = task(system, events, loss, warm_up, weight, key, state)
     if errors is None:
-        kind = type(what.events.events if isinstance(what.events, Ragged) else what.events)
-        errors = "information" if kind in what.loss.likelihood else "sandwich"
+        errors = "information" if what.kind in what.loss.likelihood else "sandwich"
     later = what.event >= math.ceil((1.0 - validation) * (what.event[-1] + 1))
-    parts = np.stack([what.weight * ~later, what.weight * later])
-    if validation and not parts[1].any():
+    held_out = what.weight * later
+    if validation and not held_out.any():
         raise ValueError(f"validation={validation} of the events leave nothing to validate on: none of them is scored")
-    problem = prepare(what, system, free, parts, mode)
+    problem = prepare(what, system, free, what.weight * ~later, held_out, mode)
     begin = np.repeat(problem.start[None], starts, axis=0)
     if starts > 1:
         assert key is not None
@@ -190,7 +150,7 @@ def sweep(
     Raises:
       ValueError: as `fit`, and for a setting that the system's factory refuses, such as bounds that cross.
     """
-    what = _task(system, events, loss, warm_up, weight, key, state)
+    what = task(system, events, loss, warm_up, weight, key, state)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
@@ -232,11 +192,11 @@ def profile(
     Raises:
       ValueError: as `fit`, and for a value that the system's factory refuses.
     """
-    what, value = _task(system, events, loss, warm_up, weight, key), np.asarray(values, np.float64)
+    what, value = task(system, events, loss, warm_up, weight, key), np.asarray(values, np.float64)
     for x in value:
         remade(system, system.params._replace(**{name: x}))
     others = tuple(x for x in free_names(system, free) if x != name)
-    problem = prepare(what, system, others, np.stack([what.weight, 0.0 * what.weight]), None)
+    problem = prepare(what, system, others, what.weight)
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
     size = at_once(what, len(value), 1 + len(others))
     losses, found = [], []
@@ -276,7 +236,7 @@ def rolling(
     """
     if not (isinstance(folds, int) and folds >= 1):
         raise ValueError(f"folds must be a whole number from 1, got {folds!r}")
-    what = _task(system, events, loss, warm_up, weight, key)
+    what = task(system, events, loss, warm_up, weight, key)
     part = what.event * (folds + 1) // (what.event[-1] + 1)
     params, count = [], []
     fitted: list[float] = []
@@ -285,7 +245,7 @@ def rolling(
         past, following = what.weight * (part <= i), what.weight * (part == i + 1)
         if not following.any():
             raise ValueError(f"nothing is scored in part {i + 2} of {folds + 1}; take fewer folds")
-        problem = prepare(what, system, free, np.stack([past, 0.0 * past]), None)
+        problem = prepare(what, system, free, past)
         path = minimise(problem, problem.start[None], system.params, None, steps)
         params.append(params_at(problem, path.x, system.params))
         for losses, one, x in ((fitted, path.problem[0], path.x), (default, problem, problem.start[None])):
@@ -295,18 +255,3 @@ def rolling(
     return Rolling(
         jax.tree.map(lambda *x: np.concatenate(x), *params), np.array(fitted), np.array(default), np.array(count)
     )
-
-
-def _task(
-    system: RatingSystem,
-    events: Any,
-    loss: str,
-    warm_up: int,
-    weight: Any,
-    key: Array | None,
-    state: State = None,
-) -> Task:
-    events, _ = open_data(events)
-    check_events(system, events, key)
-    key = key if system.rules.draw is not None else None
-    return task(system, events, loss, warm_up, weight, key, state)

@@ -14,12 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.fitting.free import Free, constrain
+from jaxrate.fitting.free import Free, constrain, form_of, free_names
 from jaxrate.fitting.slopes import calculate
 from jaxrate.fitting.task import Task
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, remade
-from jaxrate.text import near
 
 FORWARD = 16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
 IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
@@ -47,44 +46,19 @@ def made(system: RatingSystem, params: Params) -> RatingSystem | None:
         return None
 
 
-def free_names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:
-    """Those to be freed; ValueError for one that cannot be."""
-    fields, space = system.params._fields, system.space
-    if free is None:
-        bounds = {bound for x in fields for bound, _ in _bounds(system, x)}
-        return tuple(x for x in fields if x not in bounds and not _refusal(system, x))
-    for name in free:
-        if name not in fields:
-            can = ", ".join(x for x in fields if getattr(space, x).space != "fixed")
-            raise ValueError(f"{system.name} has no parameter {name!r}{near(name, fields)} (it can fit {can})")
-        if why := _refusal(system, name):
-            raise ValueError(f"{system.name}: {name} {why}")
-    if len(set(free)) < len(free):
-        raise ValueError(f"free names a parameter twice: {', '.join(free)}")
-    return tuple(free)
+def prepare(
+    what: Task,
+    system: RatingSystem,
+    free: Sequence[str] | None,
+    training: NumPy,
+    validation: NumPy | None = None,
+    mode: str | None = None,
+) -> Problem:
+    """What is fitted, with coordinates for it from the slopes at the start.
 
-
-def _refusal(system: RatingSystem, name: str) -> str:
-    """Why a parameter cannot be freed, or nothing."""
-    value, about = getattr(system.params, name), getattr(system.space, name)
-    if about.space == "fixed":
-        return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
-    if value is None:
-        return "is switched off; give the system a value to start from"
-    inside = {"positive": about.least < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
-    if not inside[about.space]:
-        return f"starts at {value:g}, the border of its space, which no step can leave; start from a value inside"
-    return ""
-
-
-def _bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
-    """The bounds, in use, of a parameter, with how each keeps to it."""
-    pairs = zip(getattr(system.space, name).bounds, ("min", "max"), strict=True)
-    return [(x, how) for x, how in pairs if x is not None and getattr(system.params, x) is not None]
-
-
-def prepare(what: Task, system: RatingSystem, free: Sequence[str] | None, weight: NumPy, mode: str | None) -> Problem:
-    """What is fitted, with coordinates for it from the slopes at the start."""
+    `training` and `validation` are what each prediction counts [n]: what is fitted, and what decides when to stop.
+    """
+    weight = np.stack([training, np.zeros_like(training) if validation is None else validation])
     if mode not in (None, "forward", "reverse"):
         raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
     if not weight[0].any():
@@ -119,36 +93,6 @@ def axes_of(product: NumPy, active: NumPy) -> NumPy:
     axes = np.zeros((len(product), len(active)))
     axes[active] = np.linalg.inv(np.linalg.cholesky(among + 1e-6 * np.diag(np.diag(among)))).T
     return axes
-
-
-def form_of(system: RatingSystem, names: tuple[str, ...]) -> tuple[Free, NumPy]:
-    """How parameters become free, and where they start [k]."""
-    params, kept = system.params, []
-    least = {name: getattr(system.space, name).least for name in names}
-    anchors: dict[str, tuple[str | float, ...]] = {name: (value,) for name, value in least.items() if value}
-    for name in params._fields:
-        for bound, how in _bounds(system, name):
-            apart = getattr(params, bound) != getattr(params, name)
-            if bound in names:
-                if not apart:
-                    raise ValueError(
-                        f"{system.name}: {bound} starts at {name}, the border of its space; start it apart"
-                    )
-                anchors[bound] = (*anchors.get(bound, ()), name)
-            elif name in names:
-                kept.append((bound, name, how if apart else "moves"))
-    spaces, start = [], []
-    for name in names:
-        value, space = float(getattr(params, name)), getattr(system.space, name).space
-        if name in anchors:
-            space = "above" if name.endswith("_max") or least[name] else "below"
-            ends = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
-            distance = math.log(value / max(ends)) if space == "above" else math.log(min(ends) / value)
-        into = {"real": lambda: value, "positive": lambda: math.log(value)}  # noqa: B023
-        into["unit"] = lambda: math.log(value / (1.0 - value))  # noqa: B023
-        start.append(into[space]() if space in into else math.log(distance))
-        spaces.append(space)
-    return Free(names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(kept)), np.array(start)
 
 
 def _independent(product: NumPy, active: NumPy) -> NumPy:

@@ -111,7 +111,7 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
       Leaves [S, 2], [S, k] or [S, k, k].
     """
     x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
-    event = None if isinstance(task.events, Matches) else jnp.asarray(task.event, jnp.int32)
+    event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
 
     def one(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:

@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.data.dataset import open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, count_teams, fail_where
 from jaxrate.fitting.losses import Loss, by_score, named, rules_of
 from jaxrate.records.metrics import NumPy, seen
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import Plan, by_level
+from jaxrate.replay.state import check_events
 from jaxrate.system import Params, RatingSystem, State
 
 
@@ -20,6 +22,7 @@ class Task(NamedTuple):
     system: RatingSystem  # whose prediction the loss takes
     loss: Loss
     events: Matches | Ragged
+    kind: type  # Matches, Periods or Rounds
     schedule: Plan | list[Block]
     score: Array  # [n] what was to be predicted
     weight: NumPy  # [n] what each prediction counts; 0: not at all
@@ -30,9 +33,17 @@ class Task(NamedTuple):
 
 
 def task(
-    system: RatingSystem, events: Any, loss: str, warm_up: int, weight: Any, key: Array | None, state: State
+    system: RatingSystem,
+    data: Any,
+    loss: str,
+    warm_up: int = 0,
+    weight: Any = None,
+    key: Array | None = None,
+    state: State = None,
 ) -> Task:
     """See `fit` for the arguments and errors."""
+    events, _ = open_data(data)
+    check_events(system, events, key)
     losing, flat = named(loss), events.events if isinstance(events, Ragged) else events
     if type(flat) not in losing.events:
         kinds = " or ".join(kind.__name__.lower() for kind in losing.events)
@@ -51,10 +62,13 @@ def task(
     if losing.predict is None and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
+    key = None if system.rules.draw is None else key
     known = int(np.max(flat.player)) + 1
     num_players = known if state is None else max(known, len(jax.tree.leaves(state)[0]))
     schedule, score = by_level(events), on_device(score)
-    return Task(target(losing, system), losing, events, schedule, score, each, event, key, state, num_players)
+    return Task(
+        target(losing, system), losing, events, type(flat), schedule, score, each, event, key, state, num_players
+    )
 
 
 def target(loss: Loss, system: RatingSystem) -> RatingSystem:

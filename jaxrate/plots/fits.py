@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array
-from jaxrate.fitting.fit import Fit, Profile, sweep
-from jaxrate.fitting.free import constrain
-from jaxrate.fitting.problem import form_of
+from jaxrate.fitting.fit import sweep
+from jaxrate.fitting.found import Fit, Profile
+from jaxrate.fitting.free import constrain, form_of
 from jaxrate.fitting.task import task
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
 from jaxrate.records.metrics import NumPy
@@ -74,7 +74,7 @@ def loss_surface(
     params = jax.vmap(jax.vmap(at))(jnp.asarray(grid, float))
     columns = jax.tree.map(np.append, params, fit.params)
     swept = sweep(system, events, columns, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    count = task(system, events, loss, warm_up, weight, None, state).weight.sum()
+    count = task(system, events, loss, warm_up, weight, key, state).weight.sum()
     above = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     ax = make_axes(ax)
     place_of, levels = both(params), [level for level in LEVELS if level < above.max()]
