@@ -109,7 +109,7 @@ MUTATIONS = [
     M("fit folds", "part = what.event * (folds + 1) // (", "part = what.event * folds // (",
       "tests/test_fit.py -k 'rolling'"),
     # What is made of ratings
-    M("metrics end of a tie", "low + np.repeat(length, length) - 1, np", "low + np.repeat(length, length), np",
+    M("metrics end of a tie", "high = low + np.repeat(length, length) - 1", "high = low + np.repeat(length, length)",
       "tests/test_round_metrics.py"),
     M("predictions two byes", "jnp.where(first < 0, 0.5, 1.0)", "jnp.where(first < 0, 1.0, 1.0)",
       "tests/test_predictions.py -k 'bye or bracket'"),
