@@ -1,5 +1,6 @@
 from jaxrate import datasets as datasets
 from jaxrate import plots as plots
+from jaxrate import testing as testing
 from jaxrate.data import formats as formats
 from jaxrate.data import simulate as simulate
 from jaxrate.data.dataset import Dataset as Dataset

@@ -25,6 +25,7 @@ WINGS = {  # of the package, as the reference calls them
     "records": "What ratings say",
     "fitting": "Fitting",
     "plots": "Pictures",
+    "testing": "Testing a system",
 }
 
 

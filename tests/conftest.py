@@ -6,8 +6,7 @@ quickly except the runner, which has what users have unless a test is `in_a_hurr
 
 import os
 import sys
-from functools import lru_cache, partial
-from importlib import import_module
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +14,13 @@ import jax
 import numpy as np
 import pytest
 
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+from jaxrate.replay import compiling
+
+QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,  # two workers keep two cores busy
+}
 AS_FOR_USERS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
 
 with pytest.MonkeyPatch.context() as environment:  # read once, when the first device is asked for
@@ -35,21 +40,15 @@ def x64(request):
 
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
-COMPILING = import_module("jaxrate.replay.compiling")
-_options = COMPILING._options
-COMPILING._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
-
-
-@lru_cache
-def quick_jit(replay, inside, *_):
-    """In place of `_jit` of the runner."""
-    return jax.jit(replay, static_argnums=(0, 1)) if inside else quick(replay, static_argnums=(0, 1), donate_argnums=3)
+_options = compiling._options
+compiling._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
 
 
 @pytest.fixture
-def in_a_hurry(monkeypatch):
+def in_a_hurry():
     """The runner's compilations take a sixth of the time."""
-    monkeypatch.setattr(COMPILING, "_jit", quick_jit)
+    with compiling.in_a_hurry():
+        yield
 
 
 @pytest.fixture(autouse=True)

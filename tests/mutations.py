@@ -89,7 +89,7 @@ MUTATIONS = [
       "tests/test_schedule.py -k 'steps'"),
     M("schedule padding", "LAST_ID - 2 * jnp.arange(width", "LAST_ID - jnp.arange(width", "tests/test_schedule.py"),
     M("schedule price of a size", "better[-1] > best[-1] - price", "better[-1] > best[-1] + price",
-      "tests/test_schedule.py tests/test_round_contract.py -k 'blocks or sizes or window or batched or history_has'"),
+      "tests/test_schedule.py -k 'blocks or sizes or window or batched'"),
     M("schedule padded weight", "get(ragged.weight, at, inside, 0.0)", "get(ragged.weight, at, inside, 1.0)",
       "tests/test_schedule.py -k 'padding'"),
     # Running and fitting
@@ -98,7 +98,7 @@ MUTATIONS = [
     M("worth", "if double or hashes or jax", "if hashes or jax",
       "tests/test_sharp_ends.py -k worth"),
     M("time of coming rounds", "rules.predict(constants, rules.advance(constants, rows, event.time), event)",
-      "rules.predict(constants, rows, event)", "tests/test_round_contract.py -k 'predicted'"),
+      "rules.predict(constants, rows, event)", "tests/test_contract.py -k 'predicted_as'"),
     M("losses half a circle", "jnp.where(2 * step == count, 0.5, 1.0)", "jnp.where(2 * step == count, 1.0, 1.0)",
       "tests/test_fit.py -k 'pairwise'"),
     M("problem OPEN", "OPEN = 4.0", "OPEN = 400.0", "tests/test_fit.py -k 'flat or errors or several or bounds'"),

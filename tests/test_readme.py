@@ -3,7 +3,9 @@
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -60,10 +62,11 @@ def test_a_page_does_what_it_says(page, files, tmp_path, jaxrate, capsys, monkey
     matplotlib.use("Agg")
     folder = shutil.copytree(files, tmp_path / "folder")
     monkeypatch.chdir(folder)
-    space, said = {"__name__": page}, None
+    module, said = ModuleType(page), None
+    monkeypatch.setitem(sys.modules, page, module)  # what a page defines can be pickled
     for language, text in BLOCK.findall(PAGES[page]):
         if language == "python":
-            exec(compile(text, page, "exec"), space)
+            exec(compile(text, page, "exec"), vars(module))
             said = capsys.readouterr().out
             assert said or "print" not in text
         elif language == "text":

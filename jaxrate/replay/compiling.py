@@ -77,15 +77,23 @@ def compiled(
     """
     inside = traced((params, state, key, jnp.zeros(())))
     vectors = any(x.ndim > 1 for x in jax.tree.leaves(state))
-    return _jit(replay, inside, kind, vectors, stream, _outermost.get())
+    return _jit(replay, inside, kind, vectors, stream, _outermost.get(), _hurry.get())
 
 
 @lru_cache
 def _jit(
-    replay: Callable[..., Any], inside: bool, kind: type, vectors: bool, stream: bool = False, outermost: bool = False
+    replay: Callable[..., Any],
+    inside: bool,
+    kind: type,
+    vectors: bool,
+    stream: bool = False,
+    outermost: bool = False,
+    hurry: bool = False,
 ) -> Any:
     """`kind` of events; `vectors`: a player is more than numbers."""
-    options = _options(kind, vectors, stream) if outermost or not inside else None
+    options = None
+    if outermost or not inside:
+        options = hurried() if hurry else _options(kind, vectors, stream)
     return jax.jit(replay, static_argnums=(0, 1), donate_argnums=() if inside else 3, compiler_options=options)
 
 
@@ -103,6 +111,31 @@ def outermost() -> Iterator[None]:
         yield
     finally:
         _outermost.reset(token)
+
+
+_hurry = ContextVar("hurry", default=False)
+
+
+@contextmanager
+def in_a_hurry() -> Iterator[None]:
+    """Around short runs, such as those of tests, which would be compiled for longer than they take."""
+    token = _hurry.set(True)
+    try:
+        yield
+    finally:
+        _hurry.reset(token)
+
+
+def hurried() -> dict[str, Any] | None:
+    """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
+    if jax.default_backend() != "cpu":
+        return None
+    quick: dict[str, Any] = {
+        "xla_backend_optimization_level": 0,
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_cpu_parallel_codegen_split_count": 1,
+    }
+    return {name: value for name, value in quick.items() if _known(name, value)}
 
 
 def _options(kind: type, vectors: bool, stream: bool) -> dict[str, Any] | None:

@@ -1,0 +1,85 @@
+"""What is tested, under which conditions, and when two results are the same."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.replay.compiling import hurried
+from jaxrate.system import RatingSystem
+
+FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events that each replays
+
+
+class Case(NamedTuple):
+    """A system, replayed in one form and in one precision."""
+
+    system: RatingSystem
+    form: str  # a key of FORMS
+    double: bool  # in float64
+
+    def __str__(self) -> str:
+        return f"{self.system.name}, {self.form}, {'float64' if self.double else 'float32'}"
+
+
+@contextmanager
+def strictly(double: bool) -> Iterator[None]:
+    """One precision, in which JAX promotes neither types nor ranks unasked."""
+    with jax.enable_x64(double), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        yield
+
+
+def quick(function: Callable[..., Any]) -> Any:
+    """The function under jit, compiled in a hurry."""
+    return jax.jit(function, compiler_options=hurried())
+
+
+def arrays(params: Any) -> Any:
+    """Hyperparameters as arrays of the default precision: for other ones nothing is compiled anew."""
+    return jax.tree.map(lambda x: jnp.asarray(x, float), params)
+
+
+def key(system: RatingSystem) -> Any:
+    """A key if the system draws random numbers."""
+    return None if system.rules.draw is None else jax.random.key(0)
+
+
+def rows(state: Any, which: Any) -> Any:
+    """Some players' rows of a state."""
+    return jax.tree.map(lambda x: x[which], state)
+
+
+def claim(holds: Any, message: str) -> None:
+    """AssertionError with this message unless it holds. (`assert` may be switched off.)"""
+    if not holds:
+        raise AssertionError(message)
+
+
+def told(what: str, compare: Callable[..., None], *given: Any, **options: Any) -> None:
+    """A comparison of NumPy, whose AssertionError begins with what was compared."""
+    try:
+        compare(*given, **options)
+    except AssertionError as error:
+        raise AssertionError(f"{what}: {str(error).strip()}") from None
+
+
+def equal(what: str, a: Any, b: Any) -> None:
+    """AssertionError unless all leaves are equal to the last bit."""
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        told(what, np.testing.assert_array_equal, x, y)
+
+
+def near(what: str, a: Any, b: Any, tolerance: float) -> None:
+    """AssertionError unless all leaves agree, relative to each number.
+
+    Small ones need only agree relative to 1, or to the largest of their kind; the tails of a belief, which have no
+    digits of their own, relative to the largest of the belief's.
+    """
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        largest = np.abs(y)[np.isfinite(y)].max(initial=0.0)
+        scale = largest if np.ndim(y) > 1 else min(largest, 1.0)
+        told(what, np.testing.assert_allclose, x, y, rtol=tolerance, atol=tolerance * scale)

@@ -1,0 +1,131 @@
+"""Histories on which systems are tested: two seasons whose events have the same sizes, so that they compile as one."""
+
+import math
+from collections import defaultdict
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Matches, Ragged, matches, part, periods, rounds
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.rows import on_device, step
+from jaxrate.system import RatingSystem
+from jaxrate.testing.cases import Case
+
+LENGTH, SEASON = 5.0, 50.0  # of a rating period, and from the start of one season to that of the next
+LATER = 130.0  # after all events
+MATCHES, PLAYERS = 120, 23
+# Sizes of the contests of a season. The small ones are rated two at a time.
+SIZES = (68, 28, 2, 21, 9, 3, 13, 17, 25, 5), (66, 28, 2, 21, 9, 5, 13, 17, 25, 5)
+STEPS = ((0,), (1, 2), (3, 4), (5,), (6, 7), (8, 9))
+POOL, SLOTS = 130, 72  # who may take part in contests, and to how many they are padded
+ALL_TIE = 13  # in contests of this size
+EXTRA = 9  # players who never play
+
+
+def players(form: str) -> int:
+    """How many may take part."""
+    return POOL if form == "rounds" else PLAYERS
+
+
+def both(case: Case) -> Any:
+    """The events of both seasons: contests, or matches, also where they are replayed in periods."""
+    if case.form == "rounds":
+        return contests()
+    random, names = np.random.default_rng(8), columns_read(case.system, case.form)
+    columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
+    context = league().context._replace(columns=columns or None)
+    try:
+        case.system.check(as_replayed(case.form, league()._replace(context=context)))
+    except ValueError:  # some systems can only take matches that count as one
+        context = context._replace(weight=None)
+    return league()._replace(context=context)
+
+
+@lru_cache
+def columns_read(system: RatingSystem, form: str) -> tuple[str, ...]:
+    """The names of the further columns of matches that the rules read."""
+    event = one_event(form, league()._replace(context=league().context._replace(columns=None)))
+    asked: Any = defaultdict(lambda: jnp.ones(event.score.shape))
+    event = event._replace(context=event.context._replace(columns=asked))
+
+    def rate() -> Any:
+        drawn = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
+        state = system.init(system.params, len(event.player))
+        return step(system.rules, system.rules.prepare(system.params), state, event, drawn)
+
+    jax.eval_shape(rate)
+    return tuple(asked)
+
+
+def one_event(form: str, league: Matches) -> Any:
+    """The first match, or a rating period of the first three, on the device."""
+    if form != "periods":
+        return jax.tree.map(lambda x: x[0], on_device(league))
+    period = periods(part(league, 0, 3), period=np.zeros(3)).events
+    return on_device(period._replace(time=league.time[0]))
+
+
+def seasons(case: Case) -> tuple[Any, Any]:
+    """The events of the first and those of the second season."""
+    events = both(case)
+    half = len(SIZES[0]) if case.form == "rounds" else MATCHES
+    return part(events, 0, half), part(events, half, 2 * half)
+
+
+def as_replayed(form: str, events: Any) -> Any:
+    """Matches as the form has them."""
+    return periods(events, LENGTH) if form == "periods" else events
+
+
+def schedule(form: str, events: Any) -> Any:
+    """That in which `run` replays the events in this form: of contests, two at once, padded to `SLOTS`."""
+    if form != "rounds":
+        return "auto" if form == "periods" else form
+    count = len(events.player_start) - 1
+    number = np.full((count * len(STEPS) // len(SIZES[0]), 2), count, np.int32)
+    for i, row in enumerate(number):
+        season, step = divmod(i, len(STEPS))
+        row[: len(STEPS[step])] = np.array(STEPS[step]) + season * len(SIZES[0])
+    return [Block(number, (SLOTS, SLOTS))]
+
+
+@lru_cache
+def league() -> Matches:
+    """In both seasons the same players meet in the same order on the same days; all else is drawn anew."""
+    random = np.random.default_rng(0)
+    first = random.integers(0, PLAYERS, MATCHES)
+    player = np.stack([first, (first + random.integers(1, PLAYERS, MATCHES)) % PLAYERS], axis=1)
+    time, n = np.sort(random.uniform(0.0, SEASON, MATCHES)), 2 * MATCHES
+    score = random.integers(0, 3, n) / 2
+    score[MATCHES - 1] = 1.0  # the first season ends with a win
+    return matches(
+        np.tile(player, (2, 1)),
+        score,
+        np.append(time, SEASON + time),
+        side=random.integers(-1, 2, n),
+        weight=random.choice([0.5, 1.0], n),
+        category=random.integers(0, 3, (n, 2)),
+    )
+
+
+@lru_cache
+def contests() -> Ragged:
+    """With ties and weights, and in every third with a ceiling."""
+    random = np.random.default_rng(1)
+    drawn, columns = [], []
+    for sizes, together in product(SIZES, STEPS):
+        some = [sizes[i] for i in together]
+        drawn += np.split(random.permutation(POOL)[: sum(some)], np.cumsum(some)[:-1])
+    for i, player in enumerate(drawn):
+        n = len(player)
+        rank = random.permutation(np.append(random.integers(0, max(2, n // 2), n - 2), [0, n]))
+        rank = np.zeros(n) if n == ALL_TIE else rank
+        same = random.choice([0.5, 1.0, 2.0]), 2.5 * (i // 3), math.inf if i % 3 else 1620.0
+        columns.append([np.full(n, i), player, rank, *(np.full(n, x) for x in same)])
+    contest, player, rank, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
+    return rounds(contest, player, rank, weight=weight, time=time, ceiling=ceiling)

@@ -1,0 +1,67 @@
+"""What compiling must keep."""
+
+import re
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Rounds
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.compiling import compiled
+from jaxrate.replay.rows import on_device, step, take
+from jaxrate.replay.run import _block, _levels, _stream
+from jaxrate.replay.schedule import plan
+from jaxrate.testing.cases import FORMS, Case, arrays, claim, key, near, strictly
+from jaxrate.testing.histories import MATCHES, as_replayed, one_event, seasons
+from jaxrate.testing.replays import season
+
+MANY = 7919  # players: a number that nothing else has
+
+
+def jit_equals_eager(case: Case) -> None:
+    """Of one event after a season."""
+    rules, state = case.system.rules, season(case).state
+    with strictly(case.double):
+        event, drawn = an_event(case), key(case.system)
+        drawn = drawn if rules.draw is None else rules.draw(drawn)
+        given = rules.prepare(arrays(case.system.params)), take(jax.tree.map(jnp.asarray, state), event.player)
+        eager, jitted = (f(*given, event, drawn) for f in (partial(step, rules), jax.jit(partial(step, rules))))
+    near("rows and predictions", eager, jitted, 1e-11)
+
+
+def an_event(case: Case) -> Any:
+    """Of the second season."""
+    events = seasons(case)[1]
+    if case.form != "rounds":
+        return one_event(case.form, events)
+    player, there, time = jnp.arange(3, dtype=jnp.int32), jnp.ones(3), jnp.asarray(events.events.time[0], float)
+    return Rounds(player, jnp.array([2, 0, 1], jnp.int32), player, there, time)
+
+
+def no_state_sized_copy_inside_the_loop(case: Case) -> None:
+    """XLA must not copy a leaf of the state at every step: an event would cost more, the more players there are."""
+    with strictly(case.double):
+        text = lowered(case).compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
+    inner = text[: text.index("ENTRY")]
+    claim(re.search(rf"\[{MANY}[,\]]", inner), "the loop does not hold the state")
+    copies = re.findall(rf"= \S*\[{MANY}[,\]]\S* copy\(", inner)
+    claim(not copies, f"at every step, {len(copies)} leaves of the state are copied")
+
+
+def lowered(case: Case) -> Any:
+    """The replay of a season or, in periods and rounds, of a few events, for many players."""
+    (system, form, _), events = case, as_replayed(case.form, seasons(case)[0])
+    params, random = arrays(system.params), key(system)
+    state = system.init(params, MANY)
+    if form in ("stream", "levels"):
+        arranged, stream = plan(events, form), form == "stream"
+        replay = compiled(_stream if stream else _levels, params, state, random, stream=stream)
+        return replay.lower(system.rules, MATCHES, params, state, arranged.events, arranged.number, random)
+    starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
+    flat, block = on_device(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
+    so_far = state, jnp.zeros(seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
+    replay = compiled(_block, params, state, random, FORMS[form])
+    return replay.lower(system.rules, block.size, params, so_far, flat, starts, block.number, random)

@@ -1,0 +1,95 @@
+"""What replays of rounds must keep."""
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import build_rounds, part
+from jaxrate.records.leaderboard import ratings
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.run import Run, predict
+from jaxrate.testing.cases import Case, arrays, claim, equal, near, rows, strictly
+from jaxrate.testing.histories import LATER, seasons
+from jaxrate.testing.replays import replay, season
+
+
+def contests_one_by_one_equal_batches(case: Case) -> None:
+    """Padded to more slots or to fewer, in which a system may calculate otherwise."""
+    sizes = np.diff(seasons(case)[0].player_start)
+    slots = [int(next(most for most in np.sort(sizes)[-2:] if n <= most)) for n in sizes]
+    steps = [Block(np.array([[i]], np.int32), (n, n)) for i, n in enumerate(slots)]
+    found = replay(case, seasons(case)[0], schedule=steps)
+    near("the state", found.state, season(case).state, 1e-9)
+    near("predictions", found.prediction, season(case).prediction, 1e-5)
+
+
+def times_must_not_decrease_where_the_clock_matters(case: Case) -> None:
+    system, events = case.system, seasons(case)[0]
+    time = events.events.time.copy()
+    time[-1] = -1.0
+    early = events._replace(events=events.events._replace(time=time))
+    if not system.clocked(system.params):
+        equal("predictions, although no clock matters", replay(case, early).prediction, season(case).prediction)
+        return
+    said = "nothing"
+    try:
+        replay(case, early)
+    except ValueError as error:
+        said = str(error)
+    wanted = f"row {events.player_start[-2]} (counting from 0): time -1.0 is earlier than {time[-2]}"
+    claim(said.startswith(wanted), f"time decreases, and the error should say {wanted!r}; it said {said!r}")
+
+
+IDLE = [(idle, again) for again in (True, False) for idle in ("tie", "alone", "none")]
+
+
+@lru_cache(maxsize=4)
+def idlers(case: Case) -> tuple[Run, Any, Any]:
+    """Groups of four players play the same contest, then an idle one as in `IDLE`, and some of them another.
+
+    Returns the run, and the groups' ratings [6, 4] after it and later.
+    """
+    table = [(4 * g, 0.0, [0, 1, 1, 3]) for g in range(len(IDLE))]
+    for g, (idle, _) in enumerate(IDLE):
+        table += [(4 * g, 5.0, [0, 0, 0, 0] if idle == "tie" else [0])] if idle != "none" else []
+    table += [(4 * g, 8.0, [2, 0, 3, 1]) for g, (_, again) in enumerate(IDLE) if again]
+    columns = [(i, who + k, r, time) for i, (who, time, rank) in enumerate(table) for k, r in enumerate(rank)]
+    contest, player, rank, time = np.array(columns).T
+    many = np.full(len(rank), 0.5)
+    events = build_rounds(contest.astype(int), player.astype(int), rank, weight=many, time=time)
+    done = replay(case, events, schedule="auto", num_players=4 * len(IDLE))
+    with strictly(case.double):
+        state = jax.tree.map(jnp.asarray, done.state)
+        found = [ratings(case.system, state, time=time) for time in (None, LATER)]
+    return done, *(jax.tree.map(lambda x: np.asarray(x).reshape(len(IDLE), 4), x) for x in found)
+
+
+def a_contest_of_one_changes_nothing(case: Case) -> None:
+    """Beyond the clock."""
+    done, now, later = idlers(case)
+    for what, x in (("rating", now.mean), ("later rating", later.mean), ("later deviation", later.deviation)):
+        if x is not None:
+            near(f"the {what} of who has another contest after it", x[1], x[2], 1e-13)
+            near(f"the {what} of who has no contest after it", x[4], x[5], 1e-13)
+    claim((now.mean[2] != now.mean[5]).all(), "a contest of four changes nothing")
+    alone = done.prediction[np.isclose(done.prediction, 0.5)]
+    claim(len(alone) >= 2, f"of a contest of one the prediction should be 0.5; it is {done.prediction}")
+
+
+def rounds_are_predicted_as_in_a_run(case: Case) -> None:
+    """Of contests without a common player: learning from one does not change what is said of the other."""
+    system, state = case.system, season(case).state
+    two = part(seasons(case)[1], 1, 3)
+    known = int(two.events.player.max()) + 1
+    coming = two._replace(events=two.events._replace(time=np.full(2, LATER)))
+    for few in (rows(state, slice(known)), rows(state, slice(known // 2))):  # the others are newcomers
+        wanted = replay(case, coming, state=few, num_players=known, schedule="auto").prediction
+        with strictly(case.double):
+            given = jax.tree.map(jnp.asarray, few)
+            params = arrays(system.params)
+            found = predict(system, given, coming, params=params, num_players=known)
+            equal("the state that was given", given, few)
+        near("predictions", np.asarray(found), wanted, 1e-12)

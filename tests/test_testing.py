@@ -1,0 +1,145 @@
+"""`jaxrate.testing`: what it says of systems that break the contract, and of those that it cannot test."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxrate as jr
+from jaxrate import testing
+from jaxrate.systems.elo import State
+from jaxrate.testing import matches, programs, replays, slopes
+from jaxrate.testing.cases import Case
+from jaxrate.testing.histories import both, columns_read
+
+ELO = jr.elo(side_advantage=20.0)
+RULES = ELO.rules
+
+
+def with_rules(**changes):
+    return ELO._replace(rules=RULES._replace(**changes), make=None)
+
+
+def knows(constants, rows, event):
+    return 0.9 * RULES.predict(constants, rows, event) + 0.1 * event.score
+
+
+def beyond(constants, rows, event):
+    return 2.0 * RULES.predict(constants, rows, event)
+
+
+def knows_ids(constants, rows, event, key):
+    rows = RULES.update(constants, rows, event, key)
+    return rows._replace(rating=jnp.where(event.player == 3, rows.rating + 0.1, rows.rating))
+
+
+def first_twice(constants, rows, event, key):
+    rows = RULES.update(constants, rows, event, key)
+    return rows._replace(rating=rows.rating + jnp.array([1.0, 0.0]))
+
+
+def the_wrong_way(constants, rows, event, key):
+    return jax.tree.map(lambda old, new: 2.0 * old - new, rows, RULES.update(constants, rows, event, key))
+
+
+def otherwise_under_jit(constants, rows, event, key):
+    rows = RULES.update(constants, rows, event, key)
+    return rows._replace(rating=rows.rating + float(isinstance(rows.rating, jax.core.Tracer)))
+
+
+def without_slope(params):
+    return RULES.prepare(jax.lax.stop_gradient(params))
+
+
+def with_steep_slope(params):
+    return RULES.prepare(params._replace(k=params.k + jnp.sqrt(params.k - params.k)))
+
+
+def on_the_host(params):
+    return RULES.prepare(params._replace(k=float(params.k)))
+
+
+def by_position(params, num_players):
+    return State(1500.0 + jnp.arange(num_players, dtype=float), None)
+
+
+def without_rows(params, num_players):
+    return State(params.initial_rating, None)
+
+
+def by_number(params, num_players):
+    return State(jnp.full(num_players, 1500.0 + num_players, float), None)
+
+
+@pytest.mark.parametrize(
+    ("broken", "holds", "message"),
+    [
+        (with_rules(predict=knows), replays.predictions_know_neither_their_result_nor_the_future, "predictions up to"),
+        (with_rules(predict=beyond), replays.states_are_finite_and_predictions_are_probabilities, "between 0 and 1"),
+        (with_rules(update=knows_ids), replays.renaming_the_players_renames_the_rows, "the state"),
+        (with_rules(update=first_twice), replays.the_order_of_players_in_an_event_does_not_matter, "the state"),
+        (with_rules(update=the_wrong_way), replays.a_better_result_gives_a_better_rating, "rated higher"),
+        (with_rules(update=otherwise_under_jit), programs.jit_equals_eager, "rows and predictions"),
+        (with_rules(prepare=without_slope), slopes.slopes_equal_finite_differences, "the slope in k, forward"),
+        (with_rules(prepare=with_steep_slope), slopes.slopes_are_finite, "slopes are not finite"),
+        (ELO._replace(init=by_position, make=None), replays.renaming_the_players_renames_the_rows, "the state"),
+        (ELO._replace(init=by_number, make=None), replays.carrying_on_equals_one_run, "the state"),
+    ],
+)
+def test_what_is_broken_is_found(broken, holds, message):
+    with pytest.raises(AssertionError, match=message):
+        holds(Case(broken, "stream", True))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (with_rules(advance=lambda constants, rows, time: rows), "elo: it is a plain value: .*pickle"),
+        (ELO._replace(space=jr.glicko().space), "elo: parameters are described: params has the fields"),
+        (ELO._replace(space=ELO.space._replace(k=ELO.space.k._replace(unit=""))), "k lacks its range, unit or meaning"),
+        (ELO._replace(name="two\nlines", make=None), "its repr is one line"),
+        (ELO._replace(init=without_rows, make=None), "elo: rows are of players: .* leaves"),
+        (ELO._replace(events=(), make=None), "elo has no form to test: its events are"),
+        (
+            with_rules(predict=beyond),
+            "^elo, stream, float64: states are finite .*: a prediction is not between 0 and 1",
+        ),
+        (with_rules(prepare=on_the_host), "^elo, stream, float64: states are finite .*: ConcretizationTypeError: "),
+    ],
+)
+def test_check_says_which_property_failed_and_how(broken, message):
+    with pytest.raises(AssertionError, match=message):
+        testing.check(broken)
+
+
+def test_check_takes_factories():
+    with pytest.raises(AssertionError, match="^elo has no form to test"):
+        testing.check(lambda: ELO._replace(events=()))
+
+
+def test_every_form_is_tested_in_both_precisions():
+    forms = {(case.form, case.double) for _, case in testing.claims(jr.trueskill())}
+    assert forms == {(form, double) for form in ("stream", "levels", "rounds") for double in (False, True)}
+    assert {case.form for _, case in testing.claims(jr.category_glicko())} == {"periods"}
+    assert {case.form for _, case in testing.claims(jr.codeforces())} == {"rounds"}
+    drawn = {one.holds for one, _ in testing.claims(jr.urnings())}
+    assert replays.untouched_rows_are_inert in drawn and replays.carrying_on_equals_one_run not in drawn
+
+
+def by_margin(constants, rows, event, key):
+    match = event._replace(score=jnp.tanh(event.context.columns["margin"]))
+    return RULES.update(constants, rows, match, key)
+
+
+@pytest.mark.parametrize("form", ["levels", "periods"])
+def test_a_system_gets_the_columns_that_it_reads(form):
+    system = with_rules(update=by_margin)
+    assert columns_read(system, form) == ("margin",) and columns_read(ELO, form) == ()
+    case = Case(system, form, True)
+    assert list(both(case).context.columns) == ["margin"]
+    replays.states_are_finite_and_predictions_are_probabilities(case)
+    matches.a_column_that_nobody_reads_changes_nothing(case)
+
+
+def test_weights_are_left_out_where_they_are_refused():
+    assert both(Case(jr.urnings(), "levels", True)).context.weight is None
+    assert both(Case(ELO, "levels", True)).context.weight is not None
