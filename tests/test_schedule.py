@@ -309,6 +309,11 @@ def test_padded_sizes_stay_few_over_four_orders_of_magnitude():
     assert sum(block.number.size * block.size[0] for block in made) < 1.5 * sum(sizes)
 
 
+def test_further_sizes_must_save_what_they_cost_to_compile():
+    made = [blocks(contests([1000] + [3] * few, 2000)) for few in (30, 400)]  # 300,000 slots is the price of a size
+    assert [len({block.size for block in some}) for some in made] == [1, 2]
+
+
 @pytest.mark.filterwarnings("ignore:.*one participant")
 def test_padding_of_rounds_takes_part_in_nothing():
     contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
