@@ -14,10 +14,11 @@ from jaxrate.system import State
 def career(rated: Rated, player: Any) -> dict[str, Values]:
     """What a player went through, one row per match or contest.
 
-    Of matches: time, opponent, the player's score, the probability (expected score) of it, rating before, its deviation
-    (if the system has one), change. Of contests: time, contest, participants, the player's rank, the one that was
-    expected, rating before, its deviation, change; and the number of teams, where there are any, among which theirs is
-    ranked. The change is up to the next row: of a rating period, all of it stands at their last match there.
+    A row of a match has time, opponent, the player's score, the score that was expected (`probability`), the rating
+    before, its deviation (if the system has one), and the change. A row of a contest has time, contest, participants,
+    the player's rank, the one that was expected, the rating before, its deviation, and the change; and the number of
+    teams, where there are any, among which theirs is ranked. The change is up to the next row, so all the change of a
+    rating period stands at the player's last match there.
 
     Args:
       rated: a rated history.

@@ -80,8 +80,8 @@ def compare(
     """Rate the same events by several systems, and say which predicted best.
 
     Each predicts every match before it learns from it, and is judged by log loss, Brier score, accuracy and calibration
-    error. Of contests of more than two sides, the ratings before each say who will be ahead of whom, and how far off
-    their places are, as in `metrics.standings`.
+    error. In contests of more than two sides, the ratings before each say who will be ahead of whom, and how far off
+    the places are, as in `metrics.standings`.
 
         print(jr.compare(jr.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))

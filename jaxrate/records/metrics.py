@@ -1,12 +1,12 @@
 """How good predictions and ratings were. Host-side, in float64.
 
-Of matches: every function takes predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1] (a
+The functions for matches take predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1] (a
 draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score.
 
-Of rounds: `pair_inversion` and `rank_deviation` take the rounds, or their `Dataset`, the ratings [sum P] that the
-participants had before them, and an optional boolean mask [sum P] of the participants to score, who are compared among
-themselves. Left out are contests with fewer than two of them, and those where all participants, masked or not, tie:
-they rank nobody. Teammates tie, and each is scored alone.
+Those for rounds, `pair_inversion` and `rank_deviation`, take the rounds, or their `Dataset`, the ratings [sum P] that
+the participants had before them, and an optional boolean mask [sum P] of the participants to score, who are compared
+among themselves. Contests with fewer than two of them are left out, and so are those where all participants, masked or
+not, tie: they rank nobody. Teammates tie, and each is scored alone.
 
 `scores` and `standings` are all measures of either kind by name. `duels` makes matches of contests of two sides, and
 `both_sides` two matches of one that tells the winner and the loser. `seen` makes masks.
@@ -101,7 +101,7 @@ def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -
 def standings(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
     """Pair inversion and rank deviation by name; NaN if there is nothing to tell them by.
 
-    Each is of all who have played before, and, as "5plus", of those who have played in at least 5 contests.
+    Each is given for all who have played before and, as "5plus", for those who have played in at least 5 contests.
 
     Args:
       rounds, rating, mask: as for `pair_inversion`.
@@ -141,8 +141,8 @@ def seen(events: Matches | Ragged | Dataset, games: int) -> NumPy:
       games: how many each must have played before.
 
     Returns:
-      [n] whether both players of a match have; of rounds, [sum P] whether the participant has. Contests of one player
-      or of one tie say nothing of anybody, and do not count.
+      [n] whether both players of a match have; for rounds, [sum P] whether the participant has. Contests of one player
+      or of one tie say nothing about anybody, and do not count.
     """
     events, _ = open_data(events)
     if isinstance(events, Matches):

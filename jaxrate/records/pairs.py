@@ -39,8 +39,8 @@ def pairs(
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the
     system knows of the two, nearly one of low rank. Cross approximation: the pair that is furthest off names a player,
     the player's row names the other about whom it says most, and a term is added that makes the rows of both right.
-    Checked are all pairs, or, where they are too many, a random sample after the other until one needs no term; those
-    at either end of the list are in it more often.
+    All pairs are checked, or, where they are too many, one random sample after the other until one needs no term; the
+    players at either end of the list are in it more often.
 
     Args:
       system, state: as in `jr.predict`; or a rated history in place of both.
@@ -71,7 +71,7 @@ def pairs(
 
 
 def _cross(matrix: Any, n: int) -> Pairs | None:
-    """Of the skew-symmetric matrix [n, n] whose elements a function gives; None if that takes too many numbers."""
+    """The terms of the skew-symmetric matrix [n, n] whose elements a function gives; None if there are too many."""
     random, everybody = np.random.default_rng(0), np.arange(n)
     left, right, scale = np.zeros((0, n)), np.zeros((0, n)), np.zeros(0)
 

@@ -124,8 +124,9 @@ def matchups(
 def bracket(win: Any, order: Any = None) -> Array:
     """Single elimination, exactly: the probability of each player to win their first r rounds.
 
-    A player wins round r who is there and beats whoever comes out of the opposite part of the bracket: N^2 operations
-    in all, not one for every outcome, so that a thousand players are as exact as sixteen. Matches are independent.
+    A player wins round r by being there and beating whoever comes out of the opposite part of the bracket. That takes
+    N^2 operations in all, not one for every outcome, so a thousand players are as exact as sixteen. Matches are
+    independent.
 
     Args:
       win: [N, N] the probability of each player to beat each other one, or [R, N, N] of each round; may be traced.
@@ -157,8 +158,8 @@ def _bracket(win: Array, slot: Array) -> Array:
 def simulate_bracket(key: Array, win: Any, samples: int, order: Any = None) -> Array:
     """`bracket` by chance: how often each player won their first r rounds in so many tournaments.
 
-    It is for what the exact one leaves out, uncertain strengths: who is better than believed is so in all rounds, which
-    are then not independent. For ratings with deviations, on the 400-point scale:
+    It serves what the exact one leaves out, uncertain strengths: a player better than believed is so in all rounds,
+    which are then not independent. This is such a function, for ratings with deviations on the 400-point scale:
 
         rating = jr.ratings(system, state)
         def win(key):
@@ -275,7 +276,7 @@ def _checked(name: str, probability: Any) -> Array:
 
 
 def _index(bad: Any) -> list[int]:
-    """Of the first True."""
+    """The index of the first True."""
     return [int(i) for i in np.unravel_index(np.argmax(bad), bad.shape)]
 
 

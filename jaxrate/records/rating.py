@@ -34,18 +34,19 @@ def rate(
     """Rate the matches or contests of a table: predict each, then learn from it.
 
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
-    their deviations; or one per participation: row, contest, time, player, rank (from 1: so many are ahead, plus one),
-    participants, prediction (the share of the others that they should leave behind), rating and deviation before.
-    Where some play in teams, rank and prediction are among teams, and there is the number of teams beside that of
-    participants. Deviations are left out if the system has none.
+    their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
+    many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
+    rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
+    stands beside that of participants. Deviations are left out if the system has none.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
       data: events and names, as from `read`. To carry on, read them with `players=onto.players` and, where there are
         categories, `categories=onto.categories`.
       period: the length of rating periods; None: match by match, or contest by contest.
-      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; of BlatMMR,
-        of TrueSkill and of contests to rounding; of Urnings by chance). Players who are new to it join as newcomers.
+      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
+        BlatMMR, TrueSkill and contests to rounding; with Urnings by chance). Players who are new to it join as
+        newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
     Raises:

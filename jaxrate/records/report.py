@@ -181,7 +181,7 @@ KINDS |= dict.fromkeys(("participants", "teams", "rank", "games"), "0")
 
 
 def _kind(column: str, values: Values, digits: int) -> str:
-    """Of this column, if ratings have so many decimals."""
+    """The kind of this column, if ratings have so many decimals."""
     if column in ("time", "contest"):
         return "plain" if values.dtype.kind in "iuf" else "text" if column == "contest" else "time"
     return KINDS.get(column, f"+{digits}" if column == "change" else str(digits))

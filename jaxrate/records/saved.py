@@ -32,8 +32,8 @@ FORMAT = 3  # of the folder, its tables and the states in it: raised when older 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
-    Kept of the system are its name, its hyperparameters, and those of its settings that are words, numbers, None or
-    tuples of them.
+    The system's name, its hyperparameters, and those of its settings that are words, numbers, None or tuples of them
+    are kept.
 
     Raises:
       ValueError: if the system was made with something else, such as a function of one's own, or has rules of its own
