@@ -57,8 +57,8 @@ def run(
       key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
         ("levels"), or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and
-        rounds are always in levels. Or what `by_level` made of these very events, which saves making it again: of
-        matches it holds a copy, and `events` is then only counted.
+        rounds are always in levels. Or what `by_level` made of these very events, which saves making it again: it holds
+        a copy of matches, and `events` is then only counted.
       num_players: rows of the state, by default those of the given state, or the largest id plus one, or all whom a
         `Dataset` names. Rows beyond a given state's are newcomers'.
 
@@ -248,13 +248,14 @@ def predict(
       system: as from `elo()`, `elo_mmr()`, ...
       state: as `run` left it.
       events: [n] concrete `Matches`, or `Ragged` rounds, each predicted as of its own time; scores and ranks are not
-        read. Systems of rounds say of a match who would do better in a contest. Or a `Dataset` of either.
+        read. Systems of rounds say which player of a match would do better in a contest. Or a `Dataset` of either.
       params: hyperparameters, by default `system.params`.
       num_players: as in `run`: rows beyond the state's are newcomers'.
 
     Returns:
-      The system's predictions: of matches, leaves [n, ...], usually the expected score of player 0; of rounds, [P], the
-      share of the others whom each participant is expected to beat. (The expected rank is 1 + (1 - share) (size - 1).)
+      The system's predictions: for matches, leaves [n, ...], usually the expected score of player 0; for rounds, [P],
+      the share of the others whom each participant is expected to beat. The expected rank is then
+      1 + (1 - share) (size - 1).
 
     Raises:
       ValueError: for events that the system does not predict, bad rows, or ids beyond the state.

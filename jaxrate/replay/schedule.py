@@ -42,11 +42,11 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
 
     Args:
       events: concrete `Matches` (checked again here), or `Ragged` periods or rounds, or a `Dataset`.
-      width: of matches, the slots of a step. None: the power of two next to the mean width of an unlimited schedule,
+      width: the slots of a step of matches. None: the power of two next to the mean width of an unlimited schedule,
         from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
 
     Returns:
-      What `run(..., schedule=...)` takes. Of a `Plan`, `fill` is the share of slots in use.
+      What `run(..., schedule=...)` takes. The `fill` of a `Plan` is the share of slots in use.
 
     Raises:
       ValueError: for bad matches (names the row) or a width below 1.
