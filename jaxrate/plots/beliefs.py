@@ -34,8 +34,8 @@ COLUMNS = 400  # of a heat map
 def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
     """What BlatMMR believed of a player's strength through a history: a heat map, its mean and its 95 % interval.
 
-    Each column is the belief that their next match finds, from the match before on; the last one that after their last
-    match, up to the end of the history. At most 400 of them are drawn. The history is rated anew.
+    Each column is the belief that the player's next match finds, from the match before on; the last column is the
+    belief after the last match, up to the end of the history. At most 400 of them are drawn. The history is rated anew.
 
     Args:
       system: from `blat_mmr` with a grid.

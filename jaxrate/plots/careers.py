@@ -65,8 +65,8 @@ def trajectory(
         jr.plots.trajectory(system, jr.history(system, data), data, ["Ada", "Bo"])
 
     A line goes through what each event found, as in `history.before`, to the rating after the last one. The axis is
-    time; if there is none, or it stands still, how many events of the history came before. Of long lines 2000 points
-    are drawn. Several calls may share an axes.
+    time; if there is none, or it stands still, how many events of the history came before. A long line is drawn by 2000
+    of its points. Several calls may share an axes.
 
     Args:
       system: as from `glicko()`; or a rated history, in place of history and data too.

@@ -38,7 +38,7 @@ def make_axes(ax: "Axes | None", size: tuple[float, float] | None = None) -> "Ax
 
 
 def style(number: int) -> dict[str, Any]:
-    """Of the line of a player or system by its number in the picture."""
+    """The look of the line of a player or system, by its number in the picture."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
 
 
