@@ -6,6 +6,7 @@ quickly except the runner, which has what users have unless a test is `in_a_hurr
 
 import os
 import sys
+from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -45,10 +46,9 @@ compiling._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
 
 
 @pytest.fixture
-def in_a_hurry():
-    """The runner's compilations take a sixth of the time."""
-    with compiling.in_a_hurry():
-        yield
+def in_a_hurry(monkeypatch):
+    """The runner's compilations take a sixth of the time, until `monkeypatch.undo()`."""
+    monkeypatch.setattr(compiling, "_hurry", ContextVar("hurry", default=True))
 
 
 @pytest.fixture(autouse=True)

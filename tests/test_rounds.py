@@ -279,7 +279,7 @@ def league(n=90, players=12):
     return jr.matches(player, np.ones(n))
 
 
-def test_with_a_key_stream_equals_levels_to_the_bit(x64, monkeypatch):
+def test_with_a_key_stream_equals_levels_to_the_bit(monkeypatch):
     monkeypatch.undo()  # as compiled for users
     matches, key = league(), jax.random.key(7)
     stream = jr.run(SHAKEN, matches, key=key, schedule="stream")
