@@ -326,6 +326,24 @@ def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation
     np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
 
 
+def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
+    """Two parameters of which one moves the other: J C J', with J by differences."""
+    system = jr.glicko(initial_deviation=300, deviation_max=400)
+    form, x = FREE.form_of(system, ("initial_deviation", "deviation_max"))
+    what = TASK.task(system, league(), "log_loss")
+    weight = np.stack([what.weight, 0.0 * what.weight])
+    problem = PROBLEM.Problem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
+    curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
+    monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
+    with jax.enable_x64(True):
+        found = PROBLEM.covariance_of(problem, x, "information")
+        around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+        ends = PROBLEM.params_at(problem, around, system.params)
+    jacobian = np.array([[y[0] - y[1], y[2] - y[3]] for y in (ends.initial_deviation, ends.deviation_max)]) / 2e-6
+    assert abs(jacobian[1]).min() > 1.0 and jacobian[0, 1] == 0.0
+    np.testing.assert_allclose(found, jacobian @ np.linalg.inv(curvature) @ jacobian.T / 600, rtol=1e-6)
+
+
 def test_errors_of_rounds_take_a_contest_as_one():
     """The products of slopes are of sums over contests."""
     with jax.enable_x64(True):
