@@ -7,6 +7,7 @@ the docstrings the comments beside the fields of NamedTuples and what is known o
 import argparse
 import inspect
 import re
+import warnings
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -105,7 +106,9 @@ def write(folder: Path) -> None:
     for name, module in pages.items():
         file = folder / page(name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(pdoc.render.html_module(module, pages), encoding="utf-8")
+        with warnings.catch_warnings():  # of types that name a class within itself
+            warnings.filterwarnings("ignore", "Error parsing type annotation")
+            file.write_text(pdoc.render.html_module(module, pages), encoding="utf-8")
     (folder / "index.html").write_text(pdoc.render.html_index(pages), encoding="utf-8")
     (folder / "search.js").write_text(pdoc.render.search_index(pages), encoding="utf-8")
 

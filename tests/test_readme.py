@@ -100,6 +100,15 @@ def test_tables_name_every_command_format_and_system():
     assert listed("systems") >= set(jr.SYSTEMS)
 
 
+def test_citation_is_of_this_version():
+    said = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^(?:cff-version|version|license): (.+)$", said, re.MULTILINE) == [
+        "1.2.0",
+        jr.__version__,
+        "Apache-2.0",
+    ]
+
+
 def test_readme_is_short():
     assert len(PAGES["README"].splitlines()) <= 200
 
@@ -108,6 +117,13 @@ def test_readme_is_short():
 def test_links_lead_somewhere(path):
     targets = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", PAGES[path.stem])
     assert not [target for target in targets if not (path.parent / target).exists()]
+
+
+@pytest.mark.parametrize("page", ["README", "contributing"])
+def test_paths_are_there(page):
+    paths = re.findall(r"(?<![\w/.])(?:jaxrate|experiments|tests)/[\w/.]*\w", PAGES[page])
+    assert len(paths) > 5
+    assert not [path for path in paths if "NAME" not in path and not (ROOT / path).exists()]
 
 
 def test_start_here_lists_every_guide():
