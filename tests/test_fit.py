@@ -55,6 +55,14 @@ def shares(rounds):
     return np.concatenate(share), np.concatenate(ranks)
 
 
+def unprepared(system, events, names, loss="log_loss"):
+    """A problem without what is computed of the events: real numbers are counted in units of 30."""
+    what, (form, start) = TASK.task(system, events, loss), FREE.form_of(system, names)
+    unit, weight = np.where(np.array(form.spaces) == "real", 30.0, 1.0), np.stack([what.weight, 0.0 * what.weight])
+    every = len(names)
+    return PROBLEM.Problem(system, what, form, unit, start / unit, weight, "forward", np.arange(every), np.eye(every))
+
+
 def cut(prepare, name, most, params):
     return prepare(params._replace(**{name: jnp.minimum(getattr(params, name), most)}))
 
@@ -139,8 +147,8 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
     """Against a loop over the pairs, from the ratings before the contest."""
     loss = LOST.LOSSES["pairwise"]._replace(predict=bind(LOST.against_opponents, most))
     monkeypatch.setitem(LOST.LOSSES, "pairwise", loss)
-    system, rounds = jr.codeforces(beta=250.0), contests((3, 9))
-    rating = np.asarray(jr.history(system, rounds).before.mean, np.float64)
+    system, rounds = small(beta=250.0), contests((3, 9))
+    rating, deviation = (np.asarray(x, np.float64) for x in jr.history(system, rounds).before)
     want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
     for a, b in zip(rounds.player_start[:-1], rounds.player_start[1:], strict=True):
         order = a + np.argsort(who[a:b] * np.uint64(2654435761) % np.uint64(2**32))
@@ -149,7 +157,8 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
         for i, j in near:
             one, two = order[i], order[j]
             score = 0.5 + 0.5 * np.sign(float(rounds.events.rank[two]) - rounds.events.rank[one])
-            p = 1 / (1 + np.exp(-math.pi / math.sqrt(3) * (rating[one] - rating[two]) / 250.0))
+            spread = np.sqrt(250.0**2 + deviation[one] ** 2 + deviation[two] ** 2)
+            p = 1 / (1 + np.exp(-(rating[one] - rating[two]) / spread))
             value = -score * np.log(p) - (1 - score) * np.log(1 - p)
             want[[one, two]] += value / min(n - 1, 2 * most)
     _, ranks = shares(rounds)
@@ -209,8 +218,7 @@ def test_slopes_and_curvature_equal_differences(name):
     make, free, events, loss = SLOPES[name]
     with jax.enable_x64(True):
         system = make()
-        what = TASK.task(system, events(), loss)
-        problem = PROBLEM.prepare(what, system, free, what.weight)
+        problem = unprepared(system, events(), free, loss)
         start = problem.start + 0.1
 
         def at(kind, x):
@@ -221,8 +229,9 @@ def test_slopes_and_curvature_equal_differences(name):
         value, slopes, product = at("forward", points)
         np.testing.assert_allclose(slopes[-1], (value[:k, 0] - value[k:-1, 0]) / (2 * h), rtol=1e-5, atol=1e-8)
         assert (np.linalg.eigvalsh(product[-1]) > 0).all()
-        curved = (slopes[:k] - slopes[k:-1]) / (2 * h)
-        np.testing.assert_allclose(at("hessian", start)[0], curved, rtol=1e-4, atol=1e-7)
+        if name in ("elo", "glicko_bound"):  # that of rounds is in `test_errors_of_rounds_take_a_contest_as_one`
+            curved = (slopes[:k] - slopes[k:-1]) / (2 * h)
+            np.testing.assert_allclose(at("hessian", start)[0], curved, rtol=1e-4, atol=1e-7)
         if name == "elo":
             reverse = at("reverse", start)
             np.testing.assert_allclose(reverse[1], slopes[-1:], rtol=1e-10)
@@ -231,15 +240,15 @@ def test_slopes_and_curvature_equal_differences(name):
 
 def test_a_run_in_the_outermost_jit_is_the_same(monkeypatch):
     monkeypatch.undo()  # only as compiled for users does it have options
-    system, matches = jr.glicko(), league()
+    system, matches = jr.elo(), league()
 
-    def total(c):
-        return jnp.sum(jr.run(system, matches, params=system.params._replace(c=c), schedule="levels").prediction ** 2)
+    def total(k):
+        return jnp.sum(jr.run(system, matches, params=system.params._replace(k=k), schedule="levels").prediction ** 2)
 
     with outermost():
-        value, slope = jax.vmap(lambda c: jax.jvp(total, (c,), (1.0,)))(jnp.array([10.0, 20.0]))
-    for c, v, s in zip((10.0, 20.0), value, slope, strict=True):
-        np.testing.assert_allclose(jax.value_and_grad(total)(c), (v, s), rtol=1e-4)
+        value, slope = jax.vmap(lambda k: jax.jvp(total, (k,), (1.0,)))(jnp.array([10.0, 20.0]))
+    for k, v, s in zip((10.0, 20.0), value, slope, strict=True):
+        np.testing.assert_allclose(jax.value_and_grad(total)(k), (v, s), rtol=1e-4)
 
 
 # The best parameters
@@ -296,16 +305,16 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatc
         single = jr.fit(system, league())
     np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
-    monkeypatch.setattr(SLOPE, "MEMORY", 1)  # one pair of parameters at a time
-    np.testing.assert_allclose(fitted().covariance, fit.covariance, rtol=1e-9)
+    with jax.enable_x64(True):
+        monkeypatch.setattr(SLOPE, "MEMORY", 1)  # one pair of parameters at a time
+        in_parts = jr.fit(fit.system, matches, steps=0)
+    np.testing.assert_allclose(in_parts.covariance, fit.covariance, rtol=1e-9)
 
 
 def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     """Rounded, it need not be curved upwards: the inverse had variances below 0."""
-    what = TASK.task(jr.elo(), league(), "log_loss")
-    problem = PROBLEM.prepare(what, jr.elo(), None, what.weight)
+    problem = unprepared(jr.elo(), league(), ("k", "side_advantage"))
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
-    problem = problem._replace(active=np.arange(2), axes=np.eye(2))
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
     assert np.isinf(PROBLEM.covariance_of(problem, problem.start, "information")).all()
 
@@ -316,13 +325,10 @@ def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
 def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation, known):
     """Of a logarithm; points may be any number."""
     system = jr.elo(side_advantage=7.0)
-    form, x = FREE.form_of(system, (name,))
-    what = TASK.task(system, league(), "log_loss")
-    weight = np.stack([what.weight, 0.0 * what.weight])
-    problem = PROBLEM.Problem(system, what, form, np.ones(1), x, weight, "forward", np.arange(1), np.eye(1))
+    problem = unprepared(system, league(), (name,))
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
-    slope = system.params.k if name == "k" else 1.0
-    error = np.sqrt(PROBLEM.covariance_of(problem, x, "information")[0, 0])
+    slope = system.params.k if name == "k" else 30.0
+    error = np.sqrt(PROBLEM.covariance_of(problem, problem.start, "information")[0, 0])
     np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
 
 
@@ -336,7 +342,7 @@ def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
     curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
     with jax.enable_x64(True):
-        found = PROBLEM.covariance_of(problem, x, "information")
+        found = PROBLEM.covariance_of(problem, problem.start, "information")
         around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
         ends = PROBLEM.params_at(problem, around, system.params)
     jacobian = np.array([[y[0] - y[1], y[2] - y[3]] for y in (ends.initial_deviation, ends.deviation_max)]) / 2e-6
@@ -381,9 +387,10 @@ def test_known_parameters_are_found_again():
     assert error["k"] < 5 and error["side_advantage"] < 10
 
 
-@pytest.mark.parametrize("options", [{"optimizer": optax.adam(0.1), "steps": 150}, {"mode": "reverse"}])
+@pytest.mark.parametrize("options", [{"optimizer": optax.adam(0.1), "steps": 60}, {"mode": "reverse"}])
 def test_other_ways_lead_to_the_same(no_errors, options):
-    fit = jr.fit(jr.elo(), league(), **options)
+    with jax.enable_x64("mode" in options):
+        fit = jr.fit(jr.elo(), league(), **options)
     np.testing.assert_allclose(fit.loss, fitted().loss, rtol=1e-5)
     np.testing.assert_allclose(fit.params.k, fitted().params.k, rtol=0.02)
 
@@ -508,16 +515,13 @@ def test_rules_made_anew_predict_what_is_fitted():
     """Be it an outlook, or what a loss takes as prediction."""
     skill, rounds = jr.outlook(capped_skill(tau=0.1)), small(k=8.0)
     for system, events, loss, name in ((skill, league(), "log_loss", "tau"), (rounds, contests(), "pairwise", "k")):
-        what = TASK.task(system, events, loss)
-        form, x = FREE.form_of(system, (name,))
-        weight = np.stack([what.weight, 0.0 * what.weight])
-        problem = PROBLEM.Problem(system, what, form, np.ones(1), x, weight, "forward", np.arange(1), np.eye(1))
-        assert SEARCH._remade(problem, x[None] + 0.3, system.params) is problem
-        new = SEARCH._remade(problem, x[None] + 1.0, system.params)
+        problem = unprepared(system, events, (name,), loss)
+        assert SEARCH._remade(problem, problem.start[None] + 0.3, system.params) is problem
+        new = SEARCH._remade(problem, problem.start[None] + 1.0, system.params)
         plain, asked = new.system.rules, new.task.system.rules
         assert plain.prepare != system.rules.prepare and plain.predict == system.rules.predict
         assert (
-            asked == plain._replace(predict=what.system.rules.predict)
+            asked == plain._replace(predict=problem.task.system.rules.predict)
             if loss == "log_loss"
             else (asked.predict.given == (plain,) and asked.update == plain.update)
         )
@@ -574,7 +578,7 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     system, key = MADE[name](), jax.random.key(0)
     if Matches in system.events or name == "category_glicko":
         football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
-        events = part(football().matches if DATA.exists() else league(), 0, 200 if name == "blat_mmr" else 600)
+        events = part(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
         events = jr.periods(events, 500.0) if name == "category_glicko" else events
         events = jr.per_side(events) if name == "urnings" else events
     else:

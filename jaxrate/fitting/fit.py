@@ -16,7 +16,7 @@ import optax  # type: ignore[import-untyped]
 from jaxrate.events import LAST_ID, Array
 from jaxrate.fitting.found import Fit, Profile, Rolling
 from jaxrate.fitting.free import Free, free_names
-from jaxrate.fitting.problem import covariance_of, evaluate, params_at, prepare
+from jaxrate.fitting.problem import Problem, covariance_of, evaluate, params_at, prepare
 from jaxrate.fitting.search import minimise
 from jaxrate.fitting.slopes import at_once, calculate, chunks
 from jaxrate.fitting.task import task
@@ -80,8 +80,7 @@ def fit(
     began = time.perf_counter()
     if not 0.0 <= validation < 1.0:
         raise ValueError(f"validation is a share of the events, from 0 and below 1, got {validation}")
-    if not (isinstance(starts, int) and starts >= 1):
-        raise ValueError(f"starts must be a whole number from 1, got {starts!r}")
+    _check_count("starts", starts)
     if starts > 1 and key is None:
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")
     if errors not in (None, "information", "sandwich"):
@@ -94,12 +93,7 @@ def fit(
     if validation and not held_out.any():
         raise ValueError(f"validation={validation} of the events leave nothing to validate on: none of them is scored")
     problem = prepare(what, system, free, what.weight * ~later, held_out, mode)
-    begin = np.repeat(problem.start[None], starts, axis=0)
-    if starts > 1:
-        assert key is not None
-        random = jax.random.normal(jax.random.fold_in(key, LAST_ID), begin[1:].shape)
-        begin[1:] += np.asarray(random, np.float64)
-    path = minimise(problem, begin, system.params, optimizer, steps, watch)
+    path = minimise(problem, _begin(problem, starts, key), system.params, optimizer, steps, watch)
     best = int(np.nanargmin(path.judged))
     x, history = path.x[best], np.array(path.history[best])
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
@@ -123,6 +117,21 @@ def fit(
         reason,
         time.perf_counter() - began,
     )
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not (isinstance(value, int) and value >= 1):
+        raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
+
+
+def _begin(problem: Problem, starts: int, key: Array | None) -> NumPy:
+    """[S, k] where searches begin: at the system's own values, and at random about them."""
+    begin = np.repeat(problem.start[None], starts, axis=0)
+    if starts > 1:
+        assert key is not None
+        random = jax.random.normal(jax.random.fold_in(key, LAST_ID), begin[1:].shape)
+        begin[1:] += np.asarray(random, np.float64)
+    return begin
 
 
 def sweep(
@@ -234,8 +243,7 @@ def rolling(
     Raises:
       ValueError: as `fit`, and if a part has nothing to score.
     """
-    if not (isinstance(folds, int) and folds >= 1):
-        raise ValueError(f"folds must be a whole number from 1, got {folds!r}")
+    _check_count("folds", folds)
     what = task(system, events, loss, warm_up, weight, key)
     part = what.event * (folds + 1) // (what.event[-1] + 1)
     params, count = [], []

@@ -8,12 +8,14 @@ gradient means the same whatever is fitted.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.events import Array
 from jaxrate.fitting.free import Free, constrain, form_of, free_names
 from jaxrate.fitting.slopes import calculate
 from jaxrate.fitting.task import Task
@@ -118,6 +120,12 @@ def evaluate(problem: Problem, what: str, x: NumPy, params: Params) -> Any:
     return sums / (each if what == "values" else each[0])
 
 
+@partial(jax.jit, static_argnums=0)
+def _constrained(form: Free, x: Array, unit: Array, params: Params) -> Params:
+    """Leaves [S] of the hyperparameters of x [S, k] and of those that are not free, [S]."""
+    return jax.vmap(lambda x, params: constrain(form, x, unit, params))(x, params)
+
+
 def columns_of(params: Params, count: int) -> Params:
     """Leaves [count] of numbers or [count]."""
     return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
@@ -127,7 +135,7 @@ def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
     """The hyperparameters at x [S, k]: leaves [S] float64."""
     unit, form = jnp.asarray(problem.unit, float), problem.free
     columns = jax.tree.map(lambda y: jnp.asarray(y, float), columns_of(params, len(x)))
-    values = jax.vmap(lambda x, p: constrain(form, x, unit, p))(jnp.asarray(x, float), columns)
+    values = _constrained(form, jnp.asarray(x, float), unit, columns)
     touched = {form.names[i] for i in problem.active} | {bound for bound, *_ in form.kept}
     exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)

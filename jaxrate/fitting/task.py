@@ -54,10 +54,9 @@ def task(
             raise ValueError(f"the {loss} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
         _check_levels(target(losing, system), flat)
-    n, what = len(score), "participants" if isinstance(flat, Rounds) else "matches"
-    if n == 0:
+    if len(score) == 0:
         raise ValueError("there are no events to fit")
-    each = _weights(events, n, what, counts, weight, warm_up)
+    each = _weights(events, counts, weight, warm_up)
     scored = score[each > 0]
     if losing.predict is None and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
@@ -76,8 +75,10 @@ def target(loss: Loss, system: RatingSystem) -> RatingSystem:
     return system._replace(rules=rules_of(loss, system.rules))
 
 
-def _weights(events: Any, n: int, what: str, counts: NumPy, weight: Any, warm_up: int) -> NumPy:
-    """[n] what each prediction counts, of `what`; ValueError if nothing does."""
+def _weights(events: Any, counts: NumPy, weight: Any, warm_up: int) -> NumPy:
+    """[n] what each prediction counts: nothing where `counts` is false. ValueError if none counts."""
+    rounds = isinstance(events, Ragged) and isinstance(events.events, Rounds)
+    n, what = len(counts), "participants" if rounds else "matches"
     each = np.ones(n) if weight is None else np.asarray(weight, np.float64)
     if each.shape != (n,):
         raise ValueError(f"weight must be [{n}], one for each of the {what}, got {each.shape}")
