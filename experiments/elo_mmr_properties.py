@@ -4,18 +4,18 @@
     python experiments/elo_mmr_properties.py --quick   # seconds, a part of it; writes nothing unless --out is given
 
 The paper has no figures of these. In all but the last part one player is followed through events with K opponents of
-known ratings, whom he never meets twice, so that nothing he does comes back to him. Chosen here are:
+known ratings, whom they never meet twice, so that nothing they do comes back to them. Chosen here are:
 
-- Robust response (theorem 5.7), what one contest changes at most: he has come in the middle of 40 opponents of his own
-  rating thirty times ("consistent"), or by turns of such rated 600 points below and above ("volatile"), and now comes
-  in the middle of 40 who are rated x points above him. TrueSkill's margin is of 0.035 points.
-- Volatility farming (section 5.1): 20 events played as well as he can, 20 in which he loses every other one on purpose,
-  30 as well as he can, beside the same played honestly: same opponents, same luck. His strength is 2100 unless said
-  otherwise, the opponents are of 1500 +- 300, ten in each event. Of Glicko-2 an event is a rating period of ten games;
-  in the picture tau is 1.2, the highest value its author recommends, and volatilities are bounded by 0.5.
-- Aligned incentives (theorem 5.5): what he has gained after winning three events, against his result in the one before.
-- Teams (section 7): Elo-MMX and Elo-MMR of whole teams, by club or by the five who play; Elo-MMX of each player for
-  himself, all of a team with its rank; and TrueSkill's teams. Two hyperparameters, on a grid, and a factor of the logit
+- Robust response (theorem 5.7), what one contest changes at most: they came in the middle of 40 opponents of their own
+  rating thirty times ("consistent"), or by turns of such rated 600 points below and above ("volatile"), and now come
+  in the middle of 40 who are rated x points above them. TrueSkill's margin is of 0.035 points.
+- Volatility farming (section 5.1): 20 events played as well as they can, 20 in which they lose every other one on
+  purpose, 30 as well as they can, beside the same played honestly: same opponents, same luck. Their strength is 2100
+  unless said otherwise, the opponents are of 1500 +- 300, ten in each event. Of Glicko-2 an event is a rating period
+  of ten games; in the picture tau is 1.2, the highest value its author recommends, and volatilities are bounded by 0.5.
+- Aligned incentives (theorem 5.5): what they gained after winning three events, against the result in the one before.
+- Teams (section 7): Elo-MMX and Elo-MMR of whole teams, by club or by the five who play; Elo-MMX of each player
+  alone, all of a team with its rank; and TrueSkill's teams. Two hyperparameters, on a grid, and a factor of the logit
   are chosen by the log loss on the first half; scored is the second, one step ahead. On three simulated leagues whose
   teams perform as the sum of their members' performances, and on professional League of Legends.
 """
@@ -146,7 +146,7 @@ def robustness(quick):
     for i, (name, marker, colour) in enumerate((("consistent", "o", BLUE), ("volatile", "^", RED))):
         right.plot(rhos, [row["up"] for row in limits[i::2]], marker, color=colour, markersize=5, label=name)
     left.axhline(0.0, color="black", linewidth=0.6)
-    left.set(xlabel="opponents' rating less his own (points)", ylabel="change of his rating (points)", ylim=(-700, 700))
+    left.set(xlabel="opponents' rating less one's own (points)", ylabel="change of the rating (points)", ylim=(-700, 700))
     right.set(
         xlabel=r"$\rho$ of Elo-MMR", ylabel="limit of the change (points)", xscale="log", yscale="log", xlim=(0.025, 25)
     )
@@ -333,7 +333,7 @@ def rounds_of(league, unit):
 def chance(system, rounds, unit, params, schedule):
     """[n] that the first team wins.
 
-    Of players who are rated each for himself: as if the team performed as the sum of its members.
+    Of players who are rated each alone: as if the team performed as the sum of its members.
     """
     if unit != "player":
         p = np.asarray(jr.run(system, rounds, params=params, schedule=schedule).prediction, float)

@@ -76,7 +76,7 @@ def part_history(options):
 
 
 def part_round(options):
-    """One round of many sizes, everybody with some history behind him."""
+    """One round of many sizes, everybody with some history behind them."""
     rows, before = [], 1 if options.quick else 2
     for name, make in [*SYSTEMS.items()][: 1 if options.quick else None]:
         for players in PLAYERS[1:2] if options.quick else PLAYERS:

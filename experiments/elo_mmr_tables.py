@@ -164,7 +164,7 @@ def distinct_ranks(name, rounds, contest):
 
 
 def share_beaten(rounds):
-    """[sum P] the share of the others whom each one beat; half of those with whom he tied."""
+    """[sum P] the share of the others whom each one beat; half of those with whom they tied."""
     size, rank = np.diff(rounds.player_start), rounds.events.rank
     group = np.repeat(rounds.player_start[:-1], size) + rank
     tied = np.bincount(group)[group]

@@ -87,7 +87,7 @@ def picture(points):
 
     panel = panels[1, 0]
     panel.plot(deviations, attenuation(deviations**2), color=BLUE)
-    panel.set(title="What a game against him counts", xlabel="opponent's RD", ylabel="g(RD)", ylim=(0, 1.05))
+    panel.set(title="What a game against them counts", xlabel="opponent's RD", ylabel="g(RD)", ylim=(0, 1.05))
 
     panel, counts = panels[1, 1], np.arange(1, 31)
     for gap, style in zip((0.0, 200.0, 400.0, 800.0), STYLES, strict=True):

@@ -173,7 +173,7 @@ def part_two(options):
 
 
 def drawn(number, players, pool, teams, some, seed=0):
-    """Rounds of players drawn from a pool, in teams or each for himself, in random order; some also as lists."""
+    """Rounds of players drawn from a pool, in teams or each alone, in random order; some also as lists."""
     rng = np.random.default_rng(seed)
     player = np.stack([rng.choice(pool, players, replace=False) for _ in range(number)])
     team = np.arange(players) if teams is None else np.arange(players) * teams // players

@@ -134,7 +134,7 @@ def test_a_match_on_the_grid(i, j, case, result):
 
 @pytest.mark.parametrize("case", twin.CASES)
 def test_the_authors_draw_is_the_power_of_the_sum_and_ours_is_not(case):
-    """The author's program agrees with "outside", up to what his R leaves out; equation (1) is elsewhere."""
+    """The author's program agrees with "outside", up to what their R leaves out; equation (1) is elsewhere."""
     i, draw = list(twin.CASES).index(case), list(twin.RESULTS).index("draw")
     inside, outside, _, _, author = np.moveaxis(REFERENCE["single_ref"][i, draw], 1, 0)
     near = case in ("default_vs_default", "near_vs_near", "bimodal_vs_narrow")  # elsewhere R matters
@@ -155,7 +155,7 @@ def cut(x, y):
     return np.where(np.abs(x - y) > 7.0 + 1e-9, LUCK["heaviside"](x, y), LUCK["bradley_terry"](x, y))
 
 
-TRIMMED = np.where(np.abs(GRID[:, None] - GRID[None, :]) < 14.5 * 0.014, KERNEL, 0.0)  # his kernel has 29 taps
+TRIMMED = np.where(np.abs(GRID[:, None] - GRID[None, :]) < 14.5 * 0.014, KERNEL, 0.0)  # that kernel has 29 taps
 
 
 @pytest.mark.parametrize(("i", "j", "case", "result"), SINGLES)

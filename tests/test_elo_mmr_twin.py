@@ -239,7 +239,7 @@ def test_a_ceiling_binds_performances_except_in_elo_mmx():
 
 
 def test_codeforces_between_newcomers():
-    """The winner of two equals has an expected rank of 1.5: he performs where R = sqrt 1.5, 1/2 + 2/(1 + e^u)."""
+    """The winner of two equals has an expected rank of 1.5: they perform where R = sqrt 1.5, 1/2 + 2/(1 + e^u)."""
     beta = 300.0
     trace = twin.codeforces([Round([0, 1], [0, 1])], 2, beta=beta, weight=0.5)
     expected = [1500.0 + beta / LOGISTIC * math.log(2.0 / (math.sqrt(1.5 * rank) - 0.5) - 1.0) for rank in (1.0, 2.0)]
