@@ -26,6 +26,7 @@ from jaxrate.fitting.found import Rolling as Rolling
 from jaxrate.records import metrics as metrics
 from jaxrate.records import predictions as predictions
 from jaxrate.records.careers import career as career
+from jaxrate.records.careers import rating_at as rating_at
 from jaxrate.records.careers import rating_table as rating_table
 from jaxrate.records.comparison import Comparison as Comparison
 from jaxrate.records.comparison import compare as compare

@@ -236,6 +236,14 @@ def elapsed(time: Array, last: Array) -> Array:
     return jnp.maximum(time - last, 0.0)
 
 
+def within(event: Periods, period: float | Array, last: Array) -> Array:
+    """[A] how much of the time since `last` passes within a rating period, before its games count.
+
+    `advance` lets time pass until the period begins; what it leaves is as of its end. For newcomers no time passes.
+    """
+    return elapsed(event.time + period, last) - elapsed(event.time, last)
+
+
 def square(bound: float | Array | None) -> float | Array | None:
     """The bound of a variance from that of a deviation."""
     return None if bound is None else bound**2

@@ -300,7 +300,7 @@ def test_slopes_at_extremes_are_finite(outcome, expansion):
 def test_idle_players_grow_uncertain_in_everything():
     system = jr.category_glicko(2, initial_deviation=100, initial_modifier_deviation=80, deviation_min=None)
     state = jr.run(system, jr.periods(jr.matches([[0, 1]], [1.0], [0.0], category=[[0, 1]]), 14.0), num_players=3).state
-    later = system.rules.advance(system.rules.prepare(system.params), state, jnp.asarray(28.0))
+    later = system.rules.advance(system.rules.prepare(system.params), state, jnp.asarray(14.0 + 28.0))
     np.testing.assert_allclose(later.variance - state.variance, [2 * 65.0**2] * 2 + [0.0], rtol=1e-5)
     np.testing.assert_allclose(jr.ratings(system, state, time=1e6).deviation, [160.0, 160.0, 100.0], rtol=1e-6)
     assert float(state.modifier_variance[0, 0]) == pytest.approx(80.0**2)  # against a category not played

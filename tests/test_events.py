@@ -48,7 +48,12 @@ def refused(message, row=None):
         ({"time": [0, 1]}, "time has shape (2,), expected (3,)", None),
         ({"time": [0, math.inf, 1]}, "time is inf, not a finite number", 1),
         ({"time": [0, 2, 1.5]}, "time 1.5 is earlier than 2.0 in the row before; sort the matches by time", 2),
-        ({"time": ["2020", "2021", "2022"]}, "time must hold numbers, got <U4", None),
+        (
+            {"time": ["2020-01-01", "2021", "2022"]},
+            "time must be a number or a date, as 2026-05-31 in text, got '2021'",
+            1,
+        ),
+        ({"time": np.array(["2020-01-01", "NaT", "NaT"], "M8[D]")}, "time is missing", 1),
         ({"side": [1]}, "side has shape (1,), expected (3,)", None),
         ({"side": [1, 0, math.nan]}, "side is nan, not a finite number", 2),
         ({"side": [1, -1, -2]}, "side -2.0 is outside [-1, 1]", 2),
@@ -197,6 +202,7 @@ def test_matches_without_weight_count_once_in_a_period():
         ({"length": -7.0}, "the length of a period must be above 0, got -7.0", None),
         ({"length": math.nan}, "the length of a period must be above 0, got nan", None),
         ({"length": math.inf}, "the length of a period must be above 0, got inf", None),
+        ({"length": 1e300}, "the length of a period must be at most 1e+12, got 1e+300", None),
         ({"period": [0, 1]}, "period has shape (2,), expected (3,)", None),
         ({"period": ["a", "b", "c"]}, "period must hold numbers, got <U1", None),
         ({"period": [0, math.nan, 1]}, "period is nan, not a finite number", 1),
@@ -206,6 +212,15 @@ def test_matches_without_weight_count_once_in_a_period():
 def test_bad_periods_are_refused(options, message, row):
     with refused(message, row):
         jr.periods(jr.matches(PLAYER, SCORE), **options)
+
+
+@pytest.mark.parametrize("length", [5e-324, 1e-300, 1e-12])
+def test_periods_too_short_to_be_told_apart_are_refused(length):
+    """Times were infinite."""
+    games = jr.matches(PLAYER, SCORE, [10.0, 20.0, 20000.0])
+    with refused(f"periods of {length:g} are not told apart at time 20000; the shortest that can be are of 2.2e-12"):
+        jr.periods(games, length)
+    assert jr.periods(games, 1e-11).events.time.tolist() == pytest.approx([10.0, 20.0, 20000.0])
 
 
 @pytest.mark.parametrize("options", [{"length": 7.0}, {"period": []}])

@@ -1,5 +1,6 @@
 """What takes a rated history or a dataset takes its parts, and both print as a few lines."""
 
+import datetime
 import re
 
 import jax
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.events import part
 from jaxrate.records.predictions import matchups
 from jaxrate.records.rated import find
 
@@ -121,3 +123,134 @@ def test_players_are_found_by_name_or_id():
     ):
         with refused(message):
             find(names, player)
+
+
+# Moments
+
+ZONE = datetime.timezone(datetime.timedelta(hours=2))
+
+
+@pytest.fixture
+def dated(data):
+    return jr.rate(jr.glicko(), data._replace(clock="dates"))
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2030-02-03",
+        datetime.date(2030, 2, 3),
+        datetime.datetime(2030, 2, 3),
+        datetime.datetime(2030, 2, 3, 2, tzinfo=ZONE),
+        "2030-02-03T02:00+02:00",
+        np.datetime64("2030-02-03"),
+        np.datetime64("2030-02-03T00:00:00.000000000"),
+        np.float32(21948.0),
+    ],
+)
+def test_dates_are_times(dated, time):
+    day = 21948.0
+    same(jr.ratings(dated, time=time), jr.ratings(dated, time=day))
+    same(jr.ratings(dated.system, dated.state, time=time), jr.ratings(dated, time=day))
+    assert str(jr.leaderboard(dated, time=time)) == str(jr.leaderboard(dated, time=day))
+    same(jr.rating_table(dated, time)["deviation"], jr.rating_table(dated, day)["deviation"])
+    assert jr.rating_at(dated, 7, time) == jr.rating_at(dated, 7, day)
+    player, score = [[0, 1]], [1.0]
+    same(jr.matches(player, score, [time]).time, jr.matches(player, score, [day]).time)
+    one = {"contest": [0, 0], "player": [0, 1], "rank": [0, 1]}
+    same(jr.rounds(**one, time=[time] * 2).events.time, [day])
+
+
+def test_times_of_pandas_are_times(dated):
+    pandas = pytest.importorskip("pandas")
+    same(jr.ratings(dated, time=pandas.Timestamp("2030-02-03")), jr.ratings(dated, time=21948.0))
+    times = pandas.Series(pandas.to_datetime(["2030-02-03 00:00", "2030-02-03 12:00"]))
+    for column in (times, times.dt.tz_localize("UTC"), list(times)):
+        assert jr.matches([[0, 1], [0, 1]], [1.0, 1.0], column).time.tolist() == [21948.0, 21948.5]
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        ("soon", "time must be a number or a date, as 2026-05-31 in text, got 'soon'"),
+        ("20300203", "time must be a number or a date, as 2026-05-31 in text, got '20300203'"),
+        (None, "date must be a number or a date, got None"),
+        ([1.0, 2.0], "time must be a number or a date"),
+        (np.nan, "time must be finite, got nan"),
+        (np.datetime64("NaT"), "time must be finite, got NaT"),
+        (1e15, "time 1000000000000000.0 is too far from 0"),
+    ],
+)
+def test_what_is_no_moment_is_refused(dated, time, message):
+    with refused(message):
+        jr.rating_at(dated, 7, time)
+    if time is not None:
+        with refused(message):
+            jr.ratings(dated.system, dated.state, time=time)
+
+
+def test_a_date_is_no_time_of_a_history_in_numbers(rated):
+    for call in (jr.ratings, jr.leaderboard, jr.rating_table, matchups, jr.pairs):
+        with refused("time 2030-02-03 is a date, but the history counts time in numbers"):
+            call(rated, time="2030-02-03")
+    with refused("time 2030-02-03 is a date, but the history has no times"):
+        jr.ratings(rated._replace(clock=None), time="2030-02-03")
+    with refused("the history has no times; name the column of time"):
+        jr.rating_at(rated._replace(clock=None), 7, 10.0)
+
+
+@pytest.mark.parametrize("system", [jr.glicko(), jr.elo()], ids=["glicko", "elo"])
+def test_a_time_before_the_last_event_is_refused(data, system):
+    """The later rating came back."""
+    rated = jr.rate(system, data._replace(clock="dates"))
+    last = data.matches.time.max()
+    one, other = (rated.predictions[side][-1].as_py() for side in "ab")
+    said = f"time 1972-09-26 is before the last event of '({one}|{other})', which was at 1972-09-27; ratings are"
+    for call in (jr.ratings, jr.leaderboard, jr.rating_table, matchups, jr.pairs):
+        with pytest.raises(ValueError, match=said):
+            call(rated, time="1972-09-26")
+        call(rated, time=last)
+    if system.name == "glicko":
+        with refused("is before the last event of player "):
+            jr.ratings(system, rated.state, time=last - 1.0)
+
+
+def test_a_time_within_the_last_rating_period_is_before_its_end(data):
+    for system in (jr.glicko(period=30), jr.glicko2(period=30)):
+        rated = jr.rate(system, data, period=30.0)
+        end = 30.0 * (np.floor(rated.last / 30.0) + 1.0)
+        with refused(f"which ended at {end:g}; ratings are those after the last event"):
+            jr.ratings(rated, time=rated.last)
+        late = np.unique(data.matches.player[data.matches.time >= end - 30.0])
+        now, then = jr.ratings(rated), jr.ratings(rated, time=end)
+        np.testing.assert_array_equal(now.deviation[late], then.deviation[late])
+        idle = np.setdiff1d(np.unique(data.matches.player), late)
+        assert (now.deviation[idle] < then.deviation[idle]).all() and len(idle)
+
+
+@pytest.mark.parametrize("form", ["matches", "periods", "contests"])
+def test_rating_at_is_the_rating_after_what_came_up_to_then(data, form):
+    system, period = jr.glicko(period=30), 30.0 if form == "periods" else None
+    data = data._replace(clock="dates")
+    if form == "contests":
+        flat, size = data.matches, np.repeat(np.arange(600), 2)
+        rank = np.stack([1 - flat.score, flat.score], axis=1).ravel()
+        events = jr.rounds(size, flat.player.ravel(), rank, time=flat.time[size])
+        data, system = data._replace(events=events, rows=np.arange(1200)), jr.weng_lin(drift=1e-3)
+    rated = jr.rate(system, data, period=period)
+    time = data.matches.time if form != "contests" else data.rounds.events.time
+    for number in (150, 400):
+        now = time[number - 1]
+        ended = number if period is None else int(np.searchsorted(time, np.floor(now / 30.0) * 30.0))
+        rows = data.rows[: ended if form != "contests" else 2 * ended]
+        some = data._replace(events=part(data.events, 0, ended), rows=rows)
+        wanted = jr.ratings(jr.rate(system, some, period=period))
+        for player in (3, 17, 40):
+            got = jr.rating_at(rated, player, float(now))
+            np.testing.assert_allclose(got.mean, wanted.mean[player], rtol=2e-6)
+            assert got.deviation >= wanted.deviation[player] * (1 - 1e-5)
+    fresh = system.summary(system.params, system.init(system.params, 1))
+    for player, day in (("player 03", "1950-01-01"), ("player 40", "2050-01-01")):  # before, and never
+        np.testing.assert_allclose(jr.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6)
+    late = jr.ratings(rated, time=1e4)
+    assert jr.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))

@@ -307,7 +307,7 @@ def test_elo_does_not_age():
 def test_glicko_ages_until_the_given_time(x64):
     system = jr.glicko(c=20.0, period=5.0)
     state = played(system)
-    for time, idle in ((None, 0.0), (3.0, 0.0), (10.0, 0.0), (17.5, 1.5)):
+    for time, idle in ((None, 0.0), (10.0, 0.0), (17.5, 1.5)):
         rating = jr.ratings(system, state, time=time)
         np.testing.assert_array_equal(rating.mean, state.rating)
         wanted = np.sqrt(np.asarray(state.variance) + np.array([1, 1, 0]) * idle * 400)
@@ -320,7 +320,7 @@ def test_glicko2_ages_until_the_given_time(x64):
     system = jr.glicko2(initial_volatility=0.3, period=5.0)
     state = played(system)
     variance, volatility = np.asarray(state.variance), np.asarray(state.volatility)
-    for time, idle in ((None, 0.0), (3.0, 0.0), (17.5, 1.5), (1010.0, 200.0)):
+    for time, idle in ((None, 0.0), (17.5, 1.5), (1010.0, 200.0)):
         rating = jr.ratings(system, state, time=time)
         wanted = np.sqrt(variance + np.array([1, 1, 0]) * idle * (173.7178 * volatility) ** 2)
         np.testing.assert_allclose(rating.deviation, wanted, rtol=1e-12 if x64 else 1e-6)

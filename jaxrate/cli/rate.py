@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
 from jaxrate.cli.saved import carried_on, names_of
 from jaxrate.cli.upcoming import predicted
-from jaxrate.events import part
+from jaxrate.events import as_moment, part, period_number
 from jaxrate.text import decimals, number, table
 
 EXAMPLES = """\b
@@ -113,7 +112,9 @@ def rate(
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options={"columns": columns, "sided": sided})
     parts = [_title(rated)]
-    board = jr.leaderboard(rated.system, rated.state, rated.players, top=top, time=until, cautious=cautious)
+    board = jr.leaderboard(
+        rated.system, rated.state, rated.players, top=top, time=_whole(rated, until), cautious=cautious
+    )
     parts += [str(board), _strengths(rated, board), said]
     coming: dict[str, Any] | None = None
     if player is not None:
@@ -194,12 +195,18 @@ def _until(text: str | None, clock: str | None) -> float | None:
             if not np.isfinite(moment):
                 raise ValueError
             return moment
-        when = datetime.fromisoformat(text)
+        days = as_moment("--as-of", text)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
         raise ValueError(f"--as-of {text}: write {kind}") from None
-    days = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() / 86_400
     return float(np.nextafter(days + 1, 0)) if len(text) <= len("2026-05-31") else days
+
+
+def _whole(rated: jr.Rated, until: float | None) -> float | None:
+    """The moment that ratings are shown as of: a rating period that has begun is rated to its end."""
+    if until is None or rated.period is None or rated.last is None:
+        return until
+    return max(until, float(period_number(rated.last, rated.period) + 1.0) * rated.period)
 
 
 def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:

@@ -7,9 +7,10 @@ kinds.py     Context, Matches, Periods, Rounds, Ragged, and parts of a history
 pairwise.py  matches, periods
 ranked.py    rounds
 checks.py    what every column must be, and RowError
+moments.py   times, as numbers or as dates
 """
 
-from jaxrate.events.checks import FAR, RowError, fail_where, in_contest
+from jaxrate.events.checks import RowError, fail_where, in_contest
 from jaxrate.events.kinds import (
     LAST_ID,
     Array,
@@ -22,6 +23,7 @@ from jaxrate.events.kinds import (
     part,
     teams_tie,
 )
+from jaxrate.events.moments import FAR, as_moment, dated
 from jaxrate.events.pairwise import matches, period_number, periods
 from jaxrate.events.ranked import Shown, build_rounds, check_order, count_better, rounds, warn_alone
 
@@ -36,10 +38,12 @@ __all__ = [
     "Rounds",
     "RowError",
     "Shown",
+    "as_moment",
     "build_rounds",
     "check_order",
     "count_better",
     "count_teams",
+    "dated",
     "fail_where",
     "in_contest",
     "matches",

@@ -8,8 +8,6 @@ import numpy as np
 
 from jaxrate.events.kinds import LAST_ID
 
-FAR = 1e12  # times beyond it are taken for a mistake, such as milliseconds
-
 
 class RowError(ValueError):
     """What is wrong with one row of the data, `row`, counting from 0: `message`."""
@@ -68,13 +66,6 @@ def as_ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, An
             lambda row: f"{name} is {array[row]}; ids run from 0 to {LAST_ID - 1}",
         )
     return np.ascontiguousarray(array, dtype=np.int32)
-
-
-def as_times(values: Any, n: int) -> np.ndarray[Any, Any]:
-    time = as_numbers("time", values, (n,))
-    far = "is too far from 0; count in days, or in another unit that keeps numbers small"
-    fail_where(np.abs(time) > FAR, lambda row: f"time {time[row]} {far}")
-    return time
 
 
 def check_increasing(name: str, time: np.ndarray[Any, Any], advice: str) -> None:

@@ -1,12 +1,16 @@
 """Matches from columns, and rating periods from matches."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from jaxrate.events.checks import as_ids, as_numbers, as_times, check_increasing, fail_where
+from jaxrate.events.checks import as_ids, as_numbers, check_increasing, fail_where
 from jaxrate.events.kinds import Array, Context, Matches, Periods, Ragged
+from jaxrate.events.moments import FAR, as_times
+
+COUNTED = 2.0**53  # periods up to here are told apart
 
 
 def matches(
@@ -24,8 +28,9 @@ def matches(
     Args:
       player: [n, 2] integer ids from 0 (`jaxrate.read` makes them from names).
       score: [n] of player 0 in [0, 1]; a draw is 0.5. Unbounded scores, as in poker, are out of scope.
-      time: [n] finite, not decreasing, in days or any unit of one's own. None: 0 for all, so no time passes. In float32
-        a time is kept to 1 part in 10^7; if minutes matter in a history of decades, run in float64.
+      time: [n] finite, not decreasing, in days or any unit of one's own; or dates, which become days since 1970-01-01
+        in UTC. None: 0 for all, so no time passes. In float32 a time is kept to 1 part in 10^7; if minutes matter in a
+        history of decades, run in float64.
       side: [n] in [-1, 1]; 1 if player 0 has the side advantage (home, white), -1 if player 1 has. None: nobody.
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
       category: [n] or [n, 2] integers from 0: of the match or of each player in it; or [n, 2, C] shares of C categories
@@ -95,7 +100,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
 
     Args:
       matches: as from `matches` or `read`.
-      length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length).
+      length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length), and what it leaves
+        is as of its end: see `ratings`.
       period: [n] period numbers that do not decrease, instead of a length; they become the time. Systems that age need
         to know how long a period is: `period=1` goes with numbers, `period=length` with a length.
 
@@ -104,15 +110,13 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
       clock when they are next touched, or when ratings "as of" a later time are asked for.
 
     Raises:
-      ValueError: if not exactly one of length and period is given, if the length is not a positive number, or if the
-        period numbers decrease (names the row).
+      ValueError: if not exactly one of length and period is given, if the length is not a positive number that is told
+        from the times, or if the period numbers decrease (names the row).
     """
     n = len(matches.score)
     if (length is None) == (period is None):
         raise ValueError("give either the length of a period or the period of each match")
     if length is not None:
-        if not (np.isfinite(length) and length > 0):
-            raise ValueError(f"the length of a period must be above 0, got {length}")
         number = period_number(matches.time, length)
         start = number * length
     else:
@@ -135,5 +139,14 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
 
 
 def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
-    """Which period each time lies in."""
-    return np.floor(np.asarray(time, np.float64) / length)
+    """Which period each time lies in; ValueError unless the length of periods is above 0 and told from the times."""
+    time = np.asarray(time, np.float64)
+    if not 0 < length < math.inf:
+        raise ValueError(f"the length of a period must be above 0, got {length}")
+    if length > FAR:
+        raise ValueError(f"the length of a period must be at most {FAR:g}, got {length:g}")
+    farthest = float(np.abs(time).max(initial=0.0))
+    if farthest > COUNTED * length:
+        shortest = f"the shortest that can be are of {farthest / COUNTED:.2g}"
+        raise ValueError(f"periods of {length:g} are not told apart at time {farthest:g}; {shortest}")
+    return np.floor(time / length)

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.events.checks import RowError, as_ids, as_labels, as_numbers, as_times, fail_where, in_contest
+from jaxrate.events.checks import RowError, as_ids, as_labels, as_numbers, fail_where, in_contest
 from jaxrate.events.kinds import Ragged, Rounds
+from jaxrate.events.moments import as_times
 
 
 def rounds(
@@ -32,7 +33,7 @@ def rounds(
       team: [n] integers; participants of a contest with the same number play together and must share their rank.
         None: everyone plays alone.
       weight: [n] of the contest, or partial play, above 0. None: 1.
-      time: [n] the same within a contest. None: no time passes.
+      time: [n] the same within a contest, numbers or dates, as of `matches`. None: no time passes.
       ceiling: [n] the same within a contest: performances above it count as it; inf: none. None: none anywhere.
 
     Raises:

@@ -6,9 +6,11 @@ import jax
 import numpy as np
 
 from jaxrate.data.tables import Values, pyarrow
+from jaxrate.events import period_number
 from jaxrate.records.leaderboard import aged, ratings
-from jaxrate.records.rated import Rated, find
-from jaxrate.system import State
+from jaxrate.records.moments import as_of, moment
+from jaxrate.records.rated import Rated, find, to_days
+from jaxrate.system import Rating, State
 
 
 def career(rated: Rated, player: Any) -> dict[str, Values]:
@@ -57,12 +59,50 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
     return columns | before | {"change": np.append(before["rating"][1:], final) - before["rating"]}
 
 
-def rating_table(rated: Rated, time: float | None = None) -> dict[str, Values]:
+def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
+    """The rating and deviation that a player had at a moment of a rated history, from its predictions.
+
+    It is what the last of their events up to then had left, an event at that very moment included; a rating period
+    counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events the
+    deviation is the one that the next event found, for which all the time between has passed; after the last one, time
+    has passed until the moment, as in `ratings`.
+
+    Args:
+      rated: a rated history with times.
+      player: as in `career`.
+      date: a moment, as `time` of `ratings`. A date is its midnight in UTC, as in the data; `"2026-05-31T18:30"` is the
+        moment itself.
+
+    Raises:
+      ValueError: if there is no such player, if the history has no times, or if the date is no moment.
+    """
+    if rated.clock is None:
+        raise ValueError("the history has no times; name the column of time when it is read")
+    now, found = moment(rated, date), career(rated, player)
+    if now is None:
+        raise ValueError("date must be a number or a date, got None")
+    times = to_days(found["time"])
+    if np.isnan(times).any():
+        raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
+    if rated.period is not None:
+        times = (period_number(times, rated.period) + 1.0) * rated.period
+    later = np.flatnonzero(times > now)
+    if len(later):
+        deviation = found.get("deviation")
+        return Rating(float(found["rating"][later[0]]), None if deviation is None else float(deviation[later[0]]))
+    which, system = find(rated.players, player), rated.system
+    row = jax.tree.map(lambda x: x[which : which + 1], rated.state)
+    mean, deviation = system.summary(system.params, aged(system, row, now, system.params))
+    return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
+
+
+def rating_table(rated: Rated, time: Any = None) -> dict[str, Values]:
     """Columns of the ratings, best first: the mean, the deviation if there is one, games, and what else the state says.
 
     `time` is as in `ratings`.
     """
-    state = aged(rated.system, rated.state, time, rated.system.params)
+    now = as_of(rated, rated.state, time, rated.players)
+    state = aged(rated.system, rated.state, now, rated.system.params)
     rating = ratings(rated.system, state)
     columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
     if rating.deviation is not None:

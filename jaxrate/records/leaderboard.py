@@ -5,27 +5,42 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, find, opened
 from jaxrate.system import Params, Rating, RatingSystem, State
 from jaxrate.text import decimals, html_table, interval, table
 
 
-def ratings(
-    system: RatingSystem | Rated, state: State = None, *, time: float | None = None, params: Params = None
-) -> Rating:
+def ratings(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
     """Every player's rating [num_players]: as each left their last event, or as of `time`, with the time since passed.
 
     Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
-    Players who have not played do not age, and nobody grows younger by a time before their last event. `time` is on the
-    clock of the matches: days since 1970-01-01 if dates were read. In place of system and state stands a rated history.
+    Players who have not played do not age.
+
+    A moment is what an event that begins then would find. A match or contest is over at its own time. A rating period k
+    of some length lasts from k length to (k + 1) length, in every system, and takes all of it: `time=(k + 1) * length`
+    gives the table at its end, in which those who played in it are as it left them, and everybody else has aged until
+    then. The next period begins at the same moment, and lets its own time pass before its games count (Glicko) or with
+    them (Glicko-2). With `periods(..., period=[k, ...])` and `period=1` the end of period k is `time=k + 1`.
+
+    Args:
+      system, state: the system, and the state that `run` left; or a rated history in place of both.
+      time: on the clock of the matches: a number, of days since 1970-01-01 if dates were read, or a date (ISO text, a
+        `date`, a `datetime`, a `Timestamp`, a `np.datetime64`), which stands for its midnight in UTC. None: as each
+        left their last event.
+      params: hyperparameters, by default `system.params`.
+
+    Raises:
+      ValueError: if the time is before somebody's last event, whose player and end are named, or is no moment.
     """
-    system, state, _ = opened(system, state)
+    rated = system
+    system, state, names = opened(system, state)
     params = system.params if params is None else params
-    return system.summary(params, aged(system, state, time, params))
+    return system.summary(params, aged(system, state, as_of(rated, state, time, names), params))
 
 
-def aged(system: RatingSystem, state: State, time: float | None, params: Params) -> State:
-    """The state as of a time."""
+def aged(system: RatingSystem, state: State, time: Any, params: Params) -> State:
+    """The state as of a number on its clock."""
     if time is None:
         return state
     return system.rules.advance(system.rules.prepare(params), state, jnp.asarray(time, float))
@@ -63,7 +78,7 @@ def leaderboard(
     params: Params = None,
     top: int = 20,
     among: Any = None,
-    time: float | None = None,
+    time: Any = None,
     cautious: float = 0.0,
 ) -> Leaderboard:
     """The `top` players by mean rating; ties by id; those who have not played stand at their initial rating.
@@ -81,13 +96,17 @@ def leaderboard(
 
     Raises:
       ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
-        about, or there is no such player.
+        about, `cautious` is no finite number, there is no such player, or as `ratings`.
     """
+    rated = system
     system, state, players = opened(system, state, players)
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
+    if not np.isfinite(cautious):
+        raise ValueError(f"cautious must be finite, got {cautious}")
     params = system.params if params is None else params
-    rating = ratings(system, state, time=time, params=params)
+    time = as_of(rated, state, time, players)
+    rating = system.summary(params, aged(system, state, time, params))
     if cautious:
         if rating.deviation is None:
             raise ValueError(f"{system.name} has no deviations to be cautious about")

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxrate.events import matches
 from jaxrate.records.leaderboard import ratings
+from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, opened
 from jaxrate.replay.run import predict
 from jaxrate.system import RatingSystem, State
@@ -31,9 +32,7 @@ class Pairs(NamedTuple):
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 
 
-def pairs(
-    system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: float | None = None
-) -> Pairs:
+def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None) -> Pairs:
     """What the system predicts of every two of these players, off by at most 0.00025 wherever that was checked.
 
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the
@@ -46,12 +45,13 @@ def pairs(
       system, state: as in `jr.predict`; or a rated history in place of both.
       players: [N] distinct ids, best first. None: everyone. If N take too many numbers, as they may where a
         probability has a kink, the first half of them is described instead, and so on; the shape of `left` tells.
-      time: as of when. None: the end of the rated history, or 0.
+      time: as of when, as in `ratings`. None: the end of the rated history, or 0.
 
     Raises:
       ValueError: for fewer than two players, or as `jr.predict` does.
     """
-    system, state, _ = opened(rated := system, state)
+    system, state, names = opened(rated := system, state)
+    time = as_of(rated, state, time, names)
     if time is None:
         time = (rated.last if isinstance(rated, Rated) else None) or 0.0
     if players is None:

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import FAR, Array, fail_where, matches
+from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, find, opened
 from jaxrate.replay.run import predict
 from jaxrate.replay.state import count
@@ -81,7 +82,7 @@ def matchups(
     state: State = None,
     players: Any = None,
     *,
-    time: float | None = None,
+    time: Any = None,
     category: Any = None,
     params: Params = None,
 ) -> Array:
@@ -92,13 +93,16 @@ def matchups(
     Args:
       system, state, params: as in `jr.predict`; or a rated history in place of system and state.
       players: [N] distinct ids; of a rated history also names. None: everyone, in order of id.
-      time: as of when. None: before all times, which ages nobody, since systems let no negative time pass.
+      time: as of when, as in `ratings`. None: before all times, which ages nobody, since systems let no negative time
+        pass.
       category: [N] integers, of each player in these matches, or [N, C] the shares of those they mix.
 
     Raises:
       ValueError: for repeated players, bad ids or categories, or a system that predicts more than expected scores.
     """
+    rated = system
     system, state, names = opened(system, state)
+    now = as_of(rated, state, time, names)
     if players is None:
         players = np.arange(count(state))
     player = np.asarray(players if names is None else [find(names, player) for player in players])
@@ -111,7 +115,7 @@ def matchups(
     first, second = pair = np.triu_indices(len(player), 1)
     sides = np.stack(pair, axis=1)
     category = None if category is None else np.asarray(category)[sides]
-    at = np.full(len(first), -FAR if time is None else time)
+    at = np.full(len(first), -FAR if now is None else now)
     score = predict(
         system, state, matches(player[sides], np.full(len(first), 0.5), at, category=category), params=params
     )

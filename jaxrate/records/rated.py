@@ -92,5 +92,13 @@ def to_dates(days: Values) -> Values:
     return np.round(days * 86_400_000_000).astype("datetime64[us]")
 
 
+def to_days(times: Values) -> Values:
+    """Times of a table, dates or numbers, on the clock of the events; NaN where there is none."""
+    times = np.asarray(times)
+    if times.dtype.kind != "M":
+        return times.astype(np.float64)
+    return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
+
+
 def show_time(time: float, clock: str | None) -> str:
     return str(to_dates(np.array([time]))[0]) if clock == "dates" else number(time)

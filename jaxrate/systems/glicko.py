@@ -12,7 +12,8 @@ After it, summed over the games of the event, all at the ratings before it:
     RD'^2 = 1 / (1/RD^2 + 1/d^2)
     r'    = r + q RD'^2 sum g(RD_j) (s_j - E)
 
-The prediction uses g(sqrt(RD_a^2 + RD_b^2)).
+The prediction uses g(sqrt(RD_a^2 + RD_b^2)). A rating period takes its own time, which passes before its games count;
+what it leaves is as of its end.
 """
 
 import math
@@ -48,6 +49,7 @@ from jaxrate.system import (
     rate_players,
     sides,
     square,
+    within,
 )
 
 Q = math.log(10.0) / 400.0
@@ -84,7 +86,7 @@ class Constants(NamedTuple):
 class State(NamedTuple):
     rating: Array  # [num_players] points
     variance: Array  # [num_players] RD^2, as of `time`
-    time: Array  # [num_players] of the last event; inf before the first
+    time: Array  # [num_players] end of the last event; inf before the first
 
 
 def init(params: Params, num_players: int) -> State:
@@ -107,9 +109,18 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
     return rows._replace(variance=bounded(variance, None, constants.high))
 
 
+def begun(constants: Constants, rows: State, event: Matches | Periods) -> State:
+    """The rows as the games of the event find them: the time within a rating period has passed."""
+    if not isinstance(event, Periods):
+        return rows
+    passed = within(event, constants.params.period, rows.time)
+    grown = bounded(rows.variance + constants.growth * passed, None, constants.high)
+    return rows._replace(variance=jnp.where(passed > 0, grown, rows.variance))
+
+
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    first, second = sides(rows, event)
+    first, second = sides(begun(constants, rows, event), event)
     lead = advantage(event, constants.params.side_advantage)
     g = attenuation(first.variance + second.variance)
     return jax.nn.sigmoid(g * (Q * (first.rating - second.rating + lead)))
@@ -133,10 +144,13 @@ def rate(constants: Constants, rows: State, total: tuple[Array, ...], time: Arra
 def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
     """Add the information of the games to the prior's; step the rating along the summed surprise."""
     del key
+    rows, end = begun(constants, rows, event), event.time
+    if isinstance(event, Periods):
+        end = end + constants.params.period
     first, second = sides(rows, event)
     lead = advantage(event, constants.params.side_advantage)
     one, two = evidence(first, second, event.score, lead), evidence(second, first, 1.0 - event.score, -lead)
-    return rate_players(partial(rate, constants, time=event.time), rows, event, one, two)
+    return rate_players(partial(rate, constants, time=end), rows, event, one, two)
 
 
 def summary(params: Params, rows: State) -> Rating:

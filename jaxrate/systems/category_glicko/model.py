@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, PERIOD, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
-from jaxrate.system import bounded, elapsed, full, square
+from jaxrate.system import bounded, elapsed, full, square, within
 
 
 class Params(NamedTuple):
@@ -67,7 +67,7 @@ class State(NamedTuple):
     modifiers: Array  # [num_players, categories] eta, points, against each category
     variance: Array  # [num_players] of the rating, as of `time`
     modifier_variance: Array  # [num_players, categories]
-    time: Array  # [num_players] of the last event; inf before the first
+    time: Array  # [num_players] end of the last event; inf before the first
 
 
 def init(categories: int, params: Params, num_players: int) -> State:
@@ -91,7 +91,23 @@ def prepare(categories: int, params: Params) -> Constants:
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
     """Every variance grows by t growth^2, up to its bound."""
-    growth, high, passed = constants.growth, constants.high, elapsed(time, rows.time)
+    return _grown(constants, rows, elapsed(time, rows.time))
+
+
+def begun(constants: Constants, rows: State, event: Matches | Periods) -> State:
+    """The rows as the games of the event find them: the time within a rating period has passed."""
+    if not isinstance(event, Periods):
+        return rows
+    passed = within(event, constants.params.period, rows.time)
+    grown = _grown(constants, rows, passed)
+    return jax.tree.map(
+        lambda new, old: jnp.where(passed[(...,) + (None,) * (old.ndim - 1)] > 0, new, old), grown, rows
+    )
+
+
+def _grown(constants: Constants, rows: State, passed: Array) -> State:
+    """After some time in units of the clock."""
+    growth, high = constants.growth, constants.high
     return rows._replace(
         variance=bounded(rows.variance + growth.rating * passed, None, high.rating),
         modifier_variance=bounded(rows.modifier_variance + growth.modifier * passed[..., None], None, high.modifier),

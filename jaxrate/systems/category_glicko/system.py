@@ -6,8 +6,8 @@ plays category c they have the strength zeta + eta^c. In a game of i, in categor
     P(i wins) = F((zeta_i + eta_i^b - zeta_j - eta_j^a) / s),   F the standard normal distribution, s the scale
 
 and, of normal beliefs about all four, F of the same difference over the root of s^2 and their four variances: that is
-the prediction. Before a rating period, t periods after the player's last one, every variance grows by t growth^2, as in
-Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell their
+the prediction. In a rating period, t periods after the player's last one, every variance first grows by t growth^2, as
+in Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell their
 strengths M_c against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
 
     l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a
@@ -57,6 +57,7 @@ from jaxrate.systems.category_glicko.model import (
     State,
     advance,
     against,
+    begun,
     init,
     prepare,
     unmixed,
@@ -76,6 +77,7 @@ from jaxrate.systems.category_glicko.posterior import (
 
 def predict(outcome: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
+    rows = begun(constants, rows, event)
     period, share = unmixed(event, rows.modifiers.shape[-1])
     first, second = sides(rows, period)
     category: Any = period.context.category
@@ -93,13 +95,14 @@ def update(law: str, expansion: str, constants: Constants, rows: State, event: P
     """Mode or maximum a posteriori, then modifiers of sum zero, then the bounds."""
     del key
     params, scale, outcome = constants.params, constants.params.scale, OUTCOMES[law]
+    rows = begun(constants, rows, event)
     period, _ = unmixed(event, rows.modifiers.shape[-1])
     before = State(
         (rows.rating - params.initial_rating) / scale,
         rows.modifiers / scale,
         rows.variance / scale**2,
         rows.modifier_variance / scale**2,
-        jnp.full_like(rows.time, event.time),
+        jnp.full_like(rows.time, event.time + params.period),
     )
     games = games_of(constants, before, period)
     won, lost = by_cell(rows.modifiers.shape, games, games.won, games.lost)

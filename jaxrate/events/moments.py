@@ -1,0 +1,75 @@
+"""Moments on the clock of the events: numbers as they are, dates as days since 1970-01-01 in UTC."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+
+from jaxrate.events.checks import RowError, as_numbers, fail_where
+
+FAR = 1e12  # times beyond it are taken for a mistake, such as milliseconds
+TOO_FAR = "is too far from 0; count in days, or in another unit that keeps numbers small"
+DAY = np.timedelta64(1, "D")
+
+
+def dated(value: Any) -> bool:
+    """Whether this is a date or a time of day on one, and not a number."""
+    return isinstance(value, (str, date, np.datetime64))
+
+
+def as_moment(name: str, value: Any) -> float:
+    """A number, or a date as the number of days to its midnight, and with a time of day to that.
+
+    Args:
+      name: what errors call it.
+      value: a number; ISO text, a `date`, a `datetime` (a pandas Timestamp is one) or a `np.datetime64`. Without a
+        zone they are of UTC.
+
+    Raises:
+      ValueError: if it is none of these, not finite, or too far from 0.
+    """
+    try:
+        moment = _days(value) if dated(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number or a date, as 2026-05-31 in text, got {value!r}") from None
+    if not np.isfinite(moment):
+        raise ValueError(f"{name} must be finite, got {value}")
+    if abs(moment) > FAR:
+        raise ValueError(f"{name} {value} {TOO_FAR}")
+    return moment
+
+
+def _days(value: Any) -> float:
+    if isinstance(value, str):
+        if value[4:5] != "-":  # 20240131 reads as a number elsewhere
+            raise ValueError
+        value = datetime.fromisoformat(value)
+    if getattr(value, "tzinfo", None) is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return float((np.datetime64(value) - np.datetime64(0, "D")) / DAY)
+
+
+def as_times(values: Any, n: int) -> np.ndarray[Any, Any]:
+    """[n] the times of events as numbers."""
+    time = as_numbers("time", _moments(values), (n,))
+    fail_where(np.abs(time) > FAR, lambda row: f"time {time[row]} {TOO_FAR}")
+    return time
+
+
+def _moments(values: Any) -> Any:
+    """Dates [n] of any of these kinds as days; other values stay as they are. RowError where one is no date."""
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        absent = np.isnat(array)
+        if absent.any():
+            raise RowError(int(np.argmax(absent)), "time is missing")
+        return (array - np.datetime64(0, "D")) / DAY
+    if array.dtype.kind not in "OU" or array.ndim != 1 or not any(map(dated, array.tolist())):
+        return values
+    days = np.empty(len(array))
+    for row, value in enumerate(array.tolist()):
+        try:
+            days[row] = as_moment("time", value)
+        except ValueError as error:
+            raise RowError(row, str(error)) from None
+    return days

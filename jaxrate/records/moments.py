@@ -1,0 +1,72 @@
+"""Moments of a history: which ones ratings can be as of."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.events import as_moment, dated
+from jaxrate.records.rated import Rated, show_time
+from jaxrate.replay.rows import traced
+from jaxrate.system import State
+
+LATER = "ratings are those after the last event: rate what came up to then, or ask `rating_at` for one player's"
+
+
+def moment(rated: Any, time: Any) -> Any:
+    """A number or a date on the clock of a history; None, and what JAX traces, stay what they are.
+
+    Raises:
+      ValueError: if it is neither, or a date where the times of a rated history are no dates.
+    """
+    if time is None or traced(time):
+        return time
+    if isinstance(rated, Rated) and dated(time) and rated.clock != "dates":
+        clock = "has no times" if rated.clock is None else "counts time in numbers"
+        raise ValueError(f"time {time} is a date, but the history {clock}")
+    return as_moment("time", time)
+
+
+def as_of(rated: Any, state: State, time: Any, players: Any = None) -> Any:
+    """`moment`, which must not be before the last event of anybody.
+
+    Args:
+      rated: the rated history, or a system.
+      state: its state. What has no clock knows no moments, and allows all.
+      time: as in `ratings`.
+      players: [num_players] names, or None.
+
+    Raises:
+      ValueError: as `moment`, or if somebody has played since: names the player, and the time of their last event.
+    """
+    now = moment(rated, time)
+    ends = getattr(state, "time", None)
+    if now is None or traced((now, ends)):
+        return now
+    known = rated if isinstance(rated, Rated) else None
+    if ends is not None:
+        ends = np.asarray(ends)
+        played = np.where(np.isfinite(ends), ends, -np.inf)
+        who = int(np.argmax(played)) if played.size else 0
+        if played.size and now < played[who] - 4.0 * np.spacing(np.abs(ends[who])):  # of float32, perhaps
+            _refuse(known, now, float(played[who]), _named(who, players))
+    if known is not None and known.last is not None and now < known.last:
+        _refuse(known, now, known.last, _last_player(known))
+    return now
+
+
+def _refuse(rated: Rated | None, now: float, last: float, player: str) -> None:
+    clock = None if rated is None else rated.clock
+    ended = "ended" if rated is not None and rated.period is not None else "was"
+    early = f"time {show_time(now, clock)} is before the last event of {player}"
+    raise ValueError(f"{early}, which {ended} at {show_time(last, clock)}; {LATER}")
+
+
+def _named(who: int, players: Any) -> str:
+    known = players is not None and len(players) > who
+    return repr(np.asarray(players).tolist()[who]) if known else f"player {who}"
+
+
+def _last_player(rated: Rated) -> str:
+    """Who played last."""
+    last = rated.predictions.slice(len(rated.predictions) - 1)
+    return repr(last["player" if rated.contests is not None else "a"][0].as_py())
