@@ -11,6 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import simulate
 from jaxrate.events import part
+from jaxrate.records.folder import sealed
 from tests.test_rounds import SYSTEM as CONTESTS
 
 pa = pytest.importorskip("pyarrow")
@@ -441,8 +442,10 @@ def test_categories_are_kept_and_age(tmp_path):
 
 
 def edit(folder, **changes):
+    """Write run.json anew, with a checksum that fits."""
     about = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({k: v for k, v in (about | changes).items() if v != "gone"}))
+    about.pop("checksum", None)
+    (folder / "run.json").write_bytes(sealed({k: v for k, v in (about | changes).items() if v != "gone"}))
 
 
 @pytest.mark.parametrize(
@@ -450,8 +453,8 @@ def edit(folder, **changes):
     [
         (lambda f: shutil.rmtree(f), "no saved run there: run.json is missing"),
         (lambda f: (f / "state.npz").unlink(), "no saved run there: state.npz is missing"),
-        (lambda f: (f / "run.json").write_text("{"), "its files are damaged"),
-        (lambda f: (f / "run.json").write_text("[]"), "its files are damaged"),
+        (lambda f: (f / "run.json").write_text("{"), "run.json is damaged"),
+        (lambda f: (f / "run.json").write_text("[]"), "run.json is damaged"),
         (lambda f: (f / "ratings.parquet").write_text("no"), "ratings.parquet was changed or belongs to another run"),
         (lambda f: (f / "predictions.parquet").unlink(), "no saved run there: predictions.parquet is missing"),
         (lambda f: (f / "state.npz").write_bytes(b"no"), "state.npz was changed or belongs to another run"),
@@ -460,10 +463,10 @@ def edit(folder, **changes):
             "jaxrate 0.0.9 wrote it in another form; rate the matches again",
         ),
         (lambda f: edit(f, system="gliko"), "for the system 'gliko', which this version does not have"),
-        (lambda f: edit(f, system="glicko2"), "glicko2 has no parameter 'c'"),
-        (lambda f: edit(f, system="elo", params={}), "wrote another kind of state for elo"),
-        (lambda f: edit(f, players=7), "wrote another kind of state for glicko"),
-        (lambda f: edit(f, period="gone"), "its files are damaged .*period"),
+        (lambda f: edit(f, system="glicko2"), "run.json: glicko2 has no parameter 'c'"),
+        (lambda f: edit(f, system="elo", params={}), "state.npz .*another kind of state than elo has"),
+        (lambda f: edit(f, players=7), "state.npz is damaged .it is not of 7 players"),
+        (lambda f: edit(f, period="gone"), "run.json is damaged .period is missing"),
     ],
 )
 def test_other_folders_are_refused(folder, spoil, message):

@@ -2,8 +2,12 @@
 
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -27,7 +31,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
     try:
-        cli(prog_name="jaxrate", standalone_mode=False)
+        with _cleaning_up():
+            cli(prog_name="jaxrate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as help_text:
@@ -49,3 +54,23 @@ def main() -> None:
             raise
         click.echo(f"jaxrate: {message}", err=True)
         sys.exit(2)
+
+
+@contextmanager
+def _cleaning_up() -> Iterator[None]:
+    """Whoever ends the command by a signal, or closes its terminal, leaves nothing temporary behind."""
+
+    def stop(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    found = {getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")} - {None}
+    mine = [x for x in found if signal.getsignal(x) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        mine = []
+    for number in mine:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)

@@ -14,7 +14,7 @@ from jaxrate.cli.choosing import Chosen, check_asked, choose, idle_categories, n
 from jaxrate.cli.options import Asked, asking
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
-from jaxrate.cli.saved import carried_on, names_of
+from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.upcoming import predicted
 from jaxrate.events import as_moment, part, period_number
 from jaxrate.text import decimals, number, table
@@ -83,6 +83,8 @@ def rate(
         raise ValueError(f"--out {out} is a file; name a folder")
     if csv and out is None:
         raise ValueError("--csv goes with --out")
+    if out is not None and out.is_dir():
+        hold(out)  # before the run there is loaded: whoever carries on there, too, follows this command
     saved = None if state is None else jr.load(state)
     if saved is None:
         check_asked(asked)
@@ -105,7 +107,7 @@ def rate(
         else:
             chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)  # better now than after rating
+            hold(out)  # better now than after rating
         rated, said, _ = rate_chosen(report, file, chosen, saved)
         idle = ("category", "mixtures") if idle_categories(rated.system, asked.columns) else ()
         columns = {key: x for key, x in asked.columns.items() if key not in idle}
@@ -124,7 +126,7 @@ def rate(
         parts += text
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
-            _save(out, rated, coming, csv)
+            save(out, rated, coming, csv)
         report.note(f"saved the run to {out}")
     click.echo("\n\n".join(filter(None, parts)))
 
@@ -169,18 +171,6 @@ def _strengths(rated: jr.Rated, board: Any) -> str:
     strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
     rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
     return table(["strength against", *map(str, rated.categories)], rows, left=("strength against",))
-
-
-def _save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool) -> None:
-    """The run, and the tables beside it: those of an earlier run go."""
-    jr.save(out, rated)
-    for stale in ("ratings.csv", "predictions.csv", "upcoming.csv", "upcoming.parquet"):
-        (out / stale).unlink(missing_ok=True)
-    if csv:
-        jr.write(jr.rating_table(rated), out / "ratings.csv")
-        jr.write(rated.predictions, out / "predictions.csv")
-    if coming is not None:
-        jr.write(coming, out / ("upcoming.csv" if csv else "upcoming.parquet"))
 
 
 def _until(text: str | None, clock: str | None) -> float | None:

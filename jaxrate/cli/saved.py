@@ -1,8 +1,11 @@
-"""The saved run that `jaxrate rate --state` carries on."""
+"""The saved run that `jaxrate rate --state` carries on, and the one that --out leaves."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import click
 
 import jaxrate as jr
 from jaxrate.cli.options import Asked
@@ -41,3 +44,28 @@ def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
     then = saved.options.get("columns", {})
     stays = {key: x for key, x in then.items() if not (key in {*FORM, "team"} and asked.columns.keys() & FORM)}
     return asked._replace(period=saved.period, columns=stays | asked.columns)
+
+
+def hold(out: Path) -> None:
+    """Make the folder, unless it is there; nobody else saves into it until the command ends."""
+    from jaxrate.records.folder import held
+
+    context = click.get_current_context()
+    if not context.meta.get(__name__):
+        out.mkdir(parents=True, exist_ok=True)
+        context.with_resource(held(out))
+        context.meta[__name__] = True
+
+
+def save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool) -> None:
+    """Save the run, and tables beside it; those of an earlier run go."""
+    from jaxrate.records.folder import BESIDE
+    from jaxrate.records.saved import described, keep
+
+    beside: dict[str, Any] = dict.fromkeys(BESIDE)
+    if csv:
+        beside |= {"ratings.csv": jr.rating_table(rated), "predictions.csv": rated.predictions}
+    if coming is not None:
+        beside["upcoming.csv" if csv else "upcoming.parquet"] = coming
+    hold(out)
+    keep(out, rated, described(rated), beside)

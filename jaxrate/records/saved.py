@@ -4,72 +4,98 @@ run.json              the system, its parameters, the form, how far it went
 ratings.parquet       one row per player, best first
 predictions.parquet   one row per match or participation: what was expected, and the ratings before it
 state.npz             the state, exactly
+
+`folder` says how they are replaced at once, `contents` what they may hold.
 """
 
-import json
 import os
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import jax
 import numpy as np
 
 from jaxrate.data.tables import pyarrow
 from jaxrate.data.writing import write
 from jaxrate.records.careers import leaves, rating_table
+from jaxrate.records.contents import (
+    COUNTS,
+    as_state,
+    check_about,
+    file_named,
+    read_predictions,
+    read_ratings,
+    unpacked,
+)
+from jaxrate.records.folder import FORMAT, held, put, read
 from jaxrate.records.rated import Rated
-from jaxrate.replay.compiling import blank
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
-
-FORMAT = 3  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
 
 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
+
+    It is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this one
+    waits for some seconds. Tables that `jaxrate rate` wrote beside the run there go with it.
 
     The system's name, its hyperparameters, and those of its settings that are words, numbers, None or tuples of them
     are kept.
 
     Raises:
       ValueError: if the system was made with something else, such as a function of one's own, or has rules of its own
-        under the name of a system that comes with the package.
+        under the name of a system that comes with the package; if the state holds what is not a number; or if another
+        process saves into the folder for long.
+      OSError: if the files cannot be written: what was saved there before stays.
     """
-    folder, system = Path(folder), rated.system
+    folder, about = Path(folder), described(rated)
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        keep(folder, rated, about, {})
+
+
+def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str, Any]) -> None:
+    """Save what was `described`, and tables beside it, into a folder that is held; a name without table is cleared."""
+    stored = {key: np.asarray(x) for key, x in leaves(rated.state).items()}
+    as_state(rated.system, len(rated.players), stored)
+    packed = BytesIO()
+    np.savez(packed, allow_pickle=False, **stored)
+
+    def files(new: Path) -> None:
+        (new / "state.npz").write_bytes(packed.getbuffer())
+        tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **beside}
+        for name, table in tables.items():
+            if table is not None:
+                write(table, new / name)
+
+    put(folder, about, files, gone=beside)
+
+
+def described(rated: Rated) -> dict[str, Any]:
+    """What run.json tells of a rated history; ValueError if that cannot be kept."""
+    system = rated.system
     for name, value in system.settings.items():
         if not _plain(value):
             raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
     params = {name: None if x is None else float(x) for name, x in system.params._asdict().items()}
     if system.name in SYSTEMS and not _comes_with_package(system, params):
         raise ValueError(f"this {system.name} is not the one of jaxrate; give a system of your own a name of its own")
-    about: dict[str, Any] = {
+    return {
         "format": FORMAT,
         "jaxrate": version("jaxrate"),
         "system": system.name,
         "settings": system.settings,
         "params": params,
-        "period": rated.period,
-        "matches" if rated.contests is None else "participations": len(rated.predictions),
+        "period": None if rated.period is None else float(rated.period),
+        COUNTS[rated.contests is not None]: len(rated.predictions),
         "players": len(rated.players),
         "last": rated.last,
         "clock": rated.clock,
         "options": rated.options,
         "categories": None if rated.categories is None else np.asarray(rated.categories).tolist(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, prefix=".saving") as temporary:
-        new = Path(temporary)
-        np.savez(new / "state.npz", allow_pickle=False, **leaves(rated.state))
-        write(rating_table(rated), new / "ratings.parquet")
-        write(rated.predictions, new / "predictions.parquet")
-        about["checksums"] = {file.name: _checksum(file) for file in sorted(new.iterdir())}
-        (new / "run.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        for file in sorted(new.iterdir()):
-            os.replace(file, folder / file.name)
 
 
 def _comes_with_package(system: RatingSystem, params: dict[str, float | None]) -> bool:
@@ -101,59 +127,52 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         None: that of `SYSTEMS`.
 
     Raises:
-      ValueError: if there is none, if its files do not belong together, if another version of jaxrate wrote it in a
-        form that this one cannot carry on, or if the factory makes no such system.
+      ValueError: if there is none, if a file is damaged or belongs to another run (names it), if another version of
+        jaxrate wrote it in a form that this one cannot carry on, or if the factory makes no such system.
     """
-    arrow, folder = pyarrow(), Path(folder)
+    pyarrow()
     try:
-        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        writer, name = f"jaxrate {about['jaxrate']}", about["system"]
-        if about["format"] != FORMAT:
-            raise ValueError(f"{writer} wrote it in another form; rate the matches again")
-        if make is None and name not in SYSTEMS:
-            raise ValueError(
-                f"{writer} wrote it for the system {name!r}, which this version does not have; if it is your own, load "
-                "it in Python, by jr.load(folder, make=...) with its factory"
-            )
-        for file, checksum in about["checksums"].items():
-            if _checksum(folder / file) != checksum:
-                raise ValueError(f"{file} was changed or belongs to another run; rate the matches again")
-        settings = {key: _as_saved(value) for key, value in about["settings"].items()}
-        system = _made(make or SYSTEMS[name], name, settings | about["params"])
-        fresh = blank(system, about["players"])
-        with np.load(folder / "state.npz", allow_pickle=False) as file:
-            stored = dict(file)
-        if {key: x.shape for key, x in stored.items()} != {key: x.shape for key, x in leaves(fresh).items()}:
-            raise ValueError(f"{writer} wrote another kind of state for {name}; rate the matches again")
-        state = jax.tree.unflatten(jax.tree.structure(fresh), [stored[key] for key in leaves(fresh)])
-        table = arrow.parquet.read_table(folder / "ratings.parquet", columns=["id", "player", "games"]).sort_by("id")
-        guesses = arrow.parquet.read_table(folder / "predictions.parquet")
-        names, games = table["player"].to_numpy(), table["games"].to_numpy().copy()
-        period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
-        known = about.get("categories")
-        categories = None if known is None else np.array(known, object if isinstance(known[0], str) else None)
-        return Rated(system, state, names, games, period, last, clock, guesses, options, categories)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ValueError(f"{folder}: no saved run there: {Path(error.filename).name} is missing") from None
-    except (KeyError, TypeError, json.JSONDecodeError, arrow.ArrowException) as error:
-        raise ValueError(f"{folder}: its files are damaged ({error!r})") from None
+        about, files = read(Path(folder))
+        return _as_rated(about, files, make)
     except ValueError as error:
-        raise ValueError(f"{folder}: {error}") from None
+        raise ValueError(f"{folder}: {error}") from error.__cause__
+
+
+def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None) -> Rated:
+    with file_named("run.json"):
+        check_about(about)
+    name, writer, players = about["system"], f"jaxrate {about['jaxrate']:.20}", about["players"]
+    if make is None and name not in SYSTEMS:
+        raise ValueError(
+            f"{writer} wrote it for the system {name[:80]!r}, which this version does not have; if it is your own, "
+            "load it in Python, by jr.load(folder, make=...) with its factory"
+        )
+    with file_named("state.npz"):
+        stored = unpacked(files["state.npz"])
+    settings = {key: _as_saved(value) for key, value in about["settings"].items()}
+    system = _made(make or SYSTEMS[name], name, settings | about["params"])
+    known = about["categories"]
+    if known is not None and system.settings.get("categories") != len(known):
+        raise ValueError(f"run.json is damaged ({len(known)} categories are not those of the system)")
+    with file_named("state.npz"):
+        state = as_state(system, players, stored)
+    with file_named("ratings.parquet"):
+        names, games = read_ratings(files["ratings.parquet"], players)
+    kind = next(key for key in COUNTS if key in about)
+    with file_named("predictions.parquet"):
+        guesses = read_predictions(files["predictions.parquet"], kind, about[kind], names)
+    categories = None if known is None else np.array(known, object if isinstance(known[0], str) else None)
+    period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
+    return Rated(system, state, names, games, period, last, clock, guesses, options, categories)
 
 
 def _made(make: Callable[..., RatingSystem], name: str, given: dict[str, Any]) -> RatingSystem:
     try:
         system = make(**given)
     except TypeError as error:
-        raise ValueError(f"the factory does not take what {name} was made with: {error}") from None
+        raise ValueError(f"run.json: the factory does not take what {name} was made with: {error}") from None
+    except Exception as error:  # whatever a factory says of what it cannot take
+        raise ValueError(f"run.json: {error}") from error
     if system.name != name:
-        raise ValueError(f"the run is of {name}, but the factory makes {system.name}")
+        raise ValueError(f"run.json: the run is of {name}, but the factory makes {system.name}")
     return system
-
-
-def _checksum(file: Path) -> int:
-    checksum = 0
-    with file.open("rb") as opened:
-        while piece := opened.read(1 << 24):
-            checksum = zlib.crc32(piece, checksum)
-    return checksum

@@ -1,0 +1,312 @@
+"""Saving over a run: whatever interrupts it, the old run is there or the new one, and tables that belong to it."""
+
+import errno
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jaxrate as jr
+from jaxrate.records import folder as folders
+from jaxrate.records.folder import BESIDE, FILES
+from jaxrate.records.saved import described, keep
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+REFERENCE = Path(__file__).parent / "reference" / "saved"
+STEPS = (os, "replace"), (os, "rename"), (os, "mkdir"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (shutil, "rmtree")
+TABLES = ("ratings.parquet", "predictions.parquet", *BESIDE)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Two runs, of 2 and of 3 matches, and the tables beside them."""
+    table = {"a": list("xyx"), "b": list("yzz"), "score": [1.0, 0.0, 0.5]}
+    two = {name: column[:2] for name, column in table.items()}
+    first, second = (jr.rate(jr.elo(), jr.read(x)) for x in (two, table))
+    return first, second
+
+
+def save(path, rated):
+    beside = {"ratings.csv": jr.rating_table(rated), "upcoming.csv": {"row": [len(rated.predictions)]}}
+    with folders.held(path):
+        keep(path, rated, described(rated), dict.fromkeys(BESIDE) | beside)
+
+
+@pytest.fixture
+def whole(tmp_path, runs):
+    """Folders in which one run was saved each, by the number of its matches."""
+    found = {len(rated.predictions): tmp_path / f"whole {i}" for i, rated in enumerate(runs)}
+    for path, rated in zip(found.values(), runs, strict=True):
+        path.mkdir()
+        save(path, rated)
+    return found
+
+
+def check(path, whole):
+    """One of the runs is there, and files in their places are its own; says which."""
+    count = len(jr.load(path).predictions)
+    for name in {*FILES, *TABLES}:
+        if (path / name).exists():
+            assert (path / name).read_bytes() == (whole[count] / name).read_bytes(), name
+    assert (path / "mine.txt").read_text() == "mine"
+    return count
+
+
+def names(path):
+    return {file.name for file in path.iterdir()}
+
+
+@pytest.fixture
+def season(tmp_path, whole):
+    """A folder with the first run, and a file of another name."""
+    path = tmp_path / "season"
+    shutil.copytree(whole[2], path)
+    (path / "mine.txt").write_text("mine")
+    return path
+
+
+def test_a_process_that_dies_at_any_step_leaves_the_old_run_or_the_new(season, whole, runs, tmp_path, monkeypatch):
+    """The folder is copied before and after each step, which is what a dead process leaves; then it is saved again."""
+    copies = []
+
+    def copy():
+        copies.append(tmp_path / f"copy {len(copies)}")
+        with monkeypatch.context() as plain:
+            for place, name in STEPS:
+                plain.setattr(place, name, ORIGINAL[name])
+            shutil.copytree(season, copies[-1])
+
+    ORIGINAL = {name: getattr(place, name) for place, name in STEPS}
+
+    def watched(do):
+        def step(*args, **options):
+            copy()
+            result = do(*args, **options)
+            copy()
+            return result
+
+        return step
+
+    with monkeypatch.context() as watching:
+        for place, name in STEPS:
+            watching.setattr(place, name, watched(ORIGINAL[name]))
+        save(season, runs[1])
+    found = [check(copy, whole) for copy in copies]
+    assert len(found) > 40 and set(found) == {2, 3} and found == sorted(found)
+    assert check(season, whole) == 3 and names(season) == names(whole[3]) | {"mine.txt"}
+    away = [copy for copy in copies if not (copy / "ratings.parquet").exists()]
+    assert away  # not older and not newer, but for a moment not there
+    for copy in (*away, copies[8], copies[-8]):
+        jr.save(copy, runs[0])
+        assert check(copy, whole) == 2 and names(copy) == {"run.json", "mine.txt", *FILES}
+
+
+@pytest.mark.parametrize("lasts", [False, True], ids=["once", "from then on"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_errors_at_any_step_leave_the_old_run_or_the_new(season, whole, runs, tmp_path, monkeypatch, error, lasts):
+    done = False
+    for number in range(100):
+        path, count = tmp_path / f"{number}", -1
+        shutil.copytree(season, path)
+
+        def failing(do):
+            def step(*args, **options):
+                nonlocal count
+                count += 1
+                if count == number or (lasts and count > number):  # noqa: B023
+                    raise error
+                return do(*args, **options)
+
+            return step
+
+        with monkeypatch.context() as broken:
+            for place, name in STEPS[:4]:
+                broken.setattr(place, name, failing(getattr(place, name)))
+            try:
+                save(path, runs[1])
+                done = True
+            except OSError as told:
+                assert "the run was" in str(told) and "No space left on device" in str(told) and str(path) in str(told)
+            except KeyboardInterrupt:
+                pass
+        now = check(path, whole)
+        if done:
+            assert now == 3
+            break
+        if not lasts:
+            assert names(path) == names(whole[now]) | {"mine.txt"}
+        save(path, runs[1])
+        assert check(path, whole) == 3 and names(path) == names(whole[3]) | {"mine.txt"}
+    assert done and number > 10
+
+
+def test_a_full_disk_while_tables_are_written(season, whole, runs, monkeypatch):
+    def full(columns, path):
+        path.write_bytes(b"PAR1")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("jaxrate.records.saved.write", full)
+    with pytest.raises(OSError, match="the run was not saved: No space left on device: '.*season'"):
+        jr.save(season, runs[1])
+    assert check(season, whole) == 2 and names(season) == names(whole[2]) | {"mine.txt"}
+
+
+def test_the_command_says_what_failed(jaxrate, games, tmp_path, monkeypatch):
+    assert jaxrate("rate", games, "--system", "elo", "--out", tmp_path / "run")[0] == 0
+    before = (tmp_path / "run" / "run.json").read_bytes()
+
+    def fail(*arguments):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    for name in ("fsync", "mkdir"):
+        with monkeypatch.context() as broken:
+            broken.setattr(folders.os, name, fail)
+            code, _, errors = jaxrate("rate", games, "--system", "glicko", "--out", tmp_path / "run")
+        assert code == 2 and errors.count("\n") == 1 and "the run was not saved: Read-only file system: '" in errors
+        assert (tmp_path / "run" / "run.json").read_bytes() == before
+    assert jr.load(tmp_path / "run").system.name == "elo"
+
+
+def test_folders_are_not_taken_for_files(season, runs):
+    (season / "ratings.parquet").unlink()
+    (season / "ratings.parquet").mkdir()
+    (season / "ratings.parquet" / "part").write_text("mine")
+    with pytest.raises(ValueError, match="ratings.parquet is a folder; save the run elsewhere"):
+        jr.save(season, runs[1])
+    assert (season / "ratings.parquet" / "part").read_text() == "mine"
+
+
+def test_nothing_is_saved_that_could_not_be_loaded(season, whole, runs):
+    state = runs[1].state
+    for changed, message in (
+        (runs[1]._replace(state=state._replace(rating=state.rating * float("nan"))), "rating is not a number"),
+        (runs[1]._replace(players=runs[1].players[:2]), "it is not of 2 players"),
+        (runs[1]._replace(options={"a": {1, 2}}), "the options hold what JSON does not"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jr.save(season, changed)
+    assert check(season, whole) == 2
+
+
+def test_tables_of_an_earlier_run_go_and_those_of_others_stay(season, runs):
+    (season / "upcoming.parquet").write_text("not of the run")
+    jr.save(season, runs[1])
+    assert names(season) == {"run.json", "mine.txt", "upcoming.parquet", *FILES}
+
+
+# Several processes
+
+WRITER = """
+import sys, time
+from pathlib import Path
+import jaxrate as jr
+*sources, folder = sys.argv[1:]
+runs = [jr.load(source) for source in sources]
+print("ready", flush=True)
+while True:
+    for rated in runs:
+        jr.save(folder, rated)
+"""
+
+
+def writer(*paths):
+    command = [sys.executable, "-c", WRITER, *map(str, paths)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_writers_and_a_reader(season, whole, runs):
+    """The reader always sees one of the runs; a writer that is killed keeps nobody from saving."""
+    writers = [writer(whole[2], whole[3], season) for _ in range(2)]
+    try:
+        for process in writers:
+            assert process.stdout.readline() == "ready\n"
+        seen = []
+        for stop in (signal.SIGKILL, signal.SIGTERM):
+            end = time.monotonic() + 1.0
+            while time.monotonic() < end:
+                seen.append(len(jr.load(season).predictions))
+            process = writers.pop()
+            assert process.poll() is None, process.stderr.read()
+            process.send_signal(stop)
+            process.communicate(timeout=20)
+            check(season, whole)
+        assert set(seen) == {2, 3}
+        save(season, runs[1])
+        assert check(season, whole) == 3 and names(season) == names(whole[3]) | {"mine.txt"}
+    finally:
+        for process in writers:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_another_process_that_saves_is_waited_for_but_not_for_ever(season, whole, runs, games, jaxrate, monkeypatch):
+    monkeypatch.setattr(folders, "PATIENCE", 0.1)
+    with folders.held(season):
+        with pytest.raises(ValueError, match="season: another process saves a run there; wait until it is done"):
+            jr.save(season, runs[1])
+        code, _, errors = jaxrate("rate", games, "--state", season, "--out", season)
+        assert code == 2 and "another process saves a run there" in errors and errors.count("\n") == 1
+    assert check(season, whole) == 2
+    jr.save(season, runs[1])
+    assert check(season, whole) == 3
+
+
+def test_a_command_that_is_terminated_leaves_nothing_behind(season, whole, games, tmp_path):
+    script = (
+        "import os, signal, sys\nfrom jaxrate import cli\nfrom jaxrate.records import folder\n"
+        "sync = folder._to_disk\nfolder._to_disk = lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path))\n"
+        f"sys.argv = ['jaxrate', 'rate', {str(games)!r}, '-q', '--out', {str(season)!r}]\ncli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+    assert check(season, whole) == 2 and names(season) == names(whole[2]) | {"mine.txt"}
+
+
+# Runs of earlier versions, and of later ones
+
+
+@pytest.mark.parametrize("name", ["elo", "glicko2", "weng_lin"])
+@pytest.mark.parametrize("form", [3, 4])
+def test_runs_of_earlier_versions_load_and_carry_on(form, name, tmp_path):
+    path = tmp_path / "run"
+    shutil.copytree(REFERENCE / f"{name}.{form}", path)
+    before = jr.load(path)
+    assert before.system.name == name and len(before.players) == 4
+    contests = name == "weng_lin"
+    table = {"player": ["Ada", "New"], "rank": [1, 2]} if contests else {"a": ["Ada"], "b": ["New"], "score": [1]}
+    data = jr.read(
+        table | {"date": ["2024-05-01"] * (1 + contests)},
+        players=before.players,
+        **({"contest": "date"} if contests else {}),
+    )
+    jr.save(path, jr.rate(before.system, data, period=before.period, onto=before))
+    after = jr.load(path)
+    assert after.players.tolist() == [*before.players, "New"]
+    assert names(path) == {"run.json", *FILES}
+
+
+def test_a_run_of_a_later_version_is_refused(season):
+    path = season / "run.json"
+    path.write_text(path.read_text().replace('"format": 4', '"format": 5'))
+    with pytest.raises(ValueError, match=r"season: run.json: jaxrate .* wrote it in format 5, this version knows 4"):
+        jr.load(season)
+
+
+def test_run_json_is_believed_only_as_it_was_written(season):
+    path = season / "run.json"
+    text = path.read_text()
+    for old, new in (('"k": 32.0', '"k": 33.0'), ('"last": null', '"last": 7'), ("{\n", "{ \n"), ("}\n", "}\n\n")):
+        assert old in text
+        path.write_text(text.replace(old, new))
+        with pytest.raises(ValueError, match="run.json was changed; rate the matches again"):
+            jr.load(season)
+    head, _, tail = text.rpartition(',\n  "checksum"')
+    assert hashlib.sha256(head.encode()).hexdigest() in tail
