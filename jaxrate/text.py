@@ -2,6 +2,7 @@
 
 import difflib
 import html
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,6 +38,29 @@ def html_table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("pla
 
     body = "".join(line("td", row) for row in rows)
     return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
+
+
+LONGEST = 60  # characters of a cell that messages show
+HIDDEN = re.compile(
+    "[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""The text with what commands a terminal, or turns the direction of what follows, written as in \x1b and \u202e.
+
+    Ends of lines stay.
+    """
+    return HIDDEN.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def cell(value: Any) -> str:
+    """How a message shows a value of a table: as Python writes it, on one line, cut where it is long."""
+    try:
+        said = visible(repr(value)).replace("\n", " ")
+    except ValueError:  # an int of thousands of digits
+        said = f"of type {type(value).__name__}, too long to show"
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]}... ({len(said):,} characters)"
 
 
 def near(name: str, names: Iterable[Any]) -> str:

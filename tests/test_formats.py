@@ -377,6 +377,12 @@ ENTRY = r"standings entry 1 \(counting from 0\)"
         (contest(["x", 0, 0], ["y", 0, 0]), ENTRY + ": the places 0 to 0 are fewer than the players who share them"),
         (contest(["x", 0, 0], perf_ceiling="high"), "not a contest of Elo-MMR, 'perf_ceiling' is 'high'"),
         (contest(["x", 0, 0], ["x", 1, 1]), ENTRY + ": player 'x' is in contest 7 twice"),
+        (contest(["x", 0, 0], ["y", 1, 10**30]), ENTRY + r" is \['y', 1, 10{30}\], expected \[handle"),
+        (contest(["x", 0, 0], ["y" * 9999, 2, 1]), ENTRY + r" is \['y{58}\.\.\. \([0-9,]+ characters\), expected"),
+        (contest(["x", 0, 0], seconds=10**30), "not a contest of Elo-MMR, 'time_seconds' is 10{30}$"),
+        (contest(["x", 0, 0], weight=10**400), "not a contest of Elo-MMR, 'weight' is 10{59}\\.\\.\\. "),
+        (contest(["x", 0, 0], perf_ceiling=float("nan")), "not a contest of Elo-MMR, 'perf_ceiling' is nan"),
+        ("[" * 200_000, "not a contest of Elo-MMR: lists within lists without an end"),
     ],
 )
 def test_bad_contests(folder, text, message):

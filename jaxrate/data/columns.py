@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from jaxrate.data.tables import Column, Values, pyarrow
 from jaxrate.events import RowError, fail_where
+from jaxrate.text import cell
 
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
@@ -22,9 +24,11 @@ def to_column(name: str, values: Any) -> Column:
     column = values if isinstance(values, arrow.ChunkedArray) else None
     loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
     types = {type(value) for value in values} - {type(None)} if loose else set()
+    if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
+        values = np.array([np.datetime64("NaT") if value is None else value for value in values])
     if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
         for convert in (lambda values: values, _items):  # some arrays it knows only as lists
-            with suppress(arrow.ArrowException, OverflowError):
+            with suppress(arrow.ArrowException, OverflowError, TypeError):  # the last for Decimals that are infinite
                 array = arrow.array(convert(values))
                 column = array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
                 break
@@ -124,12 +128,13 @@ def to_ids(
 def to_numbers(name: str, column: Column, default: float | None = None) -> Values:
     """The column as float64; text is parsed, true is 1. A missing value is `default`, or without one an error."""
     arrow = pyarrow()
-    if isinstance(column, np.ndarray):
-        other = np.array([not isinstance(value, Real) for value in column])
-        fail_where(other, lambda row: f"column {name!r} is {column[row]!r}, not a number")
-        return column.astype(np.float64)
     if default is None:
         _check_present(name, column, nan=False)
+    if isinstance(column, np.ndarray):
+        numbers = [_number(value, default) for value in column]
+        other = np.array([value is None for value in numbers])
+        fail_where(other, lambda row: f"column {name!r} is {cell(column[row])}, not a number")
+        return np.array(numbers, np.float64)
     if arrow.types.is_large_string(column.type):
         column = _parsed(name, column, [arrow.float64()], "not a number")
     kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
@@ -139,6 +144,15 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> Value
         return np.asarray(column.to_numpy(), np.float64)
     values = np.asarray(column.cast(arrow.float64()).to_numpy())
     return np.where(np.isnan(values), default, values)
+
+
+def _number(value: Any, default: float | None) -> float | None:
+    """A number of any type as a float; None if it is none, or too large to be one."""
+    if default is not None and (value is None or type(value).__name__ == "NAType" or value != value):
+        return default
+    with suppress(OverflowError, ValueError):  # 10**400, and Decimal("sNaN")
+        return float(value) if isinstance(value, (Real, Decimal)) else None
+    return None
 
 
 def to_flags(name: str, column: Column) -> Values:
@@ -194,5 +208,5 @@ def _parsed(name: str, column: Any, targets: Sequence[Any], complaint: str) -> A
     parsed = parse(column)
     if parsed is None:
         row = bisect_left(range(1, len(column) + 1), True, key=lambda rows: parse(column.slice(0, rows)) is None)
-        raise RowError(row, f"column {name!r} is {column[row].as_py()!r}, {complaint}")
+        raise RowError(row, f"column {name!r} is {cell(column[row].as_py())}, {complaint}")
     return parsed

@@ -1,6 +1,7 @@
 """What `read` says about bad rows, columns and arguments."""
 
 import datetime
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -112,6 +113,26 @@ def test_mixed_numbers_in_a_dict():
         read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2)]})
     with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
         read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), float("nan")]})
+
+
+def test_numbers_that_arrow_cannot_take():
+    def scores(*values):
+        return read({"a": ["x"] * len(values), "b": ["y"] * len(values), "score": values}).events.score.tolist()
+
+    assert scores(Decimal("0.25"), 1, 0.5) == [0.25, 1, 0.5]
+    bad = {
+        "inf, not a finite": Decimal("inf"),
+        "nan, not a finite": Decimal("nan"),
+        r"Decimal\('sNaN'\)": Decimal("sNaN"),
+    }
+    for said, value in (bad | {"100000.*, not a number": 10**400, r"1j, not a number": 1j}).items():
+        for row, values in enumerate([(value,), (1, value), (1.0, 1, value)]):
+            with pytest.raises(ValueError, match=rf"^row {row} \(counting from 0\): (column ')?score'? is {said}"):
+                scores(*values)
+    with pytest.raises(ValueError, match=r"\.\.\. \([0-9,]+ characters\), not a number$"):
+        scores(10**400)
+    with pytest.raises(ValueError, match="is of type int, too long to show, not a number$"):
+        scores(10**10_000)
 
 
 # Errors about columns and arguments

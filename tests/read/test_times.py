@@ -47,6 +47,15 @@ def test_numpy_units(unit):
     assert read(table(time=times)).events.time.tolist() == [0, 2, 3]
 
 
+@pytest.mark.parametrize("unit", ["Y", "D", "s", "ns"])
+def test_lists_of_numpy_times(unit):
+    day = np.datetime64("1971-01-01", unit)
+    assert read(table(time=[day] * 3)).events.time.tolist() == [365] * 3
+    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
+        read(table(time=[day, None, day]))
+    assert read(table(time=[day, day + 1, np.datetime64("1973-01-01", "ns")])).events.time[2] == 1096
+
+
 def test_zones_of_pandas():
     pandas = pytest.importorskip("pandas")
     times = pandas.to_datetime(["1970-01-01 01:00", "1970-01-02 01:00"]).tz_localize("+01:00")

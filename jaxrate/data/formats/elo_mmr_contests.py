@@ -12,6 +12,9 @@ import numpy as np
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import Location, find, read_columns, spread
 from jaxrate.data.tables import located
+from jaxrate.text import cell
+
+MOST = 10**15  # times, weights and places beyond it are taken for a mistake
 
 
 def contests(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
@@ -39,20 +42,23 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     kinds = {"time_seconds": (int,), "weight": numbers, "perf_ceiling": (*numbers, NoneType), "standings": (list,)}
     for file in files:
         with located(f"{file.name}: ", str):
-            found = json.loads(file.read_bytes())
+            try:
+                found = json.loads(file.read_bytes())
+            except RecursionError:
+                raise ValueError("not a contest of Elo-MMR: lists within lists without an end") from None
             contest: dict[str, Any] = {"weight": 1.0} | found if isinstance(found, dict) else {}
             for name, kind in kinds.items():
                 value = contest.get(name)
-                if type(value) not in kind:
-                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {value!r}")
+                if type(value) not in kind or (type(value) in numbers and not abs(value) <= MOST):
+                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {cell(value)}")
             for i, entry in enumerate(contest["standings"]):
                 if not (
                     isinstance(entry, list)
                     and [type(value) for value in entry] == [str, int, int]
-                    and 0 <= entry[1] <= entry[2]
+                    and 0 <= entry[1] <= entry[2] <= MOST
                 ):
                     raise ValueError(
-                        f"standings entry {i} (counting from 0) is {entry}, expected [handle, first, last]"
+                        f"standings entry {i} (counting from 0) is {cell(entry)}, expected [handle, first, last]"
                     )
                 number.append(codes.setdefault(entry[0], len(codes)))
                 first.append(entry[1])
