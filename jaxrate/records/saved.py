@@ -34,6 +34,8 @@ from jaxrate.records.rated import Rated
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 
+LONG = 500  # characters of an error
+
 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
@@ -135,7 +137,8 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         about, files = read(Path(folder))
         return _as_rated(about, files, make)
     except ValueError as error:
-        raise ValueError(f"{folder}: {error}") from error.__cause__
+        text = str(error)
+        raise ValueError(f"{folder}: {text if len(text) < LONG else text[:LONG] + '...'}") from error.__cause__
 
 
 def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None) -> Rated:

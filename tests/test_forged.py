@@ -1,0 +1,249 @@
+"""Folders that were damaged or forged: one ValueError that names the file, soon, and without much memory."""
+
+import io
+import json
+import os
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.records.folder import FILES, LARGEST, POINTER, sealed
+from tests.fuzz.driver import drawn
+from tests.fuzz.saved import REFERENCE, about_of, fuzz, refused, reseal
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def run(tmp_path):
+    return shutil.copytree(REFERENCE / "glicko2.4", tmp_path / "run")
+
+
+@pytest.fixture
+def old(tmp_path):
+    return shutil.copytree(REFERENCE / "glicko2.3", tmp_path / "old")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_whatever_is_changed(part):
+    for case in range(75):
+        fuzz(drawn(part, case))
+
+
+@pytest.mark.parametrize("name", [POINTER, *FILES])
+def test_what_is_no_plain_file_is_not_waited_for(run, old, name):
+    for folder in (run, old):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        with pytest.raises(ValueError, match=f"{name} is no plain file"):
+            jr.load(folder)
+        (folder / name).unlink()
+        for target in ("/dev/zero", folder.parent, folder / name):
+            (folder / name).symlink_to(target)
+            with pytest.raises(ValueError, match=f"{name} (is no plain file|cannot be read)"):
+                jr.load(folder)
+            (folder / name).unlink()
+
+
+def test_large_files_are_not_read(run):
+    for name in (POINTER, *FILES):
+        with (run / name).open("ab") as file:
+            size = file.tell()
+            file.truncate(1 << 40)  # takes no room
+        with pytest.raises(ValueError, match=f"{name} (was changed|is too large)"):
+            jr.load(run)
+        os.truncate(run / name, size)
+    assert not refused(run) and LARGEST < 1 << 30
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '"\\ud800', "null", "", "\xff"])
+def test_json_of_any_kind(run, old, text):
+    for folder in (run, old):
+        (folder / POINTER).write_text(text, encoding="latin-1")
+        with pytest.raises(ValueError, match="run.json is (damaged|missing)"):
+            jr.load(folder)
+
+
+WRONG = {
+    "format": [None, "4", 4.0, True, 99, -1],
+    "jaxrate": [None, 1, []],
+    "system": [None, 1, [], {}],
+    "settings": [None, [], {"x": {}}, {"x": 10**400}, 7],
+    "params": [None, [], {"tau": "x"}, {"tau": [1]}, {"tau": float("nan")}, {"tau": True}],
+    "period": ["x", -1, 0, float("nan"), [], True, 10**400],
+    "matches": [-1, 4, 10**12, 10**30, 5.0, None, "5", True],
+    "players": [-1, 3, 5, 10**12, 10**30, 4.0, None, "4", True],
+    "last": ["x", float("inf"), [], 10**400, 1e300],
+    "clock": ["days", 1, [], {}],
+    "options": [None, [], 1],
+    "categories": [[], [1, "x"], "x", {}, [[1]], ["x"], [10**400]],
+    "files": [None, [], {}, {"state.npz": 1}, {"state.npz": {}}],
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_each_key_of_another_type_or_gone(run, key):
+    whole = (run / POINTER).read_bytes()
+    for value in (*WRONG[key], "gone"):
+        (run / POINTER).write_bytes(whole)
+        about = about_of(run)
+        about[key] = value
+        if value == "gone":
+            del about[key]
+        (run / POINTER).write_bytes(sealed(about))
+        if value != "gone" or key != "matches":
+            with pytest.raises(ValueError, match="run: (run.json|state.npz|ratings.parquet|predictions.parquet)"):
+                jr.load(run)
+
+
+# What has checksums that fit
+
+
+def forge(folder, name, raw):
+    (folder / name).write_bytes(raw)
+    reseal(folder, about_of(folder))
+
+
+def packed(**leaves):
+    file = io.BytesIO()
+    np.savez(file, **leaves)
+    return file.getvalue()
+
+
+def leaves_of(folder):
+    with np.load(folder / "state.npz") as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: {"rating": x["rating"].astype(int)}, "rating is of int64, not of float32"),
+        (lambda x: {"rating": x["rating"].astype(np.float16)}, "rating is of float16"),
+        (lambda x: {"rating": x["rating"].astype(complex)}, "rating.npy is no array"),
+        (lambda x: {"rating": x["rating"].astype(str)}, "rating.npy is no array"),
+        (lambda x: {"rating": x["rating"].astype(">f4")}, "rating is of >f4"),
+        (lambda x: {"rating": x["rating"].astype(object)}, "rating.npy is no array"),
+        (lambda x: {"rating": x["rating"][:, None]}, "another kind of state"),
+        (lambda x: {"rating": x["rating"][:3]}, "not of 4 players"),
+        (lambda x: {"rating": x["rating"][0]}, "not of 4 players"),
+        (lambda x: {"rating": x["rating"] * np.nan}, "rating is not a number for some player"),
+        (lambda x: {"variance": x["variance"] + np.inf}, "variance is not a number for some player"),
+        (lambda x: {"time": x["time"] * np.nan}, "time is not a number for some player"),
+        (lambda x: {"more": x["rating"]}, "another kind of state"),
+    ],
+)
+def test_leaves_of_another_kind(run, old, change, message):
+    for folder in (run, old):
+        leaves = leaves_of(folder)
+        forge(folder, "state.npz", packed(**(leaves | change(leaves))))
+        with pytest.raises(ValueError, match=f"state.npz is damaged .*{message}"):
+            jr.load(folder)
+
+
+def test_players_who_have_not_played_have_no_time_and_either_precision_loads(run):
+    leaves = leaves_of(run)
+    leaves = {key: x.astype(float) for key, x in leaves.items()} | {"time": np.array([np.inf] * 4)}
+    forge(run, "state.npz", packed(**leaves))
+    assert jr.load(run).state.time.dtype == float
+
+
+def test_archives_that_claim_much(run, old):
+    def header(shape):
+        file = io.BytesIO()
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        return file.getvalue()
+
+    def archive(names, data, method=zipfile.ZIP_STORED):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", method) as made:
+            for name in names:
+                made.writestr(f"{name}.npy", data)
+        return file.getvalue()
+
+    names = ["rating", "variance", "volatility", "time"]
+    bombs = [
+        archive(names, header((10**13,)) + bytes(16)),
+        archive(names, header((-4,)) + bytes(16)),
+        archive(names, header((10**400,)) + bytes(16)),
+        archive(names, header((10**8,)) + bytes(4 * 10**8 // 100), zipfile.ZIP_DEFLATED),
+        archive(names, bytes(100)),
+        archive([], b""),
+        b"PK\5\6" + bytes(18),
+        bytes(1000),
+    ]
+    for folder in (run, old):
+        for raw in bombs:
+            forge(folder, "state.npz", raw)
+            with pytest.raises(ValueError, match=r"state.npz is damaged"):
+                jr.load(folder)
+
+
+def table_of(folder, name):
+    return pa.parquet.read_table(folder / name)
+
+
+def with_column(table, name, values):
+    return table.set_column(table.column_names.index(name), name, pa.chunked_array([pa.array(values)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("ratings.parquet", lambda t: t.slice(1), "it has 3 rows, not 4"),
+        ("ratings.parquet", lambda t: t.drop_columns(["player"]), "its columns are"),
+        ("ratings.parquet", lambda t: with_column(t, "id", [0, 1, 2, 2]), "its ids are not those of 4 players"),
+        ("ratings.parquet", lambda t: with_column(t, "id", [0.0, 1.0, 2.0, 3.0]), "id is of double"),
+        ("ratings.parquet", lambda t: with_column(t, "id", [0, 1, 2, None]), "id has no value in some row"),
+        ("ratings.parquet", lambda t: with_column(t, "games", [1, 1, 1, -1]), "less than no games"),
+        ("ratings.parquet", lambda t: with_column(t, "games", ["1"] * 4), "games is of string"),
+        ("ratings.parquet", lambda t: with_column(t, "player", [["Ada"]] * 4), "player is of list"),
+        ("ratings.parquet", lambda t: with_column(t, "player", ["Ada"] * 4), "a name that no player has"),
+        ("predictions.parquet", lambda t: pa.concat_tables([t, t]), "it has 10 rows, not 5"),
+        ("predictions.parquet", lambda t: t.drop_columns(["score"]), "its columns are"),
+        ("predictions.parquet", lambda t: with_column(t, "a", ["Eve"] * 5), "a holds a name that no player has"),
+        ("predictions.parquet", lambda t: with_column(t, "a", [1] * 5), ""),
+        ("predictions.parquet", lambda t: with_column(t, "time", ["x"] * 5), "time is of string"),
+        ("predictions.parquet", lambda t: with_column(t, "prediction", [True] * 5), "prediction is of bool"),
+        ("predictions.parquet", lambda t: with_column(t, "score", [1.0, None, 1.0, 1.0, 1.0]), "no value in some row"),
+    ],
+)
+def test_tables_of_another_kind(run, old, name, change, message):
+    for folder in (run, old):
+        pa.parquet.write_table(change(table_of(folder, name)), folder / name)
+        reseal(folder, about_of(folder))
+        with pytest.raises(ValueError, match=rf"(ratings|predictions).parquet is damaged \(.*{message}"):
+            jr.load(folder)
+
+
+def test_tables_that_claim_much(run):
+    """Two million equal rows take a few thousand bytes."""
+    table = table_of(run, "predictions.parquet").slice(0, 1).take(pa.array(np.zeros(2 * 10**6, int)))
+    pa.parquet.write_table(table, run / "predictions.parquet")
+    about = about_of(run) | {"matches": 2 * 10**6}
+    reseal(run, about)
+    assert (run / "predictions.parquet").stat().st_size < 10**5
+    with pytest.raises(ValueError, match="predictions.parquet is damaged .it claims more than it holds"):
+        jr.load(run)
+
+
+def test_contests_without_participants(tmp_path):
+    run = shutil.copytree(REFERENCE / "weng_lin.4", tmp_path / "run")
+    table = table_of(run, "predictions.parquet")
+    pa.parquet.write_table(with_column(table, "participants", [0] * 6), run / "predictions.parquet")
+    reseal(run, about_of(run))
+    with pytest.raises(ValueError, match="predictions.parquet is damaged .*less than one participant"):
+        jr.load(run)
+
+
+def test_matches_that_are_said_to_be_contests(run):
+    about = about_of(run)
+    about["participations"] = about.pop("matches")
+    reseal(run, about)
+    with pytest.raises(ValueError, match="predictions.parquet is damaged .*columns"):
+        jr.load(run)
+    assert json.loads((run / POINTER).read_bytes())["participations"] == 5
