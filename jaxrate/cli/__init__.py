@@ -63,10 +63,10 @@ def _cleaning_up() -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         sys.exit(128 + number)
 
-    found = {getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")} - {None}
-    mine = [x for x in found if signal.getsignal(x) is signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        mine = []
+    mine = []
+    if threading.current_thread() is threading.main_thread():
+        known = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+        mine = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
     for number in mine:
         signal.signal(number, stop)
     try:
