@@ -55,6 +55,55 @@ def test_fit_of_periods_in_json(jaxrate, games, tmp_path):
     assert code == 0 and "in periods of 30" in text
 
 
+def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path):
+    path = tmp_path / "fitted.toml"
+    arguments = "fit", games, "--system", "elo", "--side", "home", "--data-share", 0.75, "--save", path
+    code, text, _ = jaxrate(*arguments)
+    data = jr.read(games, side="home")
+    found = jr.fit(jr.elo(), data, data_share=0.75)
+    lines = [line.split() for line in text.splitlines() if line.startswith("  ")]
+    want = [f"{x:.5f}" for x in (found.rest.start, found.rest.fitted, found.rest.constant)]
+    assert code == 0 and [line[-1] for line in lines] == want and "of the 150 predictions of the rest" in text
+    told = json.loads(jaxrate(*arguments, "--json", "--steps", 1, "-q")[1])
+    assert told["data_share"] == 0.75 and told["rest"]["scored"] == 150 and told["open"] == []
+    assert told["rest"]["constant"] == pytest.approx(found.rest.constant)
+
+    jaxrate(*arguments)
+    seen = f"{path} was fitted to the first 75 % of games.csv, of which some are scored here"
+    compared = "compare", games, "--side", "home", "--params", path, "--system", "elo", "--system", "glicko"
+    code, text, errors = jaxrate(*compared, "--last", 0.25, "--json")
+    rows = {row["system"]: row for row in json.loads(text)["results"] if row["period"] is None}
+    assert code == 0 and "fitted" not in errors and rows["elo"]["params"]["k"] == pytest.approx(found.params.k)
+    assert rows["elo"]["log loss"] == pytest.approx(found.rest.fitted, rel=1e-5)
+    assert rows["glicko"]["params"]["c"] == jr.glicko().params.c
+    code, text, errors = jaxrate(*compared, "--last", 0.3, "--param", "elo.k=7", "--json")
+    assert seen in errors and json.loads(text)["results"][-1]["params"]["k"] == 7
+
+    rated = "rate", games, "--side", "home", "--params", path, "--last"
+    code, text, errors = jaxrate(*rated, 0.25)
+    assert code == 0 and errors == "" and "; the last 150 scored" in text
+    assert f"log loss          {found.rest.fitted:.4f}" in text
+    assert seen in jaxrate(*rated, 0.5)[2] and "scored" not in jaxrate(*rated, 1)[1]
+
+
+def test_fit_says_what_is_open_and_exits_so(jaxrate, tmp_path):
+    """Pairs who win in turns, three of five at home: it is best to learn nothing."""
+    lines = [f"{2 * (i % 12)},{2 * (i % 12) + 1},{[1, 0, 1, 0, 1][i // 12 % 5]},1" for i in range(600)]
+    path, saved = tmp_path / "turns.csv", tmp_path / "fitted.toml"
+    path.write_text("\n".join(["a,b,score,home", *lines]))
+    arguments = "fit", path, "--system", "elo", "--side", "home", "--save", saved
+    code, text, _ = jaxrate(*arguments)
+    assert code == 1 and "left open: k, of which this file says next to nothing" in text
+    rows = {line.split()[0]: line.split()[3] for line in text.splitlines() if line.startswith(("k ", "side"))}
+    assert rows["k"] == "open" and 0 < float(rows["side_advantage"]) < 30 and "--free side_advantage" in text
+    assert "# left open: k" in saved.read_text()
+    code, text, _ = jaxrate(*arguments, "--json")
+    told = json.loads(text)
+    assert code == 1 and told["open"] == ["k"] and told["standard_error"]["k"] is None
+    assert told["standard_error"]["side_advantage"] > 0 and not told["converged"]
+    assert jaxrate(*arguments, "--free", "side_advantage")[0] == 0
+
+
 def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_path):
     path = tmp_path / "fitted.toml"
     draws = "--system", "urnings", "--outlook", "--free", "draw_weight"
@@ -71,6 +120,17 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
     assert jaxrate("rate", games, "--params", path)[0] == 0
 
 
+FILES = {
+    "EMPTY": "",
+    "ELO": 'system = "elo"\n',
+    "MINE": 'system = "my_elo"\n',
+    "WEEK": 'system = "glicko"\nperiod = 7\n',
+    "YEAR": 'system = "glicko2"\nperiod = 365\n',
+    "LONG": 'system = "glicko"\nperiod = "long"\n',
+    "ODD": 'system = "glicko"\n[params]\nk = 3\n',
+}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -84,6 +144,20 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
         (("fit", "FILE", "--warm-up", "600"), "leave no matches to score"),
         (("fit", "FILE", "--save", "FOLDER"), "is a folder; name a file, as fitted.toml"),
         (("fit", "--free", "c"), "Missing argument 'FILE'"),
+        (("fit", "FILE", "--data-share", "80"), "--data-share must be above 0 and at most 1, got 80"),
+        (("fit", "FILE", "--data-share", "nan"), "--data-share must be above 0 and at most 1, got nan"),
+        (("fit", "FILE", "--data-share", "0.0001"), "nothing is left to fit"),
+        (("compare", "FILE", "--params", "MISSING"), "no such file"),
+        (("compare", "FILE", "--params", "FOLDER"), "is a folder; name a file, as fitted.toml"),
+        (("compare", "FILE", "--params", "EMPTY"), 'must say system = "..."'),
+        (("compare", "FILE", "--params", "ELO", "--params", "ELO"), "are both of elo; compare one at a time"),
+        (("compare", "FILE", "--params", "ELO", "--system", "glicko"), "is of elo, which --system leaves out; add"),
+        (("compare", "FILE", "--params", "MINE"), "MINE: unknown system 'my_elo'"),
+        (("compare", "FILE", "--params", "WEEK", "--params", "YEAR"), "in periods of 7 and 365; choose by --period"),
+        (("compare", "FILE", "--params", "LONG"), "period must be a number above 0, got 'long'"),
+        (("compare", "FILE", "--params", "ODD"), "ODD: glicko has no parameter 'k'"),
+        (("rate", "FILE", "--last", "2"), "--last must be above 0 and at most 1, got 2"),
+        (("rate", "--state", "RUN", "--last", "0.2"), "--last goes with a FILE"),
         (("rate", "FILE", "--params", "FILE"), "is no TOML file"),
         (("rate", "FILE", "--params", "EMPTY"), 'must say system = "..."'),
         (("rate", "FILE", "--params", "ELO", "--system", "glicko"), "is of elo, not glicko"),
@@ -92,11 +166,11 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
     ],
 )
 def test_what_fit_refuses(jaxrate, games, tmp_path, arguments, message):
-    for name, text in (("EMPTY", ""), ("ELO", 'system = "elo"\n')):
+    for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     if "RUN" in arguments:
         jr.save(tmp_path / "RUN", jr.rate(jr.elo(), jr.read(games)))
-    places = {"FILE": games, "FOLDER": tmp_path} | {x: tmp_path / x for x in ("EMPTY", "ELO", "RUN", "MISSING")}
+    places = {"FILE": games, "FOLDER": tmp_path} | {x: tmp_path / x for x in (*FILES, "RUN", "MISSING")}
     code, text, errors = jaxrate(*(places.get(x, x) for x in arguments))
     assert code == 2 and text == "" and message in errors and len(errors.splitlines()) == 1
 

@@ -496,6 +496,20 @@ def test_loss_surface(ax):
     np.testing.assert_allclose(1500 * (loss - least), 3.0, atol=0.35)  # straight between the points of the grid
 
 
+def test_loss_surface_is_of_what_was_fitted(ax):
+    """The loss, the weights, the warm-up and the events that the fit remembers."""
+    matches = fitted()[1]
+    options = {"loss": "brier", "warm_up": 20, "weight": 1.0 + np.arange(1500) % 2}
+    fit = jr.fit(jr.elo(side_advantage=30), matches, data_share=0.8, **options)
+    plots.loss_surface(fit, matches, points=7, ax=ax)
+    (contour,) = ax.collections
+    k, side = contour.get_paths()[1].vertices[::5].T
+    weight = jr.metrics.seen(matches, 20) * options["weight"] * (np.arange(1500) < 1200)
+    swept = jr.sweep(fit.system, matches, fit.params._replace(k=k, side_advantage=side), loss="brier", weight=weight)
+    np.testing.assert_allclose(weight.sum() * (swept - fit.loss), contour.levels[1], rtol=0.15)
+    assert ax.get_legend().get_title().get_text() == "summed brier above the fit's"
+
+
 def test_loss_surface_of_any_pair_and_refusals(ax):
     fit, matches = fitted()
     with refused("'scale' was not fitted (those were k, side_advantage)"):
@@ -509,6 +523,9 @@ def test_loss_surface_of_any_pair_and_refusals(ax):
     assert ax.get_ylabel() == "k (points)" and len(ax.lines) == 1
     k = fit.params.k
     np.testing.assert_allclose(ax.get_ylim(), [k * np.exp(-2), k * np.exp(2)], rtol=1e-5)
+    half, side = fit._replace(covariance=np.array([[np.inf, np.inf], [np.inf, 4.0]])), fit.params.side_advantage
+    plots.loss_surface(half, matches, "side_advantage", points=3, ax=ax)
+    np.testing.assert_allclose(ax.get_xlim(), [side - 6.0, side + 6.0], rtol=1e-5)
 
 
 def test_bounds_move_on_a_surface(ax):
@@ -534,6 +551,15 @@ def test_profile(ax):
     np.testing.assert_allclose([x, x + width], [low, high])
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.6), atol=1e-9)
     assert ax.get_xscale() == "log" and ax.get_xlabel() == "c (points per sqrt(period))"
+
+
+def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
+    value = np.geomspace(8.0, 100.0, 9)
+    loss = 0.2 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
+    profile = jr.Profile(value, loss, None, jr.glicko(), "c", 1000, "brier", False)
+    plots.profile(profile, ax=ax)
+    assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import jaxrate as jr
 from jaxrate.cli.choosing import check_period, hint_side, naming
-from jaxrate.cli.hyperparameters import parse
-from jaxrate.cli.options import last_option, period_option, system_option
+from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
+from jaxrate.cli.options import period_option, share_option, system_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns, read
-from jaxrate.text import near
+from jaxrate.text import near, number
 
 if TYPE_CHECKING:
     from jaxrate.records.comparison import Comparison
@@ -22,15 +23,19 @@ if TYPE_CHECKING:
 @click.command(
     cls=Reading,
     short_help="Rate a file with every system: which predicts best?",
-    epilog="Example: jaxrate compare games.csv --last 0.2 --param glicko.c=20 --side home",
+    epilog="Example: jaxrate compare games.csv --last 0.2 --params fitted.toml --param elo.k=20",
 )
 @click.argument("file", metavar="FILE", type=click.Path())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @click.option("--param", "params", multiple=True, metavar="[SYSTEM.]NAME=VALUE",
               help="A hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
-@period_option(help="Length of rating periods.  [default: 7]")
+@click.option("--params", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE.toml",
+              help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
+@period_option(help="Length of rating periods.  [default: that of --params, or 7]")
 @columns
-@last_option(default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]")
+@share_option(
+    "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting
 def compare(
@@ -38,6 +43,7 @@ def compare(
     file: str,
     name: tuple[str, ...],
     params: tuple[str, ...],
+    files: tuple[Path, ...],
     period: float | None,
     options: dict[str, Any],
     last: float,
@@ -50,7 +56,9 @@ def compare(
     given for all who have played before, and for those who have played in at least 5 contests. Contests of two sides
     are scored as matches. Times are those of a second replay, compilation and schedule apart.
     """
-    changes = _changes(name or tuple(jr.SYSTEMS), parse(params))
+    fits = [load(path) for path in files]
+    changes = _changes(name or tuple(jr.SYSTEMS), parse(params), _by_system(fits))
+    period = _length(fits) if period is None else period
     data = read(report, file, options)
     lengths: tuple[float | None, ...] = (None,)
     if not isinstance(data.events, jr.Matches):
@@ -61,6 +69,7 @@ def compare(
         lengths = None, 7.0 if period is None else period
     found = compared(report, file, data, changes, named=bool(name), lengths=lengths, last=last, timed=True)
     hint_side(report, data, [result.system for result in found.results])
+    hint_seen(report, fits, file, last)
     if as_json:
         click.echo(json.dumps(_plain(found, file), indent=2))
         return
@@ -69,13 +78,34 @@ def compare(
     click.echo(f"{said} of {found.players:,} players{counted}\n\n{found}")
 
 
-def _changes(names: tuple[str, ...], given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _by_system(fits: list[Fitted]) -> dict[str, Fitted]:
+    """What each system is to be given; ValueError if a system is given two."""
+    found: dict[str, Fitted] = {}
+    for fit in fits:
+        if fit.system in found:
+            raise ValueError(f"{found[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
+        found[fit.system] = fit
+    return found
+
+
+def _length(fits: list[Fitted]) -> float | None:
+    """The length of the rating periods in which these were fitted, if any was; ValueError if they differ."""
+    lengths = sorted({fit.period for fit in fits if fit.period is not None})
+    if len(lengths) > 1:
+        raise ValueError(f"--params were fitted in periods of {' and '.join(map(number, lengths))}; choose by --period")
+    return lengths[0] if lengths else None
+
+
+def _changes(names: tuple[str, ...], given: dict[str, Any], fits: dict[str, Fitted]) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system, by its name."""
     from jaxrate.systems.choosing import make
 
     chosen = {name: make(name, {}) for name in names}
+    for name, fit in fits.items():
+        if name not in chosen:
+            raise ValueError(f"{fit.path} is of {name}, which --system leaves out; add --system {name}")
     known = {name: {*system.params._fields, *system.settings} for name, system in chosen.items()}
-    changes: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    changes = {name: dict(fits[name].values) if name in fits else {} for name in chosen}
     for field in sorted(given, key=lambda field: "." in field):  # those of one system last: they win
         only, dot, short = field.rpartition(".")
         named = [name for name in chosen if name == only or not dot]

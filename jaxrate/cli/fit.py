@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.hyperparameters import write
-from jaxrate.cli.options import Asked, asking
+from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
 from jaxrate.text import table
@@ -20,7 +21,7 @@ from jaxrate.text import table
 WHY = {
     "gradient": "no step would lower it by more than rounding does",
     "no further decrease": "no step lowers it further",
-    "flat": "the matches leave some of them open; free fewer",
+    "flat": "no step lowers it, whatever the open ones are",
     "validation": "the validation part got no better",
     "steps": "all steps are used up; it may fall further with more --steps",
     "diverged": "steps led away, and this is the best point seen; start elsewhere, by --param",
@@ -61,8 +62,10 @@ class Fitting(Reading):
               help="Score what a system says in full, of win, draw and loss, or of every score.")  # fmt: skip
 @click.option("--warm-up", type=click.IntRange(min=0), default=0, metavar="GAMES",
               help="Do not score each player's first so many.")  # fmt: skip
+@share_option("--data-share", default=1.0,
+              help="Fit this first share of FILE, as 0.8, and score the rest.  [default: all]")  # fmt: skip
 @click.option("--validation", type=float, default=0.0, metavar="SHARE",
-              help="Leave this last share out of the fit, as 0.2: it decides when to stop.")  # fmt: skip
+              help="Leave this last share of them out of the fit, as 0.2: it decides when to stop.")  # fmt: skip
 @click.option("--starts", type=click.IntRange(min=1), default=1, show_default=True,
               help="Search from so many places, all but one at random.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
@@ -81,6 +84,7 @@ def fit(
     loss: str,
     outlook: bool,
     warm_up: int,
+    data_share: float,
     validation: float,
     starts: int,
     steps: int,
@@ -92,6 +96,9 @@ def fit(
 
     Every prediction is made before its result is known; the mean loss of them all is made small. Standard errors say
     how sure the hyperparameters are.
+
+    Exit code 1 says that the result, which is printed and saved all the same, may not be the best there is, or that the
+    file leaves some of the hyperparameters open.
     """
     import jax
 
@@ -115,6 +122,7 @@ def fit(
             free=free or None,
             loss=loss,
             warm_up=warm_up,
+            data_share=data_share,
             validation=validation,
             starts=starts,
             steps=steps,
@@ -123,38 +131,54 @@ def fit(
             watch=lambda step, value: done(step, f"{loss} {value:.5f}"),
         )
     if save is not None:
-        write(save, found, system, period, f"jaxrate fit {Path(file).name}: {loss} {found.loss:.6g}")
+        write(save, found, system, period, Path(file).name)
         report.note(f"saved the hyperparameters to {save}")
     if found.idle:
         report.note(f"of no effect here, and left as they are: {', '.join(found.idle)}")
-    if as_json:
-        click.echo(json.dumps(_plain(found, system, file, loss, period), indent=2))
-        return
     count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"
-    click.echo(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
+    if as_json:
+        click.echo(json.dumps(_plain(found, system, file, period), indent=2))
+    else:
+        click.echo(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
+        click.echo(_said(found, system))
+    if found.open or not found.converged:
+        sys.exit(1)
+
+
+def _said(found: jr.Fit, system: jr.RatingSystem) -> str:
+    """What was found, for people."""
     head = ["hyperparameter", "start", "fitted", "standard error", "unit"]
+    errors = {key: "open" if key in found.open else f"{x:.2g}" for key, x in found.standard_error.items()}
     rows = [
         (
             key,
             f"{getattr(system.params, key):.5g}",
             f"{getattr(found.params, key):.5g}",
-            f"{found.standard_error[key]:.2g}" if key in found.free else "moved along",
+            errors.get(key, "moved along"),
             getattr(system.space, key).unit,
         )
         for key in system.params._fields
         if key in found.free or getattr(found.params, key) != getattr(system.params, key)
     ]
-    click.echo(table(head, rows, left=("hyperparameter", "unit")))
-    words = loss.replace("_", " ")
-    click.echo(f"\n{words} {found.loss_history[0]:.5f} at the start, {found.loss:.5f} now: {WHY[found.reason]}")
+    words = found.options.loss.replace("_", " ")
+    lines = [table(head, rows, left=("hyperparameter", "unit")), ""]
+    lines.append(f"{words} {found.loss_history[0]:.5f} at the start, {found.loss:.5f} now: {WHY[found.reason]}")
     if found.validation_history is not None:
-        best = int(np.argmin(found.validation_history))
-        first = found.validation_history[0]
-        click.echo(f"of the validation part {first:.5f} at the start, {found.validation_history[best]:.5f} now")
-    click.echo(f"({len(found.loss_history) - 1} steps in {found.seconds:.1f} s, compilation included)")
+        first, best = found.validation_history[0], np.nanmin(found.validation_history)
+        lines.append(f"of the validation part {first:.5f} at the start, {best:.5f} now")
+    if found.rest is not None:
+        lines.append(f"of the {found.rest.scored:,} predictions of the rest, which was not fitted: {words}")
+        rest = {"with the start": found.rest.start, "fitted": found.rest.fitted, "a constant": found.rest.constant}
+        lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items()]
+    if found.open:
+        sure = [key for key in found.free if key not in found.open]
+        hint = f"; fit the others alone: --free {' '.join(sure)}" if sure else ""
+        lines.append(f"left open: {', '.join(found.open)}, of which this file says next to nothing{hint}")
+    lines.append(f"({len(found.loss_history) - 1} steps in {found.seconds:.1f} s, compilation included)")
+    return "\n".join(lines)
 
 
-def _plain(found: Any, system: jr.RatingSystem, file: str, loss: str, period: float | None) -> dict[str, Any]:
+def _plain(found: jr.Fit, system: jr.RatingSystem, file: str, period: float | None) -> dict[str, Any]:
     """What JSON can say; None is what is not finite."""
 
     def number(x: float) -> float | None:
@@ -170,10 +194,13 @@ def _plain(found: Any, system: jr.RatingSystem, file: str, loss: str, period: fl
         "start": system.params._asdict(),
         "free": found.free,
         "idle": found.idle,
+        "open": found.open,
         "standard_error": {key: number(x) for key, x in found.standard_error.items()},
-        "loss": loss,
+        "loss": found.options.loss,
         "loss_history": [number(x) for x in found.loss_history],
         "validation_history": validation,
+        "data_share": found.options.data_share,
+        "rest": None if found.rest is None else {key: number(x) for key, x in found.rest._asdict().items()},
         "converged": found.converged,
         "reason": found.reason,
         "seconds": found.seconds,

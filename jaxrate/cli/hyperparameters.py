@@ -6,9 +6,21 @@ import json
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jaxrate as jr
+from jaxrate.cli.progress import Report
+
+
+class Fitted(NamedTuple):
+    """What a file of hyperparameters says."""
+
+    path: Path
+    system: str
+    values: dict[str, Any]  # of hyperparameters and settings
+    period: float | None  # the length of rating periods
+    file: str | None  # the name of the one that was fitted
+    data_share: float  # the first part of its matches or contests, which was fitted
 
 
 def parse(params: tuple[str, ...]) -> dict[str, Any]:
@@ -33,8 +45,8 @@ def _value(text: str) -> Any:
 # Files are of TOML. Hyperparameters that are switched off, and settings that are None, are the word "none".
 
 
-def write(path: Path, found: Any, system: jr.RatingSystem, period: float | None, comment: str) -> None:
-    """The hyperparameters of a fit."""
+def write(path: Path, found: Any, system: jr.RatingSystem, period: float | None, file: str) -> None:
+    """The hyperparameters of a fit to a file of that name."""
 
     def text(value: Any) -> str:
         if isinstance(value, tuple):
@@ -44,25 +56,48 @@ def write(path: Path, found: Any, system: jr.RatingSystem, period: float | None,
         return json.dumps("none" if value is None else value)  # of words, whole numbers and truth the same as in TOML
 
     head = {"system": system.name} | ({} if period is None else {"period": period})
+    head |= {"file": file, "data_share": found.options.data_share}
     parts = {"": head, "[params]": found.params._asdict(), "[settings]": dict(system.settings)}
-    lines = [f"# {comment}"]
+    lines = [f"# jaxrate fit {file}: {found.options.loss} {found.loss:.6g}"]
+    lines += [f"# left open: {', '.join(found.open)}"] if found.open else []
     for title, values in parts.items():
         lines += [*(["", title] if title else []), *(f"{key} = {text(value)}" for key, value in values.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def load(path: Path) -> tuple[str, dict[str, Any], float | None]:
-    """The system, its hyperparameters and settings, and the length of periods; ValueError if it is no such file."""
+def load(path: Path) -> Fitted:
+    """What a file says; ValueError, which names it, if it is no such file or its system cannot be made."""
+    from jaxrate.systems.choosing import make
+
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise ValueError(f"{path} is a folder; name a file, as fitted.toml") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
     parts = [found.get(key, {}) for key in ("params", "settings")]
     if not isinstance(found.get("system"), str) or not all(isinstance(part, dict) for part in parts):
         raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
+    period, share = found.get("period"), found.get("data_share", 1.0)
+    for name, value in (("period", period), ("data_share", share)):
+        if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
+            raise ValueError(f"{path}: {name} must be a number above 0, got {value!r}")
     values = {
         key: None if x == "none" else tuple(x) if isinstance(x, list) else x for y in parts for key, x in y.items()
     }
-    return found["system"], values, found.get("period")
+    try:
+        make(found["system"], values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return Fitted(path, found["system"], values, period, found.get("file"), share)
+
+
+def hint_seen(report: Report, fits: list[Fitted], file: str, last: float) -> None:
+    """A note if hyperparameters are scored on matches or contests to which they were fitted."""
+    for fit in fits:
+        if fit.file == Path(file).name and last > 1 - fit.data_share + 1e-9:
+            some = "all" if fit.data_share == 1 else f"the first {100 * fit.data_share:g} %"
+            fitted = f"{fit.path} was fitted to {some} of {fit.file}, of which some are scored here"
+            report.note(f"{fitted}; fit with --data-share 0.8 and score with --last 0.2")

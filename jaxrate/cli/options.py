@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 import jaxrate as jr
-from jaxrate.cli.hyperparameters import load, parse
+from jaxrate.cli.hyperparameters import Fitted, load, parse
 from jaxrate.cli.reading import columns
 
 SYSTEM = "One of `jaxrate systems`, which names the default ones too."
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     changes: dict[str, Any]  # of its hyperparameters
     period: float | None  # the length of rating periods
     columns: dict[str, Any]  # arguments of `jr.read`, or of the reader of a format
-    file: Path | None = None  # of hyperparameters
+    fitted: Fitted | None = None  # where system and hyperparameters come from, if it is a file
 
 
 def asking(param: str = "A hyperparameter; may be repeated.", *, files: bool) -> Callable[[Any], Any]:
@@ -46,12 +46,13 @@ def asking(param: str = "A hyperparameter; may be repeated.", *, files: bool) ->
             **more: Any,
         ) -> None:
             changes = parse(params)
-            if fit is not None:
-                of, values, length = load(fit)
-                if name not in (None, of):
-                    raise ValueError(f"{fit} is of {of}, not {name}")
-                name, changes, period = of, values | changes, length if period is None else period
-            command(*args, asked=Asked(name, changes, period, options, fit), **more)
+            fitted = None if fit is None else load(fit)
+            if fitted is not None:
+                if name not in (None, fitted.system):
+                    raise ValueError(f"{fit} is of {fitted.system}, not {name}")
+                name, changes = fitted.system, fitted.values | changes
+                period = fitted.period if period is None else period
+            command(*args, asked=Asked(name, changes, period, options, fitted), **more)
 
         options = [
             system_option(help=SYSTEM),
@@ -90,12 +91,12 @@ def period_option(**options: Any) -> Callable[[Any], Any]:
     return click.option("--period", type=float, metavar="DAYS", callback=check, **options)
 
 
-def last_option(**options: Any) -> Callable[[Any], Any]:
-    """--last, checked."""
+def share_option(name: str, **options: Any) -> Callable[[Any], Any]:
+    """A share of the matches or contests, such as --last, checked."""
 
     def check(context: Any, parameter: Any, value: float) -> float:
         if not 0 < value <= 1:
-            raise ValueError(f"--last must be above 0 and at most 1, got {value:g}")
+            raise ValueError(f"{name} must be above 0 and at most 1, got {value:g}")
         return value
 
-    return click.option("--last", type=float, metavar="SHARE", callback=check, **options)
+    return click.option(name, type=float, metavar="SHARE", callback=check, **options)

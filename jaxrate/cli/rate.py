@@ -11,7 +11,8 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.choosing import Chosen, check_asked, choose, idle_categories, naming, prepare
-from jaxrate.cli.options import Asked, asking
+from jaxrate.cli.hyperparameters import hint_seen
+from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
@@ -56,6 +57,7 @@ Examples:
     metavar="NUMBER",
     help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3.",
 )
+@share_option("--last", default=1.0, help="Score this last share of FILE only, as 0.2.  [default: all]")
 @reporting
 def rate(
     report: Report,
@@ -69,6 +71,7 @@ def rate(
     csv: bool,
     top: int,
     cautious: float,
+    last: float,
 ) -> None:
     """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
 
@@ -83,6 +86,8 @@ def rate(
         raise ValueError(f"--out {out} is a file; name a folder")
     if csv and out is None:
         raise ValueError("--csv goes with --out")
+    if last != 1 and file is None:
+        raise ValueError("--last goes with a FILE, whose predictions are scored")
     if out is not None and out.is_dir():
         hold(out)  # before the run there is loaded: whoever carries on there, too, follows this command
     saved = None if state is None else jr.load(state)
@@ -108,7 +113,9 @@ def rate(
             chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:
             hold(out)  # better now than after rating
-        rated, said, _ = rate_chosen(report, file, chosen, saved)
+        rated, said, _ = rate_chosen(report, file, chosen, saved, last)
+        if last != 1 and asked.fitted is not None:
+            hint_seen(report, [asked.fitted], file, last)
         idle = ("category", "mixtures") if idle_categories(rated.system, asked.columns) else ()
         columns = {key: x for key, x in asked.columns.items() if key not in idle}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
@@ -132,10 +139,13 @@ def rate(
 
 
 def rate_chosen(
-    report: Report, file: str, chosen: Chosen, saved: jr.Rated | None = None
+    report: Report, file: str, chosen: Chosen, saved: jr.Rated | None = None, last: float = 1.0
 ) -> tuple[jr.Rated, str, dict[str, str]]:
-    """Rate what was read, and say how long it took and how good the predictions were, which are also given by name."""
-    from jaxrate.records.quality import in_words, quality
+    """Rate what was read, and say how long it took and how good the predictions of the last share of it were.
+
+    How good they were is also given by name.
+    """
+    from jaxrate.records.quality import in_words, quality, scored
 
     system, data, period = chosen
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
@@ -148,10 +158,11 @@ def rate_chosen(
         seconds = time.perf_counter() - start
     if contests is not None:
         what += f", {n:,} participations"
-    found = {measure: in_words(measure, value) for measure, value in quality(rated, data).items()}
+    found = {measure: in_words(measure, value) for measure, value in quality(rated, data, last).items()}
     width, digits = max(map(len, found)) + 1, max(map(len, found.values()))
     lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in found.items()]
-    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included", *lines]), found
+    counted = "" if last == 1 else f"; the last {np.count_nonzero(scored(data, last)):,} scored"
+    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included{counted}", *lines]), found
 
 
 def _title(rated: jr.Rated) -> str:

@@ -10,7 +10,8 @@ import click
 import jaxrate as jr
 from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.compare import compared
-from jaxrate.cli.options import Asked, asking, complete_systems, last_option
+from jaxrate.cli.hyperparameters import hint_seen
+from jaxrate.cli.options import Asked, asking, complete_systems, share_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
@@ -31,7 +32,7 @@ OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxr
               help="So many of the best players have pages of their own.")  # fmt: skip
 @click.option("--player", "players", multiple=True, metavar="NAME", help="Another who has one; may be repeated.")
 @click.option("--compare", "others", multiple=True, shell_complete=complete_systems, metavar="NAME", help=OTHERS)
-@last_option(default=0.2, show_default=True, help="Compare by this last share of the matches or contests.")
+@share_option("--last", default=0.2, show_default=True, help="Compare by this last share of the matches or contests.")
 @reporting
 def report(
     report: Report,
@@ -71,6 +72,7 @@ def report(
     comparison = compared(
         report, file, chosen.data, versus, named=bool(others), lengths=(chosen.period,), last=last, timed=False
     )
+    hint_seen(report, [asked.fitted] if asked.fitted else [], file, last)
     with report.stage("making the page"):
         page = jr.report(
             rated,

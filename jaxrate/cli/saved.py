@@ -26,7 +26,7 @@ def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
     """What was asked for, in the form of this run; ValueError if it is another system, hyperparameter or period."""
     from jaxrate.systems.choosing import make
 
-    if asked.file is not None:
+    if asked.fitted is not None:
         raise ValueError("--params is of a new run; the one to carry on has its own")
     now = make(asked.name or saved.system.name, {})
     if now.name != saved.system.name:

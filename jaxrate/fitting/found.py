@@ -1,19 +1,43 @@
 """What fits find, and how it reads."""
 
 import html
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.events import Array
 from jaxrate.records.metrics import NumPy
-from jaxrate.system import Params, RatingSystem
+from jaxrate.system import Params, RatingSystem, State
 from jaxrate.text import html_table, table
 
 SHOWN = 12  # values of a profile that are printed
 
 
+class Options(NamedTuple):
+    """What a fit was asked to make small: see `fit`. Whatever goes on from a `Fit` takes them from there."""
+
+    loss: str = "log_loss"
+    warm_up: int = 0
+    weight: Any = None
+    data_share: float = 1.0
+    validation: float = 0.0
+    errors: str | None = None
+    mode: str | None = None
+    state: State = None
+    key: Array | None = None
+
+
+class Rest(NamedTuple):
+    """How the events after those of a fit were predicted, none of which it has seen: mean losses."""
+
+    start: float  # with the hyperparameters from which the search began
+    fitted: float  # with those found
+    constant: float  # of who always says the mean score of the events before, or how frequent each score was
+    scored: int  # matches (pairs, participants)
+
+
 class Fit(NamedTuple):
-    """The best hyperparameters found."""
+    """The best hyperparameters found. In place of a system, `profile`, `sweep`, `rolling` and `fit` go on from it."""
 
     system: RatingSystem  # with them, ready for `run`
     params: Params
@@ -23,11 +47,14 @@ class Fit(NamedTuple):
     loss: float  # mean over the matches (pairs, participants) scored for training
     loss_history: NumPy  # [steps + 1] of it, from the start
     validation_history: NumPy | None  # [steps + 1] the same of the validation part
-    standard_error: dict[str, float]  # in the parameter's own unit; inf where the loss is not curved
-    covariance: NumPy  # [k, k] in the parameters' own units
-    converged: bool
-    reason: str  # "gradient" | "validation" | "no further decrease" | "flat" | "steps" | "diverged"
+    standard_error: dict[str, float]  # in the parameter's own unit; inf of those that are open
+    covariance: NumPy  # [k, k] in the parameters' own units; rows and columns of those that are open are inf
+    converged: bool  # whether the search found a least loss, or stopped for the validation part; not if it is "flat"
+    reason: str  # "gradient" | "validation" | "no further decrease" | "flat" (some are open) | "steps" | "diverged"
     seconds: float
+    open: tuple[str, ...] = ()  # of `free`, those of which the events say next to nothing: their values mean little
+    options: Options = Options()
+    rest: Rest | None = None  # None: nothing was left out of the fit
 
     def __repr__(self) -> str:
         return f"{self._losses()}\n{table(HEAD, self._rows(), left=WORDS)}"
@@ -46,6 +73,10 @@ class Fit(NamedTuple):
             said.append(f"of the validation part {_change(self.validation_history, best)}")
         if self.idle:
             said.append(f"of no effect here: {', '.join(self.idle)}")
+        if self.open:
+            said.append(f"left open by these events: {', '.join(self.open)}")
+        if self.rest is not None:
+            said.append(f"of the rest, which was not fitted: {in_words(self.rest)}")
         return "\n".join(said)
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -61,6 +92,11 @@ class Fit(NamedTuple):
         ]
 
 
+def in_words(rest: Rest) -> str:
+    """The three losses."""
+    return f"loss {rest.start:.5f} at the start, {rest.fitted:.5f} fitted, {rest.constant:.5f} of a constant prediction"
+
+
 HEAD = ["hyperparameter", "fitted", "standard error", "unit"]
 WORDS = "hyperparameter", "unit"
 
@@ -74,6 +110,8 @@ class Profile(NamedTuple):
     system: RatingSystem
     name: str  # of the parameter
     weight: float  # of all that was scored: the summed loss is so many times `loss`
+    scored: str = "log_loss"  # the name of the loss
+    likelihood: bool = True  # whether its sum is minus a log likelihood, so that it gives intervals
 
     def __repr__(self) -> str:
         unit = getattr(self.system.space, self.name).unit

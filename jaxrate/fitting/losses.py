@@ -16,6 +16,7 @@ player's odds would seem too small.
 A further loss is a function of predictions and scores, and an entry of `LOSSES`.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ class Loss(NamedTuple):
     teams: bool = True  # whether those of a round may have several players
     likelihood: tuple[type, ...] = ()  # events of which its sum is that of a likelihood: the curvature says how sure
     predict: Callable[[Rules, Constants, State, Any], Array] | None = None  # what is predicted in place of the system's
+    even: float | None = None  # what who takes all for equals loses, where that does not depend on the scores
 
 
 def named(name: str) -> Loss:
@@ -129,5 +131,7 @@ def against_opponents(most: int, rules: Rules, constants: Constants, rows: State
 LOSSES = {
     "log_loss": Loss(log_loss, likelihood=(Matches, Periods)),
     "brier": Loss(brier),
-    "pairwise": Loss(predicted, events=(Rounds,), teams=False, predict=bind(against_opponents, OPPONENTS)),
+    "pairwise": Loss(
+        predicted, events=(Rounds,), teams=False, predict=bind(against_opponents, OPPONENTS), even=math.log(2.0)
+    ),
 }

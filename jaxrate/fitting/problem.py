@@ -26,6 +26,8 @@ FORWARD = 16  # free parameters up to which forward mode is faster: on tennis, r
 IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
 ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
 OPEN = 4.0  # a parameter that may as well be 50 times larger or smaller is not known at all
+FAR = 1000.0  # standard errors that single slopes promise: nor is a real one that may be so far
+MIXED = 3.0  # a parameter whose error is by so much that of what is open is open as well
 
 
 class Problem(NamedTuple):
@@ -142,27 +144,38 @@ def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
 
 
 def covariance_of(problem: Problem, x: NumPy, errors: str) -> NumPy:
-    """[m, m] of the fitted parameters, at x [k], in their own units; inf unless the loss is curved upwards there.
+    """[m, m] of the fitted parameters, at x [k], in their own units; inf in the rows and columns of those left open.
 
-    Nor is it, as far as the events can tell, where a logarithm or logit has a standard error above `OPEN`.
+    Open is what the loss is not curved upwards along, as far as the events can tell, and what has a logarithm or logit
+    with a standard error above `OPEN`. Others have the errors that the rest of the curvature gives, and may move with
+    what is open.
     """
     here, params = np.ix_(problem.active, problem.active), problem.task.system.params
     curvature = evaluate(problem, "hessian", x[None], params)[0][here]
-    axes = problem.axes[problem.active]
     if not np.isfinite(curvature).all():
         return np.full(curvature.shape, np.inf)
-    bends = np.linalg.eigvalsh(axes.T @ curvature @ axes)
-    if not bends[0] > max(1e-6, float(np.finfo(jnp.result_type(float)).eps) * bends[-1]):  # or it is rounding
-        return np.full(curvature.shape, np.inf)
-    covariance = np.linalg.inv(curvature)
+    total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
+    far = np.where(real, FAR / math.sqrt(total), OPEN)
+    covariance, loose = (far * part * far[:, None] for part in _known(total * far * curvature * far[:, None]))
+    unknown = np.sqrt(np.diag(loose)) > MIXED * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
-        covariance = covariance @ evaluate(problem, "forward", x[None], params)[2][0][here] @ covariance
-    covariance /= problem.weight[0].sum()
-    real = np.array(problem.free.spaces)[problem.active] == "real"
-    if (np.sqrt(np.diag(covariance))[~real] > OPEN).any():
-        return np.full(curvature.shape, np.inf)
+        covariance = covariance @ (total * evaluate(problem, "forward", x[None], params)[2][0][here]) @ covariance
+    covariance += loose
+    unknown |= ~real & (np.sqrt(np.diag(covariance)) > OPEN)
     unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
     moved = jax.jacfwd(lambda x: constrain(problem.free, x, unit, params))(at)
     slope = np.array([getattr(moved, name) for name in problem.free.names], np.float64)[here]
     covariance = slope @ covariance @ slope.T
+    covariance[(slope != 0.0) @ unknown] = np.inf
     return 0.5 * (covariance + covariance.T)
+
+
+def _known(information: NumPy) -> tuple[NumPy, NumPy]:
+    """[m, m] the inverse of what is known, in units of how far parameters may be, and directions of which nothing is.
+
+    Nothing is known of a direction in which they may go so far, or in which rounding may be all there is.
+    """
+    bend, along = np.linalg.eigh(information)
+    noise = np.finfo(jnp.result_type(float)).eps * (np.sqrt(np.abs(np.diag(information))) @ np.abs(along)) ** 2
+    known = bend > np.maximum(noise, 1.0)
+    return (along[:, known] / bend[known]) @ along[:, known].T, along[:, ~known] @ along[:, ~known].T

@@ -1,14 +1,17 @@
 """A history that is to be predicted: its scores, what each prediction counts, and what it loses."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, count_teams, fail_where
 from jaxrate.fitting.losses import Loss, by_score, named, rules_of
 from jaxrate.records.metrics import NumPy, seen
+from jaxrate.records.quality import first_share
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import Plan, by_level
@@ -26,10 +29,11 @@ class Task(NamedTuple):
     schedule: Plan | list[Block]
     score: Array  # [n] what was to be predicted
     weight: NumPy  # [n] what each prediction counts; 0: not at all
-    event: NumPy  # [n] the number of its event
+    event: NumPy  # [n] the number of its event, from 0 on
     key: Array | None
     state: State  # to carry on from, or None
     num_players: int
+    levels: int  # how many scores a prediction gives probabilities; 0: it is an expected score
 
 
 def task(
@@ -48,12 +52,12 @@ def task(
     if type(flat) not in losing.events:
         kinds = " or ".join(kind.__name__.lower() for kind in losing.events)
         raise ValueError(f"the {loss} loss is of {kinds}; take log_loss")
-    score, counts, event = _results(events)
+    levels, (score, counts, event) = 0, _results(events)
     if isinstance(flat, Rounds):
         if not losing.teams and len(flat.team) and (count_teams(events) < np.diff(events.player_start)).any():
             raise ValueError(f"the {loss} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
-        _check_levels(target(losing, system), flat)
+        levels = _levels(target(losing, system), flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
     each = _weights(events, counts, weight, warm_up)
@@ -65,9 +69,42 @@ def task(
     known = int(np.max(flat.player)) + 1
     num_players = known if state is None else max(known, len(jax.tree.leaves(state)[0]))
     schedule, score = by_level(events), on_device(score)
-    return Task(
-        target(losing, system), losing, events, type(flat), schedule, score, each, event, key, state, num_players
-    )
+    asked = target(losing, system)
+    return Task(asked, losing, events, type(flat), schedule, score, each, event, key, state, num_players, levels)
+
+
+def parts(what: Task, data_share: float, validation: float) -> tuple[NumPy, NumPy, NumPy]:
+    """[n] what each prediction counts of those to fit, of those that decide when to stop, and of the rest: see `fit`.
+
+    ValueError if there is nothing to score in a part that was asked for.
+    """
+    place = what.event if what.kind is Rounds else np.arange(len(what.event))
+    count = int(place[-1]) + 1
+    rest = place >= (count if data_share == 1 else first_share(count, data_share))
+    last = int(np.max(what.event[~rest], initial=0))
+    later = ~rest & (what.event >= math.ceil((1.0 - validation) * (last + 1)))
+    if validation and not (what.weight * later).any():
+        raise ValueError(f"validation={validation} of the events leave nothing to validate on: none of them is scored")
+    if data_share < 1 and not (what.weight * rest).any():
+        raise ValueError(f"data_share={data_share} of the events leave no rest to score; take less")
+    return what.weight * ~(later | rest), what.weight * later, what.weight * rest
+
+
+def constant_loss(what: Task, past: NumPy, following: NumPy) -> float:
+    """What predictions lose that are always the same: the mean score, or how frequent each score was.
+
+    `past` and `following` are what scores [n] count for the prediction, and what predictions count.
+    """
+    if what.loss.even is not None:
+        return what.loss.even
+    score = np.asarray(what.score, np.float64)
+    if what.levels:
+        level = np.rint(score * (what.levels - 1)).astype(int)
+        guess = np.bincount(level, past, minlength=what.levels) / past.sum()
+    else:
+        guess = np.asarray(np.average(score, weights=past))
+    each = what.loss.each(jnp.asarray(np.broadcast_to(guess, (len(score), *guess.shape)), float), what.score)
+    return float(np.average(np.asarray(each, np.float64), weights=following))
 
 
 def target(loss: Loss, system: RatingSystem) -> RatingSystem:
@@ -128,16 +165,19 @@ def _shares(rounds: Ragged) -> tuple[NumPy, NumPy, NumPy]:
     return share[member], ranks[event], event
 
 
-def _check_levels(system: RatingSystem, matches: Matches) -> None:
-    """ValueError if a system that gives every score a probability would give none to a score."""
+def _levels(system: RatingSystem, matches: Matches) -> int:
+    """How many scores a system gives probabilities, or 0; ValueError if it would give none to a score."""
 
     def predict(params: Params, event: Matches) -> Any:
         return by_score(system.rules.predict(system.rules.prepare(params), system.init(params, 2), event))
 
-    if len(matches.score):
-        event = jax.tree.map(lambda x: x[0], on_device(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
-        guess = jax.eval_shape(predict, system.params, event)
-        if guess.ndim:
-            last, score = guess.shape[-1] - 1, np.asarray(matches.score, np.float64)
-            off = np.abs(score * last - np.rint(score * last)) > 1e-4
-            fail_where(off, lambda row: f"{system.name} predicts the scores 0, 1/{last}, ..., 1, not {score[row]}")
+    if len(matches.score) == 0:
+        return 0
+    event = jax.tree.map(lambda x: x[0], on_device(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
+    guess = jax.eval_shape(predict, system.params, event)
+    if guess.ndim == 0:
+        return 0
+    last, score = guess.shape[-1] - 1, np.asarray(matches.score, np.float64)
+    off = np.abs(score * last - np.rint(score * last)) > 1e-4
+    fail_where(off, lambda row: f"{system.name} predicts the scores 0, 1/{last}, ..., 1, not {score[row]}")
+    return int(guess.shape[-1])

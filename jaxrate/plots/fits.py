@@ -7,14 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Array
-from jaxrate.fitting.fit import sweep
+from jaxrate.fitting.fit import fitted_task, sweep
 from jaxrate.fitting.found import Fit, Profile
 from jaxrate.fitting.free import constrain, form_of
-from jaxrate.fitting.task import task
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
 from jaxrate.records.metrics import NumPy
-from jaxrate.system import RatingSystem, State
+from jaxrate.system import RatingSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,21 +26,21 @@ HIGHEST = 20.0  # nats of a profile that are shown
 
 
 def loss_surface(
-    fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, loss: str = "log_loss",
-    warm_up: int = 0, weight: Any = None, state: State = None, key: Array | None = None, ax: "Axes | None" = None,
-) -> "Axes":  # fmt: skip
+    fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, ax: "Axes | None" = None
+) -> "Axes":
     """The loss about a fit, over two of its parameters: contours, the optimum, and its 95 % confidence ellipse.
 
-    Contours are of the summed loss above the fit's, in nats of log losses; that of 3 is the 95 % region by the
-    likelihood, to be compared with the ellipse, which is by `fit.covariance`. The other parameters stay as fitted in
-    the contours; the ellipse knows that they were fitted too, and is wider. Positive parameters have logarithmic axes.
+    It is the loss that was fitted, of the events that were fitted: `fit.options` says which. Contours are of its sum
+    above the fit's, in nats of log losses; that of 3 is the 95 % region by the likelihood, to be compared with the
+    ellipse, which is by `fit.covariance`. The other parameters stay as fitted in the contours; the ellipse knows that
+    they were fitted too, and is wider; there is none if one of the two is open. Positive parameters have logarithmic
+    axes.
 
     Args:
       fit: as from `jr.fit`.
-      data: the events that were fitted, or their `Dataset`.
+      data: the events that were given to `jr.fit`, or their `Dataset`.
       x, y: names among `fit.free`. None: the first two.
       points: of the grid in either direction, from 3; so many squared settings are swept.
-      loss, warm_up, weight, state, key: as they were for `jr.fit`.
 
     Raises:
       ValueError: for names that were not fitted, or as `jr.sweep`.
@@ -63,18 +61,18 @@ def loss_surface(
 
     place = [fit.free.index(name) for name in names]
     covariance = fit.covariance[np.ix_(place, place)]
-    known, reach = bool(np.isfinite(covariance).all()), np.where(real, np.maximum(np.abs(centre), 1.0), FURTHEST)
-    if known:
-        slope = both(jax.jacfwd(at)(jnp.asarray(centre, float))).T
+    known = np.isfinite(np.diag(covariance))
+    slope = both(jax.jacfwd(at)(jnp.asarray(centre, float))).T
+    wide = REACH * np.sqrt(np.diag(covariance)) / np.abs(np.diag(slope))
+    if known.all():
         covariance = np.linalg.solve(slope, np.linalg.solve(slope, covariance).T)
         wide = REACH * np.sqrt(np.diag(covariance))
-        reach = np.where(real, wide, np.minimum(wide, FURTHEST))
+    reach = np.where(real, np.where(known, wide, np.maximum(np.abs(centre), 1.0)), np.minimum(wide, FURTHEST))
     span = np.linspace(-1.0, 1.0, points)
     grid = centre + reach * np.stack(np.meshgrid(span, span), axis=-1)
     params = jax.vmap(jax.vmap(at))(jnp.asarray(grid, float))
     columns = jax.tree.map(np.append, params, fit.params)
-    swept = sweep(system, events, columns, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    count = task(system, events, loss, warm_up, weight, key, state).weight.sum()
+    swept, count = sweep(fit, events, columns), fitted_task(system, events, fit.options).weight.sum()
     above = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     ax = make_axes(ax)
     place_of, levels = both(params), [level for level in LEVELS if level < above.max()]
@@ -85,22 +83,22 @@ def loss_surface(
     for axis, name, values in zip("xy", names, place_of.reshape(-1, 2).T, strict=True):
         _parameter_axis(ax, axis, system, name, values)
         ax.set(**{f"{axis}lim": (values.min(), values.max())})
-    if known:
+    if known.all():
         turn = np.linspace(0.0, 2.0 * np.pi, 181)
         ring = np.sqrt(DISK) * np.stack([np.cos(turn), np.sin(turn)], axis=-1) @ np.linalg.cholesky(covariance).T
         ellipse = both(jax.vmap(at)(jnp.asarray(centre + ring, float)))
         ax.plot(*ellipse.T, "--", color=COLOURS[1], label="95 % by the curvature")
     ax.plot(*both(fit.params), "o", color=COLOURS[0], label="fit")
-    add_legend(ax, f"summed {loss.replace('_', ' ')} above the fit's")
+    add_legend(ax, f"summed {fit.options.loss.replace('_', ' ')} above the fit's")
     return ax
 
 
 def profile(result: Profile, *, ax: "Axes | None" = None) -> "Axes":
-    """The summed log loss above its least by the values of one parameter, and the 95 % interval it gives.
+    """The summed loss above its least by the values of one parameter, and the 95 % interval it gives.
 
     The interval is where it lies less than 1.92 above its least, by interpolating its square root, which is nearly
     straight; the least is that of the parabola through the lowest three. It is open where the values do not reach far
-    enough. Shown are the lowest 20 nats.
+    enough. Only the log loss of matches gives one: other sums are no likelihoods. Shown are the lowest 20 nats.
 
     Args:
       result: as from `jr.profile`.
@@ -130,20 +128,24 @@ def profile(result: Profile, *, ax: "Axes | None" = None) -> "Axes":
     low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
     dense = np.linspace(nodes[0], nodes[-1], 401)
     ax = make_axes(ax)
-    said = f"{low:.4g} to {high:.4g}"
-    if np.isinf(ends[1]):
-        said = f"above {low:.4g}" if np.isfinite(ends[0]) else "all of these"
-    elif np.isinf(ends[0]):
-        said = f"below {high:.4g}"
-    within = max(low, value[0]), min(high, value[-1])
-    ax.axvspan(*within, color=COLOURS[4], alpha=0.25, linewidth=0, label=f"95 %: {said}")
-    ax.axhline(LINE, color=GREY, linestyle="--", linewidth=0.8)
+    if result.likelihood:
+        said = f"{low:.4g} to {high:.4g}"
+        if np.isinf(ends[1]):
+            said = f"above {low:.4g}" if np.isfinite(ends[0]) else "all of these"
+        elif np.isinf(ends[0]):
+            said = f"below {high:.4g}"
+        within = max(low, value[0]), min(high, value[-1])
+        ax.axvspan(*within, color=COLOURS[4], alpha=0.25, linewidth=0, label=f"95 %: {said}")
+        ax.axhline(LINE, color=GREY, linestyle="--", linewidth=0.8)
     ax.plot(np.exp(dense) if log else dense, np.interp(dense, nodes, roots) ** 2, color=COLOURS[0], linewidth=1.0)
     ax.plot(value, count * (loss - least), "o", color=COLOURS[0], markersize=4)
     top = min(HIGHEST, 1.05 * count * (loss.max() - least))
-    ax.set(ylabel="summed excess log loss (nats)", ylim=(0.0, max(top, 2.0 * LINE)))
+    unit = "" if result.scored == "brier" else " (nats)"
+    ax.set(ylabel=f"summed excess {result.scored.replace('_', ' ')}{unit}")
+    ax.set_ylim(0.0, max(top, 2.0 * LINE) if result.likelihood else None)
     _parameter_axis(ax, "x", system, name, value)
-    add_legend(ax)
+    if result.likelihood:
+        add_legend(ax)
     return ax
 
 

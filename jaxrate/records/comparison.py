@@ -13,7 +13,7 @@ from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.records.history import history
 from jaxrate.records.metrics import NumPy, scores, standings
-from jaxrate.records.quality import in_words, two_sides
+from jaxrate.records.quality import in_words, scored, two_sides
 from jaxrate.records.rating import check_times
 from jaxrate.replay.run import run
 from jaxrate.replay.schedule import levels
@@ -111,8 +111,8 @@ def compare(
         raise ValueError(f"{' and '.join(wanted)} rates rating periods, which need times; name the column of time")
     of_matches = isinstance(data.events, Matches)
     count = len(data.rows) if of_matches else len(data.rounds.player_start) - 1
-    scored = np.arange(count) >= min(round((1 - last) * count), count - 1)
-    replay, judge = _judge(data, scored)
+    judged = scored(data, last)
+    replay, judge = _judge(data, judged)
     arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
     results = []
     for done, (name, length) in enumerate(forms, 1):
@@ -126,8 +126,8 @@ def compare(
             watch(done / len(forms))
     results.sort(key=lambda result: _order(result.quality))
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
-    about = _about(counts, int(scored.sum()), [name for name, given in wanted.items() if given], lengths)
-    return Comparison(results, counts, len(data.players), int(scored.sum()), about, left_out)
+    about = _about(counts, int(judged.sum()), [name for name, given in wanted.items() if given], lengths)
+    return Comparison(results, counts, len(data.players), int(judged.sum()), about, left_out)
 
 
 def _about(counts: Mapping[str, int], scored: int, changed: list[str], lengths: tuple[float | None, ...]) -> str:

@@ -26,14 +26,26 @@ def two_sides(data: Dataset) -> Sides | None:
     return None if found is None else Sides(*found, None)
 
 
-def quality(rated: Rated, data: Dataset) -> dict[str, float]:
-    """How well these events were predicted, which are the last that were rated: each measure by name."""
-    last = rated.predictions.slice(len(rated.predictions) - len(data.rows))
+def first_share(count: int, share: float) -> int:
+    """How many of so many events are the first share of them; at least one is left."""
+    return min(round(share * count), count - 1)
+
+
+def scored(data: Dataset, last: float) -> NumPy:
+    """Which of the matches [n] or contests [E] are the last share of them."""
+    count = len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
+    return np.arange(count) >= first_share(count, 1 - last)
+
+
+def quality(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, float]:
+    """How well the last share of these events, the last that were rated, was predicted: each measure by name."""
+    these, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), scored(data, last)
     if sides := two_sides(data):
-        return scores(last["prediction"].to_numpy()[sides.row], sides.score, weight=sides.weight)
+        return scores(these["prediction"].to_numpy()[sides.row], sides.score, weight=sides.weight, mask=mask)
     flat: Any = data.rounds.events
     played = rated.games - np.bincount(flat.player, minlength=len(rated.games))
-    return standings(data.rounds, last["rating"].to_numpy(), played=played)
+    mask = np.repeat(mask, np.diff(data.rounds.player_start))
+    return standings(data.rounds, these["rating"].to_numpy(), mask=mask, played=played)
 
 
 def calibrated(rated: Rated, data: Dataset) -> Calibration | None:
