@@ -146,7 +146,9 @@ def robustness(quick):
     for i, (name, marker, colour) in enumerate((("consistent", "o", BLUE), ("volatile", "^", RED))):
         right.plot(rhos, [row["up"] for row in limits[i::2]], marker, color=colour, markersize=5, label=name)
     left.axhline(0.0, color="black", linewidth=0.6)
-    left.set(xlabel="opponents' rating less one's own (points)", ylabel="change of the rating (points)", ylim=(-700, 700))
+    left.set(
+        xlabel="opponents' rating less one's own (points)", ylabel="change of the rating (points)", ylim=(-700, 700)
+    )
     right.set(
         xlabel=r"$\rho$ of Elo-MMR", ylabel="limit of the change (points)", xscale="log", yscale="log", xlim=(0.025, 25)
     )
