@@ -49,7 +49,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
             contest: dict[str, Any] = {"weight": 1.0} | found if isinstance(found, dict) else {}
             for name, kind in kinds.items():
                 value = contest.get(name)
-                if type(value) not in kind or (type(value) in numbers and not abs(value) <= MOST):
+                if type(value) not in kind or (isinstance(value, numbers) and not abs(value) <= MOST):
                     raise ValueError(f"not a contest of Elo-MMR, {name!r} is {cell(value)}")
             for i, entry in enumerate(contest["standings"]):
                 if not (
