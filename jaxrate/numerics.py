@@ -222,6 +222,7 @@ def truncated(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, 
     variance_far = variance - shift * (excess + hazard + shift) - 2.0 * scale * q * hazard / (1.0 - beyond)
 
     mean, between = jnp.where(near, mean_near, mean_far), jnp.where(near, variance_near, variance_far)
+    between = jnp.clip(between, 0.0, jnp.minimum(margin, 1.0) ** 2)  # as it is, but for rounding far from a small one
     sign = jnp.where(right, 1.0, -1.0)
     lost = 1.0 - between
     return (

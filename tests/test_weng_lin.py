@@ -327,7 +327,7 @@ def test_gradients_of_large_rounds_take_linear_memory():
         ("plackett_luce", {"epsilon": 0.2}, "weng_lin: plackett_luce has no epsilon"),
         ("thurstone_mosteller_full", {"epsilon": -0.1}, "weng_lin: epsilon must be >= 0 or None"),
         ("bradley_terry_full", {"beta": 0.0}, "weng_lin: beta must be > 0, got 0.0"),
-        ("bradley_terry_part", {"kappa": 1.5}, "weng_lin: kappa must be 0 to 1"),
+        ("bradley_terry_part", {"kappa": 1.5}, "weng_lin: kappa must be above 0, to 1"),
         ("bradley_terry_full", {"tua": 0.1}, "weng_lin has no parameter 'tua'; did you mean 'tau'"),
     ],
 )

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxrate.events import Array, Matches, Periods
@@ -141,22 +142,25 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
     """sigma' (step 5), from 1/v and Delta/v.
 
     With w = 1/v, u = 1 + w phi^2, y = e^x and z = u + w y the function is h(x) - (x - a) / tau^2,
-    h(x) = y ((Delta/v)^2 - w z) / (2 z^2): no division by a w that may underflow. h lies between -1/2 and
-    (Delta/v)^2 / (8 u w), which brackets the root.
+    h(x) = y ((Delta / (v z))^2 - w / z) / 2: no division by a w that may underflow. h lies between -1/2 and
+    (Delta/v)^2 / (8 u w), which brackets the root; one whose y^2 would overflow is not looked for.
     """
     params, stiffness = constants.params, constants.stiffness
-    w, square = information, surprise**2
+    w = information
     u = 1.0 + rows.variance * (w / SCALE**2)
     a = 2.0 * jnp.log(rows.volatility)
 
     def function(x: Array) -> tuple[Array, Array]:
         y = jnp.exp(x)
-        z = u + w * y
-        h, share = y * (square - w * z) / (2.0 * z**2), w * y / z
+        inverse = 1.0 / (u + w * y)
+        share = w * y * inverse
+        h = 0.5 * (y * (surprise * inverse) ** 2 - share)
         return h - (x - a) * stiffness, h - share * (2.0 * h + 0.5 * share) - stiffness
 
-    reach = square / (8.0 * u * jnp.where(w > 0, w, 1.0))
-    x = decreasing_root(function, a, a - 0.5 * params.tau**2, a + reach * params.tau**2)
+    reach = surprise**2 / (8.0 * u * jnp.where(w > 0, w, 1.0))
+    farthest = 0.45 * math.log(float(np.finfo(a.dtype).max))
+    high = jnp.minimum(a + reach * params.tau**2, jnp.maximum(a, farthest))
+    x = decreasing_root(function, a, a - 0.5 * params.tau**2, high)
     return bounded(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
 
 

@@ -34,7 +34,7 @@ from jax.scipy.special import ndtr
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import sums_before, truncated
-from jaxrate.parameters import MAYBE_NOT_NEGATIVE, SHARE, Parameter, checked
+from jaxrate.parameters import MAYBE_NOT_NEGATIVE, Parameter, Range, checked
 from jaxrate.system import RatingSystem, Rules, Traits, advantage, bind, factory, rate_players
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.teams import Teams, by_number, line_up, total
@@ -44,6 +44,7 @@ from jaxrate.text import near
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 WINDOW = 4
+LEFT = Range("above 0, to 1", 0.0, 1.0, above=True)  # a deviation of 0 would never change again
 
 
 class Params(NamedTuple):
@@ -61,7 +62,7 @@ SPACE = Params(
     beta=LIKE.beta,
     tau=LIKE.tau,
     epsilon=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only"),
-    kappa=Parameter("fixed", SHARE, "1", "least share of a variance that is left by a match or round"),
+    kappa=Parameter("fixed", LEFT, "1", "least share of a variance that is left by a match or round"),
     drift=LIKE.drift,
     initial_rating=LIKE.initial_rating,
     initial_deviation=LIKE.initial_deviation,
@@ -229,7 +230,7 @@ def weng_lin(
       beta: noise of a performance (points, > 0).
       tau: drift of a skill in every match or round (points, >= 0).
       epsilon: margin of a draw; of Thurstone-Mosteller only (points, >= 0 or None).
-      kappa: least share of a variance that is left by a match or round (0 to 1).
+      kappa: least share of a variance that is left by a match or round (above 0, to 1).
       drift: drift of a skill by the clock (points^2 per day, >= 0 or None).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).

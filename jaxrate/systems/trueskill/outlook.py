@@ -16,7 +16,9 @@ def outlook(constants: Constants, rows: State, event: Matches | Rounds) -> Outlo
     if isinstance(event, Matches):
         ahead, spread, margin = lead(constants, rows, event)
         win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
-        draw = jnp.broadcast_to(ndtr((margin - ahead) / spread) - ndtr((-margin - ahead) / spread), (2,))
+        behind = -jnp.abs(ahead)  # where the tails keep their digits
+        draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
+        draw = jnp.broadcast_to(draw, (2,))
         mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
         quality = _quality(constants, mean, rows.variance + constants.noise, ones, ones > 0)
         return Outlook(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))

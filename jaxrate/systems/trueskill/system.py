@@ -58,10 +58,11 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
     if isinstance(event, Matches):
         ahead, spread, margin = lead(constants, rows, event)
         sign = jnp.where(event.score < 0.5, -1.0, 1.0)
-        v, w, *_ = truncated(sign * ahead / spread, margin / spread, event.score == 0.5)
+        v, w, left, _ = truncated(sign * ahead / spread, margin / spread, event.score == 0.5)
         push, information = sign * v / spread, w / spread**2
         push = jnp.stack([push, -push])
-        kept = 1.0 - variance * information
+        others = variance[::-1] + 2.0 * constants.noise
+        kept = (others + variance * left) / spread**2  # 1 - variance * information, which would vanish
         if event.context.weight is not None:  # so many times the message about the skill
             whole = kept + event.context.weight * variance * information
             push, kept = event.context.weight * push / whole, kept / whole
@@ -72,7 +73,9 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
         pull, information = (each(teams, x) for x in propagate(sweeps, constants, rows, event, teams))
         square = event.weight * variance
         rating = jnp.where(contested, rows.rating + square * pull, rows.rating)
-        variance = jnp.where(contested, variance * (1.0 - event.weight * square * information), rows.variance)
+        least = constants.noise / (variance + constants.noise)  # if the performance were known
+        kept = jnp.maximum(1.0 - event.weight * square * information, least)
+        variance = jnp.where(contested, variance * kept, rows.variance)
     if rows.time is None:
         return State(rating, variance, None)
     return State(rating, variance, jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))

@@ -1,0 +1,237 @@
+"""Fuzz every rating system with hostile hyperparameters, states and histories.
+
+    python -m tests.fuzz.systems --minutes 60 --seed 1
+
+A case is a system in one form and one precision, with many settings and states at once. Results must be finite,
+predictions probabilities, and deviations within bounds. Telling matches from the other side, or contests in another
+order, must change nothing. A history in two parts must end where the whole does. Slopes must be finite.
+"""
+
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.events import part
+from jaxrate.replay.compiling import in_a_hurry, outermost
+from jaxrate.testing.cases import quick, strictly
+from jaxrate.testing.changes import shuffled, swapped
+from tests.fuzz import draws
+from tests.fuzz.driver import by_hand
+
+FORMS = {"stream": jr.Matches, "levels": jr.Matches, "periods": jr.Periods, "rounds": jr.Rounds}
+MATCHES, BATCH = 16, 24
+CLOSE = {True: 1e-5, False: 1e-2}  # of results that should be equal, in each precision
+
+
+class Case(NamedTuple):
+    """A system with many settings in one form and one precision."""
+
+    systems: Any  # alike but for their hyperparameters
+    form: str
+    full: bool  # it predicts in full, see `outlook`
+    double: bool  # in float64
+
+
+def kinds():
+    """The name and form of all that can be fuzzed, and whether it is an outlook."""
+    for name, make in jr.SYSTEMS.items():
+        for form, kind in FORMS.items():
+            if kind in make().events:
+                yield from ((name, form, full) for full in {False, make().traits.outlook is not None})
+
+
+def draw(random, kind, double, batch):
+    """A case of this kind."""
+    name, form, full = kind
+    static = draws.STATIC.get(name, ({},))
+    base = jr.SYSTEMS[name](**static[random.integers(len(static))])
+    for _ in range(50):
+        off = draws.switched_off(random, base)
+        systems = [draws.settings(random, base, off) for _ in range(batch)]
+        if None not in systems:
+            return Case(systems, form, full, double)
+    raise AssertionError(f"no setting of {base} was accepted")
+
+
+def rate(case, params, states, events):
+    """What `run` makes of the events with every setting, as arrays of NumPy."""
+    system = jr.outlook(case.systems[0]) if case.full else case.systems[0]
+    schedule = case.form if case.form in ("stream", "levels") else "auto"
+    key = None if system.rules.draw is None else jax.random.key(0)
+
+    def one(params, state):
+        return jr.run(system, events, params=params, state=state, key=key, schedule=schedule)
+
+    with outermost():
+        return jax.tree.map(np.asarray, jax.vmap(one)(params, states))
+
+
+def claim(case, holds, message):
+    """AssertionError unless all [batch, ...] hold; names the first setting for which it does not."""
+    bad = ~np.asarray(holds).reshape(len(case.systems), -1).all(axis=1)
+    if bad.any():
+        i = int(np.argmax(bad))
+        where = f"{case.form}{', outlook' * case.full}, {'float64' if case.double else 'float32'}"
+        raise AssertionError(f"{message} ({bad.sum()} of {len(bad)}, number {i}: {case.systems[i]!r}, {where})")
+
+
+def check_result(case, run, params):
+    """Finite states, probabilities, deviations within bounds."""
+    for name, leaf in run.state._asdict().items():
+        for x in jax.tree.leaves(leaf):
+            claim(case, np.isfinite(x) | ((name == "time") & (x == np.inf)), f"{name} is not finite")
+    rating = jax.vmap(case.systems[0].summary)(params, run.state)
+    mean, deviation = (None if x is None else np.asarray(x) for x in rating)
+    claim(case, np.isfinite(mean), "a rating is not finite")
+    if deviation is not None:
+        certain = case.systems[0].name in ("urnings", "blat_mmr")  # an empty urn is, or a belief in one strength
+        claim(case, np.isfinite(deviation) & ((deviation > 0) | certain), "a deviation is not finite and above 0")
+        if (most := getattr(params, "deviation_max", None)) is not None:
+            claim(case, deviation <= np.asarray(most)[:, None] * (1 + 1e-6), "a deviation is above its maximum")
+    (check_outlook if case.full else check_prediction)(case, run.prediction)
+
+
+def check_prediction(case, guess):
+    claim(case, (guess >= 0) & (guess <= 1), "a prediction is not within [0, 1]")
+
+
+def check_outlook(case, guess):
+    close = 1e-9 if case.double else 1e-4
+    for x in jax.tree.leaves(guess):
+        claim(case, np.isfinite(x) & (x >= 0), "an outlook is not finite and at least 0")
+    if not hasattr(guess, "win"):
+        claim(case, abs(guess.sum(axis=-1) - 1) < close, "probabilities of scores do not sum to 1")
+        return
+    claim(case, (guess.win <= 1) & (guess.draw <= 1), "a probability is above 1")
+    if guess.win.ndim == 3:
+        total = guess.win.sum(axis=-1) + guess.draw[..., 0]
+        claim(case, abs(total - 1) < close, "win, draw and loss do not sum to 1")
+
+
+def check_alike(case, what, one, other, sizes):
+    """AssertionError unless all leaves are close, each compared with numbers of the size of `sizes`."""
+    close = CLOSE[case.double]
+    for (path, x), y, size in zip(
+        jax.tree_util.tree_leaves_with_path(one), *map(jax.tree.leaves, (other, sizes)), strict=True
+    ):
+        with np.errstate(invalid="ignore"):  # inf less inf
+            near = (x == y) | (np.abs(x - y) <= close * np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(size)))
+        claim(case, near, f"{what}: {jax.tree_util.keystr(path)} differs")
+
+
+def fuzz(random, kind=None, double=None, batch=BATCH, deep=True):
+    """Check one case, drawn as far as it is not given; how many settings and states it had.
+
+    Args:
+      deep: with slopes and in two parts, which is more to compile.
+    """
+    every = list(kinds())
+    kind = every[random.integers(len(every))] if kind is None else kind
+    case = draw(random, kind, bool(random.integers(2)) if double is None else double, batch)
+    with strictly(case.double), in_a_hurry(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # contests of one
+        if case.form == "rounds":
+            events = draws.contests(random, case.systems[0])
+        else:
+            events = draws.league(random, case.systems[0], MATCHES, apart=False)
+        n, first = (draws.PLAYERS, events.events.time[0]) if case.form == "rounds" else (2 * MATCHES, events.time[0])
+        params = stack([system.params for system in case.systems])
+        states = stack([draws.state(random, system, n, first) for system in case.systems])
+        rated = partial(rate, case, params, states)
+        whole = rated(as_form(case, events))
+        checks = [
+            partial(check_result, case, whole, params),
+            partial(mirror, random, case, events, whole, rated, params, states),
+        ]
+        if deep:
+            checks += [
+                partial(in_parts, case, events, whole, params, states),
+                partial(slopes, case, events, params, states),
+            ]
+        wrong = []
+        for check in checks:
+            try:
+                check()
+            except AssertionError as error:
+                wrong.append(str(error))
+    assert not wrong, "; ".join(wrong)
+    return batch
+
+
+def as_form(case, events):
+    """Matches in the form of the case: those of a period are rated together."""
+    return jr.periods(events, period=np.arange(len(events.score)) // 4) if case.form == "periods" else events
+
+
+def stack(trees):
+    """Settings or states, in the precision of now."""
+    return jax.tree.map(
+        lambda *x: jnp.asarray(np.stack(x), float if np.result_type(*x).kind == "f" else jnp.int32), *trees
+    )
+
+
+def mirror(random, case, events, whole, rated, params, states):
+    """Matches of pairs told from the other side, contests in another order."""
+    if case.systems[0].rules.draw is not None:
+        return
+    if case.form == "rounds":
+        other, order = shuffled(events)
+        result = rated(other)
+        guess = jax.tree.map(lambda x: x[:, np.argsort(order)], result.prediction)
+    else:
+        apart = draws.league(random, case.systems[0], MATCHES, apart=True)
+        whole, result = rated(as_form(case, apart)), rated(as_form(case, swapped(apart)))
+        check_result(case, whole, params)
+        guess = None if case.full else 1.0 - result.prediction
+    if not case.full:
+        check_alike(case, "predictions", whole.prediction, guess, np.ones_like(guess))
+    check_alike(case, "the other side", whole.state, result.state, jax.tree.map(reach, states, whole.state))
+
+
+def reach(before, after):
+    """[batch, n, ...] how large numbers were, or how far any moved: their rounding is of this size."""
+    finite = np.isfinite(before) & np.isfinite(after)
+    before, after = (np.where(finite, x, 0.0) for x in (before, after))
+    far = np.abs(after - before).max(axis=tuple(range(1, before.ndim)), keepdims=True)
+    return np.maximum(np.abs(before), far)
+
+
+def in_parts(case, events, whole, params, states):
+    """A history in two parts."""
+    if case.systems[0].rules.draw is not None:
+        return
+    events = as_form(case, events)
+    count = len(events.score) if case.form in ("stream", "levels") else len(events.player_start) - 1
+    half = rate(case, params, states, part(events, 0, count // 2))
+    rest = rate(case, params, half.state, part(events, count // 2, count))
+    guess = jax.tree.map(lambda x, y: np.concatenate([x, y], axis=1), half.prediction, rest.prediction)
+    check_alike(case, "in two parts", rest.state, whole.state, jax.tree.map(np.zeros_like, whole.state))
+    check_alike(case, "in two parts", guess, whole.prediction, jax.tree.map(np.ones_like, guess))
+
+
+def slopes(case, events, params, states):
+    """Of the mean of the squares of the predictions, and of the final ratings."""
+    events, system = as_form(case, events), case.systems[0]
+    if case.form == "rounds":  # the small ones
+        events = part(events, 0, 3)
+    schedule = case.form if case.form in ("stream", "levels") else "auto"
+    if system.rules.draw is not None or case.full:
+        return
+
+    def loss(params, state):
+        done = jr.run(system, events, params=params, state=state, schedule=schedule)
+        return jnp.mean(done.prediction**2) + 1e-3 * jnp.mean(system.summary(params, done.state).mean)
+
+    found = jax.tree.map(np.asarray, quick(jax.vmap(jax.grad(loss)))(params, states))
+    for name, slope in found._asdict().items():
+        if slope is not None:
+            claim(case, np.isfinite(slope), f"the slope in {name} is not finite")
+
+
+if __name__ == "__main__":
+    by_hand(fuzz, __doc__)

@@ -1,0 +1,65 @@
+"""What fuzzing found, each thing once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.numerics import truncated
+
+
+def after(system, mean, deviation, **columns):
+    """The state after one match of two players, whose ratings and deviations are known."""
+    state = system.init(system.params, 2)
+    state = state._replace(rating=jnp.asarray(mean, float), variance=jnp.asarray(deviation, float) ** 2)
+    return jr.run(system, jr.matches([[0, 1]], **columns), state=state).state
+
+
+def test_an_upset_that_counts_a_million_times_leaves_volatilities_finite(x64, in_a_hurry):
+    """Where the opponent is 14,400 points ahead: 1/v is 1e-30, and the bracket of the volatility was endless."""
+
+    def volatility(tau):
+        system = jr.glicko2()
+        system = system._replace(params=system.params._replace(tau=tau))
+        return after(system, [0.0, 14_400.0], [30.0, 30.0], score=[1.0], weight=[1e6]).volatility[0]
+
+    assert float(volatility(0.5)) == pytest.approx(1e3)
+    assert np.isfinite(jax.grad(volatility)(0.5))
+
+
+def test_slopes_of_volatilities_are_finite_where_squares_overflow(in_a_hurry):
+    def volatility(tau):
+        system = jr.glicko2(initial_volatility=1e-4)
+        system = system._replace(params=system.params._replace(tau=tau))
+        return after(system, [0.0, 3200.0], [10.0, 10.0], score=[1.0], weight=[1e6]).volatility[0]
+
+    assert np.isfinite(volatility(0.1)) and np.isfinite(jax.grad(volatility)(0.1))
+
+
+def test_a_newcomer_is_known_as_well_as_the_opponent_of_a_draw_without_margin(x64, in_a_hurry):
+    """The deviation used to come out as 0."""
+    state = after(jr.trueskill(draw_probability=0.0, beta=1e-3, tau=0.0), [25.0, 25.0], [1e6, 1e-3], score=[0.5])
+    np.testing.assert_allclose(np.sqrt(state.variance), [3.0**0.5 * 1e-3, 1e-3], rtol=1e-5)
+
+
+def test_what_is_learnt_inside_a_narrow_margin_far_away_is_within_its_bounds(x64):
+    """Of a draw after 31,622 deviations: the variance left was -0.011, at 1e12 even 2e8."""
+    lead, margin = jnp.array([31_622.777, 1e12, -1e9]), jnp.array([1e-4, 1e-11, 1e-8])
+    _, w, left, _ = truncated(lead, margin, jnp.ones(3, bool))
+    assert (left >= 0.0).all() and (left <= margin**2).all() and (w <= 1.0).all()
+
+
+def test_draws_keep_their_digits_far_from_equals(x64):
+    """The difference of two numbers close to 1 was 0 from six deviations on, or below it."""
+    system, lead = jr.trueskill(draw_probability=1e-3), np.linspace(-60.0, 60.0, 121)
+    player, state = np.arange(242).reshape(121, 2), system.init(system.params, 242)
+    state = state._replace(rating=jnp.asarray(np.stack([lead, 0 * lead], axis=1).ravel(), float))
+    draw = np.asarray(jr.predict(jr.outlook(system), state, jr.matches(player, np.zeros(121))).draw)
+    assert (draw > 0.0).all() and (np.diff(draw[:61, 0]) > 0.0).all()
+    np.testing.assert_array_equal(draw, draw[::-1])
+
+
+def test_a_variance_cannot_be_used_up():
+    with pytest.raises(ValueError, match="weng_lin: kappa must be above 0, to 1, got 0.0"):
+        jr.weng_lin(kappa=0.0)

@@ -1,0 +1,48 @@
+"""Float32 after a long history, against float64: what `experiments/precision.py` measures, bounded."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.data.simulate import contests, league
+from jaxrate.replay.compiling import in_a_hurry
+
+SMALL = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}, "category_glicko": {"categories": 1}}
+WORST = 1e-3  # of a rating, in units of its deviation; of a prediction a tenth of it
+KINDS = {"matches": jr.Matches, "periods": jr.Periods, "rounds": jr.Rounds}
+CASES = [(name, form) for name in jr.SYSTEMS for form, kind in KINDS.items() if kind in jr.SYSTEMS[name]().events]
+
+
+def history(form):
+    """Hundreds of events for everybody, over decades."""
+    if form == "rounds":
+        return contests(40, 600, size=20, seed=1, days=20_000.0, drift=50.0).rounds
+    matches = league(30, 10_000, seed=1, days=20_000.0, drift=50.0).matches
+    return jr.periods(matches, 30.0) if form == "periods" else matches
+
+
+def replay(system, events, double):
+    with jax.enable_x64(double), in_a_hurry():
+        key = None if system.rules.draw is None else jax.random.key(0)
+        done = jr.run(system, events, key=key)
+        return jax.tree.map(lambda x: np.asarray(x, np.float64), (jr.ratings(system, done.state), done.prediction))
+
+
+@pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[0] != "urnings"])
+def test_float32_is_near_float64_after_a_long_history(name, form):
+    system, events = jr.SYSTEMS[name](**SMALL.get(name, {})), history(form)
+    (rating, guess), (true, truth) = (replay(system, events, double) for double in (False, True))
+    unit = 100.0 if true.deviation is None else true.deviation
+    np.testing.assert_array_less(np.abs(rating.mean - true.mean) / unit, WORST)
+    np.testing.assert_array_less(np.abs(guess - truth), 0.1 * WORST)
+
+
+def test_urns_are_counted_exactly_in_float32():
+    system, matches = jr.urnings(), history("matches")
+    key = jax.random.key(0)
+    state = jax.tree.map(np.asarray, jr.run(system, matches, key=key).state)
+    with jax.enable_x64(True):
+        truth = np.asarray(jr.predict(system, state, matches))
+    assert state.green.sum() == 30 * 50 and state.green.dtype == np.int32
+    np.testing.assert_allclose(jr.predict(system, state, matches), truth, rtol=1e-6)
