@@ -116,4 +116,7 @@ def write(folder: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m jaxrate.reference", description="Write guides and API reference.")
     parser.add_argument("folder", type=Path)
-    write(parser.parse_args().folder)
+    try:
+        write(parser.parse_args().folder)
+    except ImportError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")

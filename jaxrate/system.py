@@ -194,6 +194,12 @@ class RatingSystem(NamedTuple):
         return f"{self.name}({', '.join(shown)})"
 
 
+def check_system(system: Any) -> None:
+    """ValueError unless it is a system."""
+    if not isinstance(system, RatingSystem):
+        raise ValueError(f"name the system first, as jr.glicko(), and not {type(system).__name__}")
+
+
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else repr(value)
 

@@ -1,6 +1,19 @@
 """The command line used wrongly, or without what it needs: one line says so before any work, and nothing is lost."""
 
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
+
+import jaxrate as jr
+from jaxrate import memory
+from jaxrate.data import simulate
+from jaxrate.records.quality import equal_loss
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -23,3 +36,144 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
         assert jaxrate("rate", "--state", tmp_path / "run", "--as-of", day)[1].split("\n\n")[1].strip() == ends.strip()
     code, text, errors = jaxrate("rate", days, *several, "--as-of", "2024-03-01", "--param", "c=60")
     assert code == 0 and text.split("\n\n")[1] != ends
+
+
+# Where to write
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rate", "days.csv", "--out", "days.csv"), "--out days.csv is a file; name a folder"),
+        (("rate", "days.csv", "--out", "days.csv/run"), "days.csv is a file; name a folder"),
+        (("rate", "--state", "run", "--out", "days.csv/run"), "days.csv is a file; name a folder"),
+        (("rate", "days.csv", "--out", "/proc/run"), "--out /proc/run cannot be written: "),
+        (("rate", "days.csv", "--predict", "coming.csv"), "--predict coming.csv: no such file"),
+        (("rate", "days.csv", "--player", "Zed"), "no player 'Zed'"),
+        (("rate", "days.csv", "--cautious", "nan"), "--cautious must be a finite number, got nan"),
+        (("rate", "days.csv", "--cautious", "inf"), "--cautious must be a finite number, got inf"),
+        (("rate", "days.csv", "--period", "inf"), "--period must be above 0, got inf"),
+        (("fit", "days.csv", "--save", "."), "--save . is a folder; name a file, as fitted.toml"),
+        (("fit", "days.csv", "--save", "nowhere/fitted.toml"), "there is no folder nowhere"),
+        (("fit", "days.csv", "--save", "/proc/fitted.toml"), "--save /proc/fitted.toml cannot be written: "),
+        (("report", "days.csv", "--out", "/proc/report.html"), "--out /proc/report.html cannot be written: "),
+        (("demo", "--picture", "/proc/nfl.png"), "--picture /proc/nfl.png cannot be written: "),
+        (("simulate", "league.csv"), "league.csv: the name must end in .parquet"),
+        (("simulate", "days.csv/league.parquet"), "days.csv is a file; name a folder"),
+        (("simulate", "/proc/new/league.parquet"), "cannot be written: "),
+        (
+            ("simulate", "league.parquet", "--matches", "1e12"),
+            "1,000,000,000,000 rows would take 1.5 TB, and there are",
+        ),
+        (("simulate", "league.parquet", "--matches", "1.5"), "'1.5' is no whole number"),
+        (("simulate", "league.parquet", "--rounds", "3e9"), "num_rounds must be below 2147483647, got 3000000000"),
+        (("simulate", "league.parquet", "--days", "1e300"), "days must be at most 1e+12, got 1e+300"),
+        (
+            ("demo", "--simulated", "--matches", "1000000000000"),
+            "a history of 1,000,000,000,000 rows would take 60.0 TB",
+        ),
+    ],
+)
+def test_it_is_refused_before_the_work(jaxrate, days, tmp_path, monkeypatch, arguments, message):
+    def work(*_, **__):
+        raise AssertionError("work began")
+
+    if arguments[1] == "--state":
+        jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(days)))
+    for name in ("rate", "fit", "compare", "predict"):
+        monkeypatch.setattr(jr, name, work)
+    monkeypatch.setattr(memory, "of_machine", lambda: 8e9)
+    monkeypatch.setattr(simulate, "disk_usage", lambda path: shutil.disk_usage(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    if any("/proc" in x for x in arguments) and not Path("/proc/self").exists():
+        pytest.skip("there is no folder in which nobody can write")
+    before = {path.name for path in tmp_path.iterdir()}
+    code, text, errors = jaxrate(*arguments)
+    assert code == 2 and text == "" and errors.count("\n") == 1 and message in errors
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_simulate_takes_whole_numbers_as_people_write_them(jaxrate, tmp_path):
+    code, _, errors = jaxrate("simulate", tmp_path / "new" / "x.parquet", "--matches", "2e2", "--players", "1e1")
+    assert code == 0 and "wrote 200 matches of 10 players" in errors
+
+
+# What parameters do
+
+
+def test_an_advantage_is_advised_on_the_scale_of_each_system(jaxrate, tmp_path):
+    """Fifty points were advised to all; TrueSkill then lost more than ten times as much."""
+    nfl = nfl_file(tmp_path)
+    systems = {"elo": 50, "glicko": 50, "trueskill": 1.2, "weng_lin": 1.2, "blat_mmr": 50}
+    asked = "compare", nfl, "--side", "home", "--json", *(x for name in systems for x in ("--system", name))
+    code, text, errors = jaxrate(*asked)
+    plain = {result["system"]: result["log loss"] for result in json.loads(text)["results"]}
+    tries = re.search("the side changes nothing; try (.*), or fit it: jaxrate fit --free side_advantage\n", errors)[1]
+    assert code == 0 and set(tries.split()[1::2]) == {f"{x}.side_advantage={value}" for x, value in systems.items()}
+    code, text, errors = jaxrate(*asked, *tries.split())
+    assert code == 0 and "side_advantage" not in errors and len(plain) == 5
+    assert all(result["log loss"] < plain[result["system"]] for result in json.loads(text)["results"])
+
+
+def nfl_file(folder):
+    """Some seasons of the past."""
+    matches, names = jr.datasets.nfl().matches, jr.datasets.nfl().players
+    a, b = names[matches.player[8000:8600].T]
+    columns = {"a": a, "b": b, "score": matches.score[8000:8600], "home": matches.context.side[8000:8600]}
+    jr.write(columns, folder / "nfl.csv")
+    return folder / "nfl.csv"
+
+
+def test_a_parameter_that_makes_a_system_worse_than_constants_is_noted(jaxrate, tmp_path):
+    nfl = nfl_file(tmp_path)
+    given = "--side", "home", "--system", "trueskill", "--param", "side_advantage=50"
+    data = jr.read(nfl, side="home")
+    home = data.matches.context.side == 1
+    share = np.mean(data.matches.score[home])
+    constant = np.where(home, share, 0.5)
+    wanted = jr.metrics.log_loss(constant, data.matches.score)
+    for command in ("rate", "compare"):
+        code, _, errors = jaxrate(command, nfl, *given)
+        said = "with side_advantage=50 trueskill predicts worse (log loss "
+        assert code == 0 and said in errors and f"than the same forecast for all ({wanted:.4f})" in errors
+    code, _, errors = jaxrate("compare", nfl, "--side", "home", "--system", "trueskill", "--system", "elo")
+    assert "--param trueskill.side_advantage=1.2" in errors and "--param elo.side_advantage=50" in errors
+
+
+def test_constants_know_sides_and_weights():
+    matches = jr.matches([[0, 1]] * 4, [1, 0, 0.5, 1], side=[1, -1, 1, 0], weight=[1, 1, 2, 1])
+    data = jr.Dataset(matches, np.array(["x", "y"]), np.arange(4))
+    share = (1 + 1 + 2 * 0.5) / 4  # of those who have the side
+    wanted = jr.metrics.log_loss([share, 1 - share, share, 0.5], matches.score, weight=[1, 1, 2, 1])
+    assert equal_loss(data) == pytest.approx(wanted)
+    assert equal_loss(data, 0.25) == pytest.approx(np.log(2))
+
+
+# Without the packages of an extra
+
+
+@pytest.mark.parametrize(
+    ("absent", "arguments", "message"),
+    [
+        ("click", ["--help"], "jaxrate: the command line needs click: pip install 'jaxrate[cli]'\n"),
+        ("pyarrow", ["rate", "days.csv"], 'jaxrate: tables need pyarrow: pip install "jaxrate[data]"\n'),
+        (
+            "jinja2",
+            ["report", "days.csv"],
+            "jaxrate: a report needs jinja2 and itables: pip install 'jaxrate[report]'\n",
+        ),
+    ],
+)
+def test_the_command_names_the_extra_that_is_missing(days, absent, arguments, message):
+    code = f"import sys; sys.modules[{absent!r}] = None; sys.argv = ['jaxrate', *{arguments}]\n"
+    code += "from jaxrate.__main__ import main; main()"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=days.parent, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", message)
+
+
+def test_the_reference_names_the_extra_that_is_missing(tmp_path):
+    code = "import sys, runpy; sys.modules['pdoc'] = None; sys.argv = ['x', 'y']\n"
+    code += "runpy.run_module('jaxrate.reference', run_name='__main__')"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert ran.stderr == "python -m jaxrate.reference: the reference needs pdoc: pip install 'jaxrate[docs]'\n"

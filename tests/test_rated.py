@@ -254,3 +254,16 @@ def test_rating_at_is_the_rating_after_what_came_up_to_then(data, form):
         np.testing.assert_allclose(jr.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6)
     late = jr.ratings(rated, time=1e4)
     assert jr.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))
+
+
+def test_rate_and_compare_say_what_they_want(data):
+    """It was an AttributeError."""
+    system, matches = jr.glicko(), data.matches
+    for name, call in (("rate", lambda data: jr.rate(system, data)), ("compare", jr.compare)):
+        with refused(f"{name} takes a Dataset, as from `read`, and not Matches; of events without names"):
+            call(matches)
+        with refused(f"{name} takes a Dataset, as from `read`, and not str"):
+            call("games.csv")
+    for call in (lambda: jr.rate(data, system), lambda: jr.run(matches, system), lambda: jr.history("glicko", matches)):
+        with refused("name the system first, as jr.glicko(), and not "):
+            call()

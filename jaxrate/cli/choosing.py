@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import jaxrate as jr
 from jaxrate.cli.options import Asked
 from jaxrate.cli.progress import Report
@@ -121,6 +123,41 @@ def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) 
     sided = data.matches.context.side is not None
     counts = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
     if sided and not counts and any("side_advantage" in system.params._fields for system in systems):
-        report.note("side_advantage is 0, so the side changes nothing; try --param side_advantage=50")
+        values = {system.name: _advantage(system) for system in systems if "side_advantage" in system.params._fields}
+        one = len(systems) == 1
+        tries = " ".join(f"--param {'' if one else f'{x}.'}side_advantage={value:.2g}" for x, value in values.items())
+        fit = "jaxrate fit --free side_advantage"
+        report.note(f"side_advantage is 0, so the side changes nothing; try {tries}, or fit it: {fit}")
     if counts and not sided:
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
+
+
+def _advantage(system: jr.RatingSystem) -> float:
+    """What home is often worth, about, on the scale of the system."""
+    params = system.params._asdict()
+    if "scale" in params:
+        return float(params["scale"]) / 8.0
+    return float(params["initial_deviation"]) / 7.0 if "initial_deviation" in params else 50.0
+
+
+def warn_worse(
+    report: Report, data: jr.Dataset, name: str, changes: dict[str, Any], found: dict[str, float],
+    period: float | None = None, last: float = 1.0,
+) -> None:  # fmt: skip
+    """A note if the hyperparameters given make a system worse than equal forecasts; `found` is how well it did."""
+    from jaxrate.records.quality import equal_loss
+
+    if not changes:
+        return
+    measure = "log loss" if "log loss" in found else "pair inversion"
+    constant = equal_loss(data, last) if measure == "log loss" else 0.5
+    sign = 1.0 if measure == "log loss" else -1.0
+    if np.isnan(found[measure]) or sign * found[measure] <= sign * constant:
+        return
+    without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[measure]
+    if sign * without < sign * found[measure]:
+        given = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
+        report.note(
+            f"with {given} {name} predicts worse ({measure} {found[measure]:.4f}) than without ({without:.4f}) and "
+            f"than the same forecast for all ({constant:.4f}); `jaxrate systems {name}` tells units and ranges"
+        )

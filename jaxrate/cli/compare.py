@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.choosing import check_period, hint_side, naming
+from jaxrate.cli.choosing import check_period, hint_side, naming, warn_worse
 from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
 from jaxrate.cli.options import period_option, share_option, system_option
 from jaxrate.cli.progress import Report, reporting
@@ -68,7 +68,10 @@ def compare(
     else:
         lengths = None, 7.0 if period is None else period
     found = compared(report, file, data, changes, named=bool(name), lengths=lengths, last=last, timed=True)
-    hint_side(report, data, [result.system for result in found.results])
+    best = {result.name: result for result in reversed(found.results)}  # of its forms
+    hint_side(report, data, [result.system for result in best.values()])
+    for of, result in best.items():
+        warn_worse(report, data, of, changes[of], result.quality, result.period, last)
     hint_seen(report, fits, file, last)
     if as_json:
         click.echo(json.dumps(_plain(found, file), indent=2))

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.simulated import MATCHES, PLAYERS, show_simulated
 from jaxrate.text import table
@@ -37,6 +38,8 @@ def demo(
     Prints how well each predicted them and how the teams stood at the end, and draws a picture. With --simulated, rates
     a league of known strengths, and says how near each system comes to them.
     """
+    from jaxrate.data.tables import pyarrow
+
     if simulated:
         show_simulated(report, players or PLAYERS, matches or MATCHES, seed or 0)
         return
@@ -45,8 +48,8 @@ def demo(
             raise ValueError(f"--{name} goes with --simulated")
     if picture.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--picture {picture}: the name must end in .png, .pdf or .svg")
-    if not picture.parent.is_dir():
-        raise ValueError(f"--picture {picture}: there is no folder {picture.parent}")
+    check_file("--picture", picture, "nfl.png")
+    pyarrow()  # better missed now than after rating
     data = jr.datasets.nfl()
     best = _compare(report, data)
     with report.stage(f"rating by {best.name}"):

@@ -14,6 +14,7 @@ import jaxrate as jr
 from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.hyperparameters import write
 from jaxrate.cli.options import Asked, asking, share_option
+from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
 from jaxrate.text import table
@@ -106,9 +107,9 @@ def fit(
     from jaxrate.records.comparison import fixed_key
 
     named(loss)
-    if save is not None and save.is_dir():
-        raise ValueError(f"--save {save} is a folder; name a file, as fitted.toml")
     check_asked(asked)
+    if save is not None:
+        check_file("--save", save, "fitted.toml")
     data = read(report, file, asked.columns)
     fitting = not free or "side_advantage" in free
     system, data, period = choose(report, asked, data, file, fitting=fitting)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +91,32 @@ def period_option(**options: Any) -> Callable[[Any], Any]:
         return value
 
     return click.option("--period", type=float, metavar="DAYS", callback=check, **options)
+
+
+def whole(text: str | int) -> int:
+    """A whole number, also written as 1e6."""
+    try:
+        return int(text)
+    except ValueError:
+        value = _number(text)
+        if value is None or value % 1:
+            raise click.BadParameter(f"{text!r} is no whole number") from None
+        return int(value)
+
+
+def finite(context: Any, parameter: Any, value: float | None) -> float | None:
+    """A callback of options: click lets nan and inf pass."""
+    if value is not None and not isfinite(value):
+        raise ValueError(f"{parameter.opts[0]} must be a finite number, got {value:g}")
+    return value
+
+
+def _number(text: str | int) -> float | None:
+    """A finite number, or None."""
+    with suppress(ValueError):
+        value = float(text)
+        return value if isfinite(value) else None
+    return None
 
 
 def share_option(name: str, **options: Any) -> Callable[[Any], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -15,6 +14,7 @@ from jaxrate.cli.options import period_option, system_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns, read
 from jaxrate.events import part
+from jaxrate.memory import in_words, of_device
 from jaxrate.text import number, table
 
 SAMPLE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
@@ -59,7 +59,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
     what = "participations" if isinstance(flat, jr.Rounds) else "matches"
     click.echo(f"{n:,} {what} of {players:,} players{_span(data)}")
     click.echo(f"{_shape(events, widest)}; made in {seconds:.2f} s")
-    memory = memory_of(jax.devices()[0])
+    memory = of_device(jax.devices()[0])
     click.echo(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
     rows, short = [], []
     made: dict[int, Any] = {}
@@ -80,7 +80,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
         else:
             with report.stage(f"measuring {system.name}"):
                 expected = f"{_expect(system, events, levels(system, events, made), players, seconds):.2g} s"
-        rows.append((system.name, _bytes(state), _bytes(need), expected))
+        rows.append((system.name, in_words(state), in_words(need), expected))
     click.echo(table(["system", "state", "memory", "rating takes"], rows))
     if short:
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
@@ -141,18 +141,3 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
         np.asarray(jr.run(system, sample, schedule=way, num_players=players, key=fixed_key(system)).prediction)
         times.append(time.perf_counter() - begin)
     return making + times[0] - times[1] + min(times[1:]) / share
-
-
-def memory_of(device: Any) -> float | None:
-    """Bytes of the device, or of the machine if that is the processor; None if it does not say."""
-    stats = device.memory_stats()
-    if stats and "bytes_limit" in stats:
-        return float(stats["bytes_limit"])
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _bytes(amount: float) -> str:
-    return f"{amount / 1e6:,.1f} MB" if amount < 1e9 else f"{amount / 1e9:,.1f} GB"

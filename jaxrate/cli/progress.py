@@ -41,9 +41,11 @@ class Report:
             nonlocal bar
             if ended.wait(PATIENCE):
                 return
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
+            try:
+                from rich.console import Console
+                from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            except ImportError:  # a bar is no reason to stop
+                return
             columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
             if total is not None:
                 columns += [TextColumn("left"), TimeRemainingColumn()]

@@ -10,9 +10,10 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.choosing import Chosen, check_asked, choose, idle_categories, naming, prepare
+from jaxrate.cli.choosing import Chosen, check_asked, choose, idle_categories, naming, prepare, warn_worse
 from jaxrate.cli.hyperparameters import hint_seen
-from jaxrate.cli.options import Asked, asking, share_option
+from jaxrate.cli.options import Asked, asking, finite, share_option
+from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
@@ -54,6 +55,7 @@ Examples:
     "--cautious",
     type=click.FloatRange(min=0.0),
     default=0.0,
+    callback=finite,
     metavar="NUMBER",
     help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3.",
 )
@@ -80,16 +82,20 @@ def rate(
     the first player or the share of the others to be left behind, the ratings before), run.json (system and
     parameters), and the state that --state carries on from.
     """
+    from jaxrate.records.rated import find
+
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"--out {out} is a file; name a folder")
     if csv and out is None:
         raise ValueError("--csv goes with --out")
     if last != 1 and file is None:
         raise ValueError("--last goes with a FILE, whose predictions are scored")
-    if out is not None and out.is_dir():
-        hold(out)  # before the run there is loaded: whoever carries on there, too, follows this command
+    if predict is not None and not Path(predict).exists():
+        raise ValueError(f"--predict {predict}: no such file")
+    if out is not None:
+        check_folder("--out", out)
+        if out.is_dir():
+            hold(out)  # before the run there is loaded: whoever carries on there, too, follows this command
     saved = None if state is None else jr.load(state)
     if saved is None:
         check_asked(asked)
@@ -107,13 +113,15 @@ def rate(
         until = _until(as_of, data.clock)
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
+        if player is not None:
+            find(data.players, player)  # better said before rating
         if saved is None:
             chosen = choose(report, asked, data, file)
         else:
             chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:
             hold(out)  # better now than after rating
-        rated, said, _ = rate_chosen(report, file, chosen, saved, last)
+        rated, said, _ = rate_chosen(report, file, chosen, saved, last, asked.changes)
         if last != 1 and asked.fitted is not None:
             hint_seen(report, [asked.fitted], file, last)
         idle = ("category", "mixtures") if idle_categories(rated.system, asked.columns) else ()
@@ -139,7 +147,12 @@ def rate(
 
 
 def rate_chosen(
-    report: Report, file: str, chosen: Chosen, saved: jr.Rated | None = None, last: float = 1.0
+    report: Report,
+    file: str,
+    chosen: Chosen,
+    saved: jr.Rated | None = None,
+    last: float = 1.0,
+    changes: dict[str, Any] | None = None,
 ) -> tuple[jr.Rated, str, dict[str, str]]:
     """Rate what was read, and say how long it took and how good the predictions of the last share of it were.
 
@@ -158,7 +171,9 @@ def rate_chosen(
         seconds = time.perf_counter() - start
     if contests is not None:
         what += f", {n:,} participations"
-    found = {measure: in_words(measure, value) for measure, value in quality(rated, data, last).items()}
+    how = quality(rated, data, last)
+    warn_worse(report, data, system.name, changes or {}, how, period, last)
+    found = {measure: in_words(measure, value) for measure, value in how.items()}
     width, digits = max(map(len, found)) + 1, max(map(len, found.values()))
     lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in found.items()]
     counted = "" if last == 1 else f"; the last {np.count_nonzero(scored(data, last)):,} scored"

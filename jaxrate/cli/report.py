@@ -12,6 +12,7 @@ from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.compare import compared
 from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.options import Asked, asking, complete_systems, share_option
+from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
@@ -54,10 +55,7 @@ def report(
     from jaxrate.records.report import installed
     from jaxrate.systems.choosing import make, those_with
 
-    if out.is_dir():
-        raise ValueError(f"--out {out} is a folder; name a file, as report.html")
-    if not out.parent.is_dir():
-        raise ValueError(f"--out {out}: there is no folder {out.parent}")
+    check_file("--out", out, "report.html")
     installed()
     check_asked(asked)
     for other in others:
@@ -66,7 +64,7 @@ def report(
     for player in players:
         find(data.players, player)
     chosen = choose(report, asked, data, file)
-    rated, _, quality = rate_chosen(report, file, chosen)
+    rated, _, quality = rate_chosen(report, file, chosen, changes=asked.changes)
     versus: dict[str, dict[str, Any]] = {name: {} for name in others or those_with("baseline")}
     versus[rated.system.name] = asked.changes
     comparison = compared(

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.options import whole
+from jaxrate.cli.outputs import check_file, check_folder
 from jaxrate.cli.progress import Report, reporting
 
 EXAMPLES = """\b
@@ -18,9 +20,9 @@ Examples:
 
 @click.command(short_help="Write a league or contests of known strengths to a file.", epilog=EXAMPLES)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--players", type=int, default=1000, show_default=True)
-@click.option("--matches", type=int, help="Matches of two players.  [default: 100000]")
-@click.option("--rounds", type=int, help="Ranked contests of many players instead.")
+@click.option("--players", type=whole, metavar="INTEGER", default=1000, show_default=True)
+@click.option("--matches", type=whole, metavar="INTEGER", help="Matches of two players.  [default: 100000]")
+@click.option("--rounds", type=whole, metavar="INTEGER", help="Ranked contests of many players instead.")
 @click.option("--size", metavar="N or LOW-HIGH", help="Rounds: participants in each, log-uniform.  [default: 10]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same history.")
 @click.option("--days", type=float, default=1000.0, show_default=True, help="From the first event to the last.")
@@ -67,7 +69,11 @@ def simulate(
     else:
         count, world["size"] = rounds, _size(size or "10")
         stream = jr.simulate.stream_contests(players, count, **world)
+    if file.suffix.lower() != ".parquet":
+        raise ValueError(f"{file}: the name must end in .parquet")
+    check_folder("FILE in", file.parent)
     file.parent.mkdir(parents=True, exist_ok=True)
+    check_file("FILE", file, "league.parquet")
     with report.stage(f"simulating {count:,} {kind}", count) as done:
         jr.simulate.write(stream, file, done)
     truth = file.with_suffix(".truth.parquet")

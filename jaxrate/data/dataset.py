@@ -61,6 +61,18 @@ def open_data(data: Any, num_players: int | None = None, known: int = 0) -> tupl
     return data.events, max(len(data.players), known) if num_players is None else num_players
 
 
+def check_dataset(what: str, data: Any) -> None:
+    """ValueError unless these are data with names, as `read` makes them."""
+    if not isinstance(data, Dataset):
+        hint = ""
+        if isinstance(data, (Matches, Ragged)):
+            hint = (
+                "; of events without names, `run` and `history` make ratings, or name everybody: jr.Dataset(matches, "
+            )
+            hint += "players=names, rows=np.arange(n))"
+        raise ValueError(f"{what} takes a Dataset, as from `read`, and not {type(data).__name__}{hint}")
+
+
 SHOWN = 4  # names that a list begins with
 
 

@@ -4,13 +4,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jaxrate.data import tables
 from jaxrate.data.picking import Pick
-from jaxrate.events import LAST_ID, Matches, Ragged, matches, rounds
+from jaxrate.events import FAR, LAST_ID, Matches, Ragged, matches, rounds
+from jaxrate.memory import check_room
 
 NumPy: TypeAlias = np.ndarray[Any, Any]
 Columns: TypeAlias = dict[str, NumPy]
@@ -18,6 +20,9 @@ Columns: TypeAlias = dict[str, NumPy]
 CHUNK = 1 << 20  # rows made at a time, about
 SEASONS = 100  # a history with drift has at least so many steps of it
 PLAYERS = {"a", "b", "player"}
+IN_MEMORY = 60.0  # bytes that a row takes while it is made
+PER_PLAYER = 24.0  # bytes
+IN_FILE = 1.5  # bytes that a row takes at least, compressed
 
 
 class League(NamedTuple):
@@ -42,6 +47,7 @@ class Stream(NamedTuple):
     chunks: Iterator[Columns]  # about a million rows each
     strength: NumPy  # [num_players] after the chunks taken so far
     games: NumPy  # [num_players] in the chunks taken so far
+    rows: int  # in all, about
 
 
 def league(
@@ -68,6 +74,7 @@ def league(
     Raises:
       ValueError: for a value out of range.
     """
+    _check_memory(num_matches)
     stream = stream_league(
         num_players, num_matches, seed=seed, days=days, spread=spread, drift=drift, activity=activity, draws=draws,
         side_advantage=side_advantage, luck=luck,
@@ -101,6 +108,7 @@ def contests(
     Raises:
       ValueError: for a value out of range.
     """
+    _check_memory(_rows(num_rounds, *_sizes(size, num_players)))
     stream = stream_contests(
         num_players, num_rounds, size=size, seed=seed, days=days, spread=spread, drift=drift, activity=activity,
         noise=noise, grid=grid,
@@ -119,6 +127,7 @@ def stream_league(
         raise ValueError(f"draws must be at most 0.5, got {draws}")
     if not np.isfinite(side_advantage):
         raise ValueError(f"side_advantage must be finite, got {side_advantage}")
+    _at_least(-FAR, side_advantage=side_advantage)
     if not 0 <= luck <= 1:
         raise ValueError(f"luck must be in [0, 1], got {luck}")
 
@@ -146,9 +155,9 @@ def stream_contests(
     """The rounds of the same `contests`, best first, in chunks of columns contest, player, rank, time."""
     _at_least(1, num_rounds=num_rounds)
     _at_least(0, noise=noise, grid=grid)
-    low, high = np.broadcast_to(size, 2).tolist()
-    if not 2 <= low <= high <= num_players:
-        raise ValueError(f"size must be from 2 to num_players, {num_players}, or such a pair, got {size}")
+    if num_rounds >= LAST_ID:
+        raise ValueError(f"num_rounds must be below {LAST_ID}, got {num_rounds}")
+    low, high = _sizes(size, num_players)
     log_range = np.log((high + 1) / low)
 
     def play(random: np.random.Generator, pick: Pick, strength: NumPy, number: NumPy, time: NumPy) -> Columns:
@@ -167,8 +176,25 @@ def stream_contests(
         contest = number.astype(np.int32)[which]
         return {"contest": contest, "player": player[order], "rank": rank.astype(np.int32), "time": time[which]}
 
-    num_rows = int(num_rounds * (high + 1 - low) / log_range)
+    num_rows = _rows(num_rounds, low, high)
     return _stream(play, num_players, num_rounds, num_rows, seed, days, spread, drift, activity)
+
+
+def _sizes(size: Any, num_players: int) -> tuple[int, int]:
+    """The smallest and the largest round."""
+    low, high = np.broadcast_to(size, 2).tolist()
+    if not 2 <= low <= high <= num_players:
+        raise ValueError(f"size must be from 2 to num_players, {num_players}, or such a pair, got {size}")
+    return low, high
+
+
+def _rows(num_rounds: int, low: int, high: int) -> int:
+    """How many participations there are, about."""
+    return int(num_rounds * (high + 1 - low) / np.log((high + 1) / low))
+
+
+def _check_memory(rows: int) -> None:
+    check_room(f"a history of {rows:,} rows", IN_MEMORY * rows, hint="; `stream` and `write` need little")
 
 
 def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], Any] | None = None) -> None:
@@ -181,7 +207,8 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
       progress: called after every chunk with the number of matches or rounds written so far.
 
     Raises:
-      ValueError: if the path has another ending, or if chunks of the stream were taken before.
+      ValueError: if the path has another ending, if chunks of the stream were taken before, or if the disk has no
+        room.
       ImportError: if pyarrow is not installed.
     """
     arrow, path = tables.pyarrow(), Path(path)
@@ -189,6 +216,9 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
         raise ValueError(f"{path.name}: the name must end in .parquet")
     if stream.games.any():
         raise ValueError("chunks of this stream were taken before; make a new one")
+    need = IN_FILE * stream.rows + 16.0 * len(stream.games)
+    free = disk_usage(path.absolute().parent).free or np.inf  # some file systems do not say
+    check_room(f"{stream.rows:,} rows", need, free, " on the disk")
 
     def history() -> Iterator[Columns]:
         done = 0
@@ -233,6 +263,8 @@ def _at_least(low: float, **values: float) -> None:
     for name, value in values.items():
         if not low <= value < np.inf:
             raise ValueError(f"{name} must be at least {low}, got {value}")
+        if value > FAR:
+            raise ValueError(f"{name} must be at most {FAR:g}, got {value:g}")
 
 
 def _pieces(array: NumPy) -> list[NumPy]:
@@ -248,12 +280,15 @@ def _stream(
     _at_least(2, num_players=num_players)
     if num_players >= LAST_ID:
         raise ValueError(f"num_players must be below {LAST_ID}, got {num_players}")
+    check_room(f"{num_players:,} players", PER_PLAYER * num_players)
     _at_least(0, days=days, spread=spread, drift=drift, activity=activity)
     random = np.random.default_rng(seed)
     strength, games = random.normal(0.0, spread, num_players), np.zeros(num_players, np.int64)
     pick = Pick(random, num_players, activity)
     num_chunks = min(-(-num_rows // CHUNK), num_events)
     seasons = -(-SEASONS // num_chunks) if drift else 1  # of a chunk
+    if num_events * num_chunks * seasons > np.iinfo(np.int64).max:
+        raise ValueError(f"a history of {num_rows:,} rows is longer than can be counted")
     bounds = np.arange(num_chunks * seasons + 1) * num_events // (num_chunks * seasons)
     step = drift * np.sqrt(days / 365.0 / (num_chunks * seasons))
     unit = days / max(1, num_events - 1)
@@ -272,4 +307,4 @@ def _stream(
         for k in range(0, num_chunks * seasons, seasons):
             yield _gather(season(*bounds[j : j + 2]) for j in range(k, k + seasons))
 
-    return Stream(chunks(), strength, games)
+    return Stream(chunks(), strength, games, num_rows)

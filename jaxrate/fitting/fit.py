@@ -20,8 +20,11 @@ from jaxrate.fitting.problem import Problem, covariance_of, evaluate, params_at,
 from jaxrate.fitting.search import Path, minimise
 from jaxrate.fitting.slopes import at_once, calculate, chunks
 from jaxrate.fitting.task import Task, constant_loss, parts, task
+from jaxrate.memory import check_room
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, State, remade
+
+PER_START = 1000.0  # bytes that a search keeps, about
 
 
 def fit(
@@ -139,6 +142,7 @@ def _check(options: Options, starts: int) -> None:
     if not 0.0 <= options.validation < 1.0:
         raise ValueError(f"validation is a share of the events, from 0 and below 1, got {options.validation}")
     _check_count("starts", starts)
+    check_room(f"{starts:,} searches", PER_START * starts)
     if starts > 1 and options.key is None:
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")
     if options.errors not in (None, "information", "sandwich"):

@@ -15,7 +15,7 @@ from jaxrate.records.quality import first_share
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import Plan, by_level
-from jaxrate.replay.state import check_events
+from jaxrate.replay.state import check_events, check_ids, count
 from jaxrate.system import Params, RatingSystem, State
 
 
@@ -67,6 +67,7 @@ def task(
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
     key = None if system.rules.draw is None else key
     known = int(np.max(flat.player)) + 1
+    check_ids(system, flat.player, known, None, count(state))
     num_players = known if state is None else max(known, len(jax.tree.leaves(state)[0]))
     schedule, score = by_level(events), on_device(score)
     asked = target(losing, system)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.data.dataset import Dataset
+from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.records.history import history
@@ -103,6 +103,7 @@ def compare(
       ValueError: if no system rates the data, if `last` is not above 0 and at most 1, or as `rate`.
     """
     check_last(last)
+    check_dataset("compare", data)
     wanted = _by_name({name: {} for name in SYSTEMS} if systems is None else systems)
     wanted, left_out = candidates(data, wanted, named=systems is not None)
     lengths = tuple(lengths)

@@ -9,7 +9,7 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.events import Array, Matches, Periods, Ragged
 from jaxrate.replay.rows import shapes
 from jaxrate.replay.run import run
-from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, sides
+from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, check_system, sides
 
 
 class History(NamedTuple):
@@ -26,6 +26,7 @@ class History(NamedTuple):
 
 def history(system: RatingSystem, events: Matches | Ragged | Dataset, **options: Any) -> History:
     """`run` with the same options, numbers and errors, recording the ratings that each event found."""
+    check_system(system)
     rules = _recording(system.rules, system.summary)
     state, (prediction, before) = run(system._replace(rules=rules), events, **options)
     return History(state, prediction, before)

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches
-from jaxrate.records.metrics import Calibration, NumPy, both_sides, calibration, duels, scores, standings
+from jaxrate.records.metrics import Calibration, NumPy, both_sides, calibration, duels, log_loss, scores, standings
 from jaxrate.records.rated import Rated
 
 
@@ -46,6 +46,25 @@ def quality(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, float]:
     played = rated.games - np.bincount(flat.player, minlength=len(rated.games))
     mask = np.repeat(mask, np.diff(data.rounds.player_start))
     return standings(data.rounds, these["rating"].to_numpy(), mask=mask, played=played)
+
+
+def equal_loss(data: Dataset, last: float = 1.0) -> float:
+    """The log loss of the same forecast for all of the last share of the matches; NaN of contests of many.
+
+    Those who have the side are expected to score what they do on average, as is known afterwards; without a side one
+    half is expected.
+    """
+    sides = two_sides(data)
+    if sides is None:
+        return float("nan")
+    mask = scored(data, last)
+    given = data.matches.context.side if isinstance(data.events, Matches) else None
+    side = np.zeros(len(mask)) if given is None else np.asarray(given, float)
+    weight = np.ones(len(mask)) if sides.weight is None else sides.weight
+    score, side, weight = sides.score[mask], side[mask], weight[mask]
+    total = np.sum(weight * np.abs(side))
+    share = np.sum(weight * side * (score - 0.5)) / total if total else 0.0
+    return log_loss(0.5 + share * side, score, weight=weight)
 
 
 def calibrated(rated: Rated, data: Dataset) -> Calibration | None:

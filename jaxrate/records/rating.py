@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.data.dataset import Dataset
+from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.data.tables import Values, located, pyarrow
 from jaxrate.events import (
     Array,
@@ -20,7 +20,7 @@ from jaxrate.events import (
 )
 from jaxrate.records.history import History, history
 from jaxrate.records.rated import Rated, show_time, to_dates
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, check_system
 
 
 def rate(
@@ -54,6 +54,8 @@ def rate(
         cannot follow `onto`: of another kind, another system, other parameters or periods, times of another kind,
         players without their ids, or events before its end (names the row).
     """
+    check_system(system)
+    check_dataset("rate", data)
     events, n = data.events, len(data.players)
     names = _column(data.players)
     if names is None:

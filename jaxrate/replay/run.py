@@ -21,7 +21,7 @@ from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
 from jaxrate.replay.rows import drawn_for, forecast, on_device, put, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
-from jaxrate.replay.state import check_events, count, grown, start
+from jaxrate.replay.state import check_events, check_ids, count, grown, start
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides
 
 
@@ -75,6 +75,7 @@ def run(
     params = system.params if params is None else params
     flat = history.events if isinstance(history, Ragged) else history
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
+    check_ids(system, flat.player, known, num_players, count(state))
     state = start(system, params, state, num_players, known)
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds) and system.clocked(params):

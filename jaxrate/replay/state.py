@@ -1,16 +1,24 @@
 """What a replay starts from: events that the system consumes, and a state with a row for everyone."""
 
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxrate.events import Array, Matches, Periods, Ragged
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged
+from jaxrate.memory import check_room, in_words, of_device
+from jaxrate.system import Params, RatingSystem, State, check_system
+
+MANY, SPARSE = 10**8, 1000  # ids above the first, and above so many times the number of players named, are a mistake
+SMALL = 1 << 26  # bytes of a state that is made without asking
+COPIES = 2  # of the state at the peak of a run
 
 
 def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     """ValueError for events that a system does not consume, or if it needs a key."""
+    check_system(system)
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
         names = " or ".join(e.__name__ for e in system.events)
@@ -30,6 +38,8 @@ def start(system: RatingSystem, params: Params, state: State, num_players: int |
     if rows < max(known, have):
         who = f"the events name player {known - 1}" if rows < known else f"the state has {have} players"
         raise ValueError(f"{who}, but there are only {rows} players")
+    if rows > have:
+        check_players(system, rows)
     if state is None:
         return system.init(params, rows)
 
@@ -47,6 +57,43 @@ def start(system: RatingSystem, params: Params, state: State, num_players: int |
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
     newcomers = system.init(params, rows - have)
     return jax.tree.map(lambda x, new: jnp.concatenate([x, new]), state, newcomers)
+
+
+def check_ids(system: RatingSystem, player: Any, known: int, num_players: int | None, have: int) -> None:
+    """ValueError if ids are so high for so few events that a state for all up to them must be a mistake.
+
+    `known` is the largest id plus one, and `have` how many players the state has already; a given `num_players` says
+    that it is none.
+    """
+    if num_players is None and known > max(have, MANY, SPARSE * np.size(player)):
+        need = in_words(_row(system) * known)
+        raise ValueError(
+            f"the largest id is {known - 1}, of {np.size(player):,} in all: a state for every id up to it would take "
+            f"{need}; number the players from 0, as `read` does, or give num_players"
+        )
+
+
+def check_players(system: RatingSystem, rows: int) -> None:
+    """ValueError if ids do not count so many players, or if their state does not fit into memory."""
+    if rows > LAST_ID:
+        raise ValueError(f"there may be {LAST_ID:,} players, got {rows:,}")
+    if rows * _row(system) > SMALL:
+        have = of_device(jax.devices()[0])
+        check_room(f"a state of {rows:,} players of {system.name}", COPIES * rows * _row(system), have)
+
+
+def _row(system: RatingSystem) -> int:
+    """Bytes of a player's state."""
+    try:
+        return _counted(system.init, system.params)
+    except TypeError:  # hyperparameters that do not hash
+        return _counted.__wrapped__(system.init, system.params)
+
+
+@lru_cache
+def _counted(init: Any, params: Params) -> int:
+    leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
+    return sum(x.size * x.dtype.itemsize for x in leaves) // 2
 
 
 def count(state: State) -> int:

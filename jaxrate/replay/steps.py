@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Array
+from jaxrate.memory import check_room
 
 NumPy = np.ndarray[Any, Any]
 
@@ -78,6 +79,7 @@ def assign_steps(player: NumPy, start: NumPy, width: int) -> NumPy:
     size = np.diff(start)
     num_events, cap = len(size), 1 << (len(size) + 2).bit_length()
     players = 1 << (int(player.max(initial=0)) + 2).bit_length()
+    check_room(f"arranging events of {players:,} players", 4.0 * players)
     # On a GPU this scan would crawl, and without jit it would not end.
     with jax.default_device(_host()), jax.disable_jit(False):
         carry: tuple[Any, ...] = (jnp.zeros(players, jnp.int32), jnp.zeros(cap, jnp.int32))

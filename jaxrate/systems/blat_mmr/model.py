@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array
+from jaxrate.memory import check_room
 from jaxrate.parameters import ANY, POSITIVE, SHARE, SIDE_ADVANTAGE, Parameter
 from jaxrate.system import Frozen, frozen
 from jaxrate.systems.blat_mmr import sums
@@ -17,6 +18,7 @@ from jaxrate.systems.blat_mmr.sums import Grid
 REACH = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
 DRAWS = ("inside", "outside")
+PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
 BAND = 100  # taps to either side beyond which Fourier transforms are faster
 
 
@@ -40,6 +42,7 @@ def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, pa
         raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
     if not isinstance(half_width, (int, float)) or not 0 < half_width < math.inf:
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
+    check_room(f"blat_mmr: a grid of {size:g} points", PER_POINT * size)
     grid = Grid(int(size), float(half_width))
     if abs(params.prior_mean) >= half_width:
         raise ValueError(f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {half_width:g}")

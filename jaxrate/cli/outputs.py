@@ -1,0 +1,42 @@
+"""Where a command is to write: tried before the work begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryFile
+
+
+def check_file(option: str, path: Path, example: str) -> None:
+    """ValueError if no file of this name can be written; `example` is the name of one."""
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file, as {example}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+    try:
+        if path.exists():
+            path.open("ab").close()
+        else:
+            _try_folder(path.parent)
+    except OSError as error:
+        raise ValueError(f"{option} {path} cannot be written: {_why(error)}") from None
+
+
+def check_folder(option: str, path: Path) -> None:
+    """ValueError if no folder of this name can be made with those above it, or if nothing can be written in it."""
+    there = next(x for x in (path, *path.absolute().parents) if x.exists())
+    if not there.is_dir():
+        where = "" if there == path else f": {there}"
+        raise ValueError(f"{option} {path}{where} is a file; name a folder")
+    try:
+        _try_folder(there)
+    except OSError as error:
+        raise ValueError(f"{option} {path} cannot be written: {_why(error)}") from None
+
+
+def _try_folder(path: Path) -> None:
+    with TemporaryFile(dir=path):
+        pass
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,97 @@
+"""What would take more memory than there is, is refused before it is made."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate import memory
+from jaxrate.data import simulate
+
+ONE = jr.matches([[0, 2_000_000_000]] * 2, [1.0, 0.0])
+KINDS = jr.matches([[0, 1]], [1.0], category=[0])
+FEW = jr.matches([[0, 1]], [1.0])
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """Eight GB, and a second for each test; JAX is warm."""
+    jr.run(jr.elo(), FEW)
+    monkeypatch.setattr(memory, "of_machine", lambda: 8e9)
+    start = time.perf_counter()
+    yield
+    assert time.perf_counter() - start < 5.0  # of a machine that does much else
+
+
+def stream(rows):
+    return simulate.Stream(iter(()), np.zeros(2), np.zeros(2, int), rows)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: jr.run(jr.elo(), ONE),
+            "the largest id is 2000000000, of 4 in all: a state for every id up to it would",
+        ),
+        (lambda: jr.history(jr.glicko(), ONE), "would take 24.0 GB; number the players from 0, as `read` does"),
+        (lambda: jr.fit(jr.elo(), ONE, free=["k"]), "the largest id is 2000000000, of 4 in all"),
+        (lambda: jr.by_level(ONE), "arranging events of 2,147,483,648 players would take 8.6 GB, and there are 8.0 GB"),
+        (
+            lambda: jr.run(jr.elo(), FEW, num_players=2 * 10**9),
+            "a state of 2,000,000,000 players of elo would take 16.0 GB",
+        ),
+        (
+            lambda: jr.predict(jr.elo(), None, FEW, num_players=2 * 10**9),
+            "2,000,000,000 players of elo would take 16.0 GB",
+        ),
+        (
+            lambda: jr.run(jr.elo(), FEW, num_players=10**15),
+            "there may be 2,147,483,647 players, got 1,000,000,000,000,000",
+        ),
+        (lambda: jr.run(jr.blat_mmr(), FEW, num_players=10**7), "10,000,000 players of blat_mmr would take 80.1 GB"),
+        (
+            lambda: jr.run(jr.category_glicko(10**9), jr.periods(KINDS, 1.0)),
+            "a state of 2 players of category_glicko would take 32.0 GB",
+        ),
+        (lambda: jr.blat_mmr(size=10**9), "blat_mmr: a grid of 1e+09 points would take 100.0 GB, and there are 8.0 GB"),
+        (lambda: jr.blat_mmr(size=10**300), "blat_mmr: a grid of 1e+300 points would take"),
+        (lambda: jr.simulate.league(100, 10**12), "a history of 1,000,000,000,000 rows would take 60.0 TB"),
+        (lambda: jr.simulate.contests(10**6, 10**6, size=10**6), "a history of 1,000,000,"),
+        (lambda: jr.simulate.league(2 * 10**9, 10), "2,000,000,000 players would take 48.0 GB"),
+        (lambda: jr.simulate.stream_contests(99, 2**31, size=9), "num_rounds must be below 2147483647, got 2147483648"),
+        (lambda: jr.simulate.write(stream(10**15), "x.parquet"), "1,000,000,000,000,000 rows would take 1,500.0 TB"),
+        (lambda: jr.fit(jr.elo(), FEW, starts=10**9, key=1), "1,000,000,000 searches would take 1.0 TB"),
+    ],
+)
+def test_it_is_refused_within_a_second(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_a_state_that_is_there_may_be_carried_on_by_few_events(monkeypatch):
+    """Ids far above the number of events are no mistake then."""
+    monkeypatch.setattr("jaxrate.replay.state.MANY", 10)
+    monkeypatch.setattr("jaxrate.replay.state.SPARSE", 10)
+    system, late = jr.elo(), jr.matches([[0, 99]], [1.0])
+    with pytest.raises(ValueError, match="the largest id is 99, of 2 in all"):
+        jr.run(system, late)
+    state = jr.run(system, late, num_players=100).state
+    assert len(jr.run(system, late, state=state).state.rating) == 100
+    many = jr.matches(np.stack([np.zeros(20, int), np.arange(1, 21)], axis=1), np.ones(20))
+    assert len(jr.run(system, many).state.rating) == 21
+
+
+def test_amounts_in_words():
+    assert [memory.in_words(x) for x in (5e5, 2.5e9, 3e15)] == ["0.5 MB", "2.5 GB", "3,000.0 TB"]
+
+
+def test_the_machine_says_how_much_it_has(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    assert memory.of_machine() is None or memory.of_machine() > 1e8
+    (tmp_path / "limit").write_text("123456789\n")
+    monkeypatch.setattr(memory, "LIMIT", tmp_path / "limit")
+    assert memory.of_machine() in (None, 123456789.0)
