@@ -39,12 +39,13 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
 
 def test_fit_of_periods_in_json(jaxrate, games, tmp_path):
     path = tmp_path / "fitted.toml"
-    arguments = "--free=c", "--period", 50, "--json", "--save", path, "--validation", 0.25, "-q"
+    shares = "--validation", 0.25, "--warm-up", 0.1
+    arguments = "--free=c", "--period", 50, "--json", "--save", path, *shares, "-q"
     code, text, errors = jaxrate("fit", games, *arguments)
     assert code == 0 and errors == ""
     told = json.loads(text)
     data = jr.read(games)
-    found = jr.fit(jr.glicko(period=50), jr.periods(data.matches, 50.0), free=("c",), validation=0.25)
+    found = jr.fit(jr.glicko(period=50), jr.periods(data.matches, 50.0), free=("c",), validation=0.25, warm_up=0.1)
     values = [None if x is None else pytest.approx(x, rel=1e-6) for x in found.params]
     assert [*told["params"].values()] == values and told["period"] == 50
     assert told["free"] == ["c"] and told["start"]["c"] == jr.glicko().params.c

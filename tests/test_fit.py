@@ -103,12 +103,13 @@ def no_errors(monkeypatch):
 # Losses
 
 
-@pytest.mark.parametrize("warm_up", [0, 3])
+@pytest.mark.parametrize("warm_up", [0, 3, 0.25])
 @pytest.mark.parametrize("loss", ["log_loss", "brier"])
 def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
     system, matches, weight = jr.elo(side_advantage=20), league(), np.arange(600) % 4
     measure = getattr(jr.metrics, loss)
-    options = {"weight": weight, "mask": jr.metrics.seen(matches, warm_up)}
+    mask = np.arange(600) >= 150 if warm_up == 0.25 else jr.metrics.seen(matches, warm_up)
+    options = {"weight": weight, "mask": mask}
     want = [measure(predicted(system, matches, k=k), matches.score, **options) for k in (10.0, 70.0)]
     params = system.params._replace(k=np.array([[10.0], [70.0]]))
     got = jr.sweep(system, matches, params, loss=loss, warm_up=warm_up, weight=weight)
@@ -132,6 +133,17 @@ def test_the_loss_of_rounds_is_that_of_shares(loss):
     mask = ranks & jr.metrics.seen(rounds, 2)
     want = getattr(jr.metrics, loss)(predicted(system, rounds), share, mask=mask)
     np.testing.assert_allclose(jr.sweep(system, rounds, system.params, loss=loss, warm_up=2), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("matches", [False, True])
+def test_the_first_share_is_of_events(matches):
+    """Of all periods or contests, whatever their size."""
+    events = jr.periods(league(), 50.0) if matches else contests((3, 9))
+    plain, warm = (TASK.task(jr.elo() if matches else small(), events, "log_loss", share) for share in (0, 0.3))
+    number = plain.event[-1] + 1
+    assert len(np.unique(np.bincount(plain.event))) > 1
+    np.testing.assert_array_equal(warm.weight, plain.weight * (plain.event >= 0.3 * number))
+    assert 0 < np.count_nonzero(warm.weight) < np.count_nonzero(plain.weight)
 
 
 def test_shares_are_of_other_teams():
@@ -645,7 +657,9 @@ def test_what_the_events_leave_open_is_flat():
         ({"free": ()}, "no parameter to fit"),
         ({"loss": "accuracy"}, "loss must be one of"),
         ({"loss": "pairwise"}, "of rounds"),
-        ({"warm_up": 1000}, "warm_up=1000 games"),
+        ({"warm_up": 1000}, "warm_up=1000 games of every player leave no matches"),
+        ({"warm_up": 0.5, "weight": np.arange(600) < 300}, "warm_up=0.5 of the events leave no matches"),
+        *(({"warm_up": x}, "warm_up is a whole number .* or a share") for x in (-1, 1.5, math.nan, math.inf)),
         ({"weight": np.ones(3)}, r"weight must be \[600\]"),
         ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
         ({"weight": np.zeros(600)}, "the weights leave no matches"),

@@ -61,8 +61,8 @@ class Fitting(Reading):
               help="What to make small: log_loss, brier or, of contests, pairwise.")  # fmt: skip
 @click.option("--outlook", is_flag=True,
               help="Score what a system says in full, of win, draw and loss, or of every score.")  # fmt: skip
-@click.option("--warm-up", type=click.IntRange(min=0), default=0, metavar="GAMES",
-              help="Do not score each player's first so many.")  # fmt: skip
+@click.option("--warm-up", type=click.FloatRange(min=0), default=0, metavar="GAMES",
+              help="Do not score each player's first so many; or, below 1, the first share of all events.")  # fmt: skip
 @share_option("--data-share", default=1.0,
               help="Fit this first share of FILE, as 0.8, and score the rest.  [default: all]")  # fmt: skip
 @click.option("--validation", type=float, default=0.0, metavar="SHARE",
@@ -84,7 +84,7 @@ def fit(
     asked: Asked,
     loss: str,
     outlook: bool,
-    warm_up: int,
+    warm_up: float,
     data_share: float,
     validation: float,
     starts: int,

@@ -35,7 +35,7 @@ def fit(
     loss: str | None = None,
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 100,
-    warm_up: int | None = None,
+    warm_up: float | None = None,
     weight: Any = None,
     data_share: float | None = None,
     validation: float | None = None,
@@ -59,7 +59,8 @@ def fit(
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
       steps: at most so many.
-      warm_up: matches of every player that are not scored, which are predicted from nothing. None: 0.
+      warm_up: a whole number: the matches of every player that are not scored, which are predicted from nothing; a
+        share below 1: the first part of all events, with 0.2 the first fifth, which is rated but not scored. None: 0.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
         `np.arange(n) >= n // 2` scores the last half. None: 1.
       data_share: the share of the matches or contests, the first ones, that is fitted. The rest is rated and scored
@@ -194,7 +195,7 @@ def sweep(
     params: Params,
     *,
     loss: str | None = None,
-    warm_up: int | None = None,
+    warm_up: float | None = None,
     weight: Any = None,
     state: State = None,
     key: Array | None = None,
@@ -239,7 +240,7 @@ def profile(
     free: Sequence[str] | None = None,
     loss: str | None = None,
     steps: int = 100,
-    warm_up: int | None = None,
+    warm_up: float | None = None,
     weight: Any = None,
     mode: str | None = None,
     state: State = None,
@@ -287,7 +288,7 @@ def rolling(
     free: Sequence[str] | None = None,
     loss: str | None = None,
     steps: int = 100,
-    warm_up: int | None = None,
+    warm_up: float | None = None,
     weight: Any = None,
     mode: str | None = None,
     state: State = None,

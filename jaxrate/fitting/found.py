@@ -17,7 +17,7 @@ class Options(NamedTuple):
     """What a fit was asked to make small: see `fit`. Whatever goes on from a `Fit` takes them from there."""
 
     loss: str = "log_loss"
-    warm_up: int = 0
+    warm_up: float = 0
     weight: Any = None
     data_share: float = 1.0
     validation: float = 0.0

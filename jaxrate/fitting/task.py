@@ -40,7 +40,7 @@ def task(
     system: RatingSystem,
     data: Any,
     loss: str,
-    warm_up: int = 0,
+    warm_up: float = 0,
     weight: Any = None,
     key: Array | None = None,
     state: State = None,
@@ -60,7 +60,7 @@ def task(
         levels = _levels(target(losing, system), flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
-    each = _weights(events, counts, weight, warm_up)
+    each = _weights(events, counts, event, weight, warm_up)
     scored = score[each > 0]
     if losing.predict is None and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
@@ -113,7 +113,7 @@ def target(loss: Loss, system: RatingSystem) -> RatingSystem:
     return system._replace(rules=rules_of(loss, system.rules))
 
 
-def _weights(events: Any, counts: NumPy, weight: Any, warm_up: int) -> NumPy:
+def _weights(events: Any, counts: NumPy, event: NumPy, weight: Any, warm_up: float) -> NumPy:
     """[n] what each prediction counts: nothing where `counts` is false. ValueError if none counts."""
     rounds = isinstance(events, Ragged) and isinstance(events.events, Rounds)
     n, what = len(counts), "participants" if rounds else "matches"
@@ -125,9 +125,10 @@ def _weights(events: Any, counts: NumPy, weight: Any, warm_up: int) -> NumPy:
     if not each.any():
         raise ValueError("no contest ranks anybody" if not counts.any() else f"the weights leave no {what} to score")
     if warm_up:
-        each = np.where(_seen(events, warm_up), each, 0.0)
+        each = np.where(_warm(events, event, warm_up), each, 0.0)
     if not each.any():
-        raise ValueError(f"warm_up={warm_up} games of every player leave no {what} to score; take fewer")
+        kind, less = ("games of every player", "fewer") if warm_up >= 1 else ("of the events", "less")
+        raise ValueError(f"warm_up={warm_up} {kind} leave no {what} to score; take {less}")
     return each
 
 
@@ -141,6 +142,13 @@ def _results(events: Any) -> tuple[NumPy, NumPy, NumPy]:
     if isinstance(flat, Periods):
         event = np.repeat(np.arange(len(flat.time)), np.diff(events.pair_start))
     return score, np.ones(len(score), bool), event
+
+
+def _warm(events: Any, event: NumPy, warm_up: float) -> NumPy:
+    """[n] what comes after so many games of all who play, or after that share of the events."""
+    if not (0 <= warm_up < 1 or (warm_up >= 1 and float(warm_up).is_integer())):
+        raise ValueError(f"warm_up is a whole number of games, or a share of the events below 1, got {warm_up}")
+    return _seen(events, int(warm_up)) if warm_up >= 1 else event >= warm_up * (event[-1] + 1)
 
 
 def _seen(events: Any, games: int) -> NumPy:
