@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import jaxrate as jr
@@ -291,6 +292,19 @@ def test_runs_of_earlier_versions_load_and_carry_on(form, name, tmp_path):
     after = jr.load(path)
     assert after.players.tolist() == [*before.players, "New"]
     assert names(path) == {"run.json", *FILES}
+
+
+def test_rating_periods_of_an_earlier_version_are_carried_on_from_their_end(tmp_path):
+    """Glicko's states were dated by the beginning of the last period."""
+    shutil.copytree(REFERENCE / "glicko.3", tmp_path / "run")
+    saved = jr.load(tmp_path / "run")
+    first = {"a": ["Ada", "Bo", "Ada"], "b": ["Bo", "Cy", "Cy"], "score": [1, 0.5, 0]}
+    first["date"] = ["2024-01-01", "2024-01-09", "2024-01-16"]
+    then = {"a": ["Ada"], "b": ["Bo"], "score": [1], "date": ["2024-03-01"]}
+    carried = jr.rate(jr.glicko(), jr.read(then, players=saved.players), period=7.0, onto=saved)
+    whole = jr.rate(jr.glicko(), jr.read({key: [*first[key], *then[key]] for key in first}), period=7.0)
+    for got, want in zip(carried.state, whole.state, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 def test_a_run_of_a_later_version_is_refused(season):

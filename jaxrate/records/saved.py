@@ -35,6 +35,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 
 LONG = 500  # characters of an error
+BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
 
 
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
@@ -159,6 +160,8 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
         raise ValueError(f"run.json is damaged ({len(known)} categories are not those of the system)")
     with file_named("state.npz"):
         state = as_state(system, players, stored)
+    if about["format"] == 3 and about["period"] is not None and name in BY_START and make is None:
+        state = state._replace(time=state.time + system.params.period)
     with file_named("ratings.parquet"):
         names, games = read_ratings(files["ratings.parquet"], players)
     kind = next(key for key in COUNTS if key in about)
