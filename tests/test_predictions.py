@@ -118,11 +118,13 @@ def test_matchups_know_categories_and_hyperparameters():
 
 
 def test_what_are_no_matchups_is_refused():
+    elo = jr.elo()
+    odd = elo._replace(rules=elo.rules._replace(predict=lambda constants, rows, event: jnp.zeros((2, 2))))
     for system, players, category, message in (
         (jr.elo(), [1, 2, 1], None, "players must be [N] distinct ids"),
         (jr.elo(), [1, 2], [0, 1, 2], "category has shape (3,), expected (2,)"),
         (jr.elo(), [1, 6], None, "there are only 6 players"),
-        (jr.outlook(jr.trueskill()), [1, 2], None, "the system predicts more than expected scores"),
+        (odd, [1, 2], None, "elo predicts no expected scores of matches"),
     ):
         with refused(message):
             matchups(system, system.init(system.params, 6), players, category=category)

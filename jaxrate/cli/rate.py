@@ -51,6 +51,7 @@ Examples:
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
+@click.option("--outlook", is_flag=True, help="Predict in full: with TrueSkill and Urnings also wins, draws, losses.")
 @click.option(
     "--cautious",
     type=click.FloatRange(min=0.0),
@@ -72,6 +73,7 @@ def rate(
     out: Path | None,
     csv: bool,
     top: int,
+    outlook: bool,
     cautious: float,
     last: float,
 ) -> None:
@@ -86,6 +88,8 @@ def rate(
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
+    if outlook and state is not None:
+        raise ValueError("--outlook is of a new run; the one to carry on predicts in full if it did")
     if csv and out is None:
         raise ValueError("--csv goes with --out")
     if last != 1 and file is None:
@@ -117,6 +121,8 @@ def rate(
             find(data.players, player)  # better said before rating
         if saved is None:
             chosen = choose(report, asked, data, file)
+            if outlook:
+                chosen = chosen._replace(system=jr.outlook(chosen.system))
         else:
             chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:

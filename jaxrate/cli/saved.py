@@ -25,6 +25,7 @@ def names_of(saved: jr.Rated | None) -> dict[str, Any]:
 def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
     """What was asked for, in the form of this run; ValueError if it is another system, hyperparameter or period."""
     from jaxrate.systems.choosing import make
+    from jaxrate.systems.outlook import is_outlook
 
     if asked.fitted is not None:
         raise ValueError("--params is of a new run; the one to carry on has its own")
@@ -35,6 +36,8 @@ def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
         )
     before = dict(saved.system.settings) | saved.system.params._asdict()
     wanted = make(now.name, before | asked.changes)
+    if is_outlook(saved.system):
+        wanted = jr.outlook(wanted)
     if (wanted.params, wanted.rules) != (saved.system.params, saved.system.rules):
         kept = ", ".join(f"{key}={before[key]}" for key in asked.changes)
         raise ValueError(f"the saved run has {kept}; carry on without --param, or rate its matches again")

@@ -37,7 +37,11 @@ def predicted(report: Report, file: str, rated: jr.Rated, until: float | None) -
     data = as_known(rated.system, data)
     if data.clock is None:
         data = _all_at(data, max((x for x in (until, rated.last) if x is not None), default=0.0))
-    guess = np.asarray(jr.predict(rated.system, rated.state, data.events, num_players=len(data.players)))
+    from jaxrate.records import outlooks
+
+    prediction = jr.predict(rated.system, rated.state, data.events, num_players=len(data.players))
+    chances = outlooks.of_matches(prediction) if of_matches else outlooks.of_contests(prediction, data.rounds)
+    guess = chances["prediction"]
     title, shown, columns = (_matches if of_matches else _contests)(data, guess)
     rows = list(zip(*shown.values(), [f"{p:.3f}" for p in guess], strict=True))
     text = table([*shown, "probability" if of_matches else "share"], rows[:SHOWN], left=("a", "b", "contest", "player"))
@@ -47,7 +51,7 @@ def predicted(report: Report, file: str, rated: jr.Rated, until: float | None) -
     if len(new):
         names = ", ".join(map(str, new[:3])) + ", ..." * (len(new) > 3)
         report.note(f"{len(new)} of these players have not played yet: {names}")
-    return [title, text], {"row": data.rows} | columns | {"prediction": guess}
+    return [title, text], {"row": data.rows} | columns | chances
 
 
 def _all_at(data: jr.Dataset, time: float) -> jr.Dataset:

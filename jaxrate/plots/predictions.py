@@ -28,6 +28,7 @@ from jaxrate.plots.drawing import (
 )
 from jaxrate.records import metrics
 from jaxrate.records.history import History
+from jaxrate.systems.outlook import expected_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +106,8 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
 
 def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...]:
     """By bin: mean difference, mean loss, its standard error, and the mean that is expected."""
-    p, s, before = np.asarray(history.prediction), np.asarray(score, float), np.asarray(history.before.mean, float)
+    p, s = np.asarray(expected_score(history.prediction)), np.asarray(score, float)
+    before = np.asarray(history.before.mean, float)
     metrics.log_loss(p, s)  # for its checks
     if before.shape != (len(p), 2):
         raise ValueError(f"ratings before must be of both players of every match, got {before.shape}")
@@ -137,7 +139,7 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, ax: "Axes | None" = 
     """
     matches, names = open_matches(data)
     check_count("players", top, 1, ROWS)
-    p, score = np.asarray(prediction, np.float64), np.asarray(matches.score, np.float64)
+    p, score = np.asarray(expected_score(prediction), np.float64), np.asarray(matches.score, np.float64)
     metrics.brier(p, score)  # for its checks
     player = np.asarray(matches.player).T.ravel()
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))

@@ -9,6 +9,7 @@ from jaxrate.data.tables import Values, pyarrow
 from jaxrate.events import period_number
 from jaxrate.records.leaderboard import aged, ratings
 from jaxrate.records.moments import as_of, moment
+from jaxrate.records.outlooks import by_side
 from jaxrate.records.rated import Rated, find, to_days
 from jaxrate.system import Rating, State
 
@@ -38,6 +39,7 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
         several = ["time", "contest", "participants", "teams", "rank"]
         columns = {key: got[key] for key in several if key in got}
         sides = got.get("teams", got["participants"])
+        columns |= {key: got[key] for key in ("win", "draw", "quality") if key in got}
         columns["expected_rank"] = 1.0 + (1.0 - got["prediction"].astype(float)) * (sides - 1)
         before = {key: got[key] for key in ("rating", "deviation") if key in got}
     else:
@@ -55,7 +57,7 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
             "opponent": np.where(first, got["b"], got["a"]),
             "score": np.where(first, got["score"], 1.0 - got["score"]),
             "probability": np.where(first, got["prediction"], 1.0 - got["prediction"]),
-        }
+        } | by_side(got, first)
     return columns | before | {"change": np.append(before["rating"][1:], final) - before["rating"]}
 
 

@@ -13,6 +13,7 @@ from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.records.history import history
 from jaxrate.records.metrics import NumPy, scores, standings
+from jaxrate.records.outlooks import expected
 from jaxrate.records.quality import in_words, scored, two_sides
 from jaxrate.records.rating import check_times
 from jaxrate.replay.run import run
@@ -214,7 +215,7 @@ def _judge(data: Dataset, scored: NumPy) -> tuple[Callable[..., Any], Callable[[
         return history, lambda found: standings(data.rounds, found.before.mean, mask=mask)
 
     def of_sides(found: Any) -> dict[str, float]:
-        prediction = np.asarray(found.prediction)[sides.row]
+        prediction = expected(found.prediction, data)[sides.row]
         return scores(prediction, sides.score, weight=sides.weight, mask=scored)
 
     return run, of_sides

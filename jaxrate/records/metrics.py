@@ -1,7 +1,8 @@
 """How good predictions and ratings were. Host-side, in float64.
 
 The functions for matches take predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1] (a
-draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score.
+draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score. Those of an
+`outlook` count as the expected scores that they give.
 
 Those for rounds, `pair_inversion` and `rank_deviation`, take the rounds, or their `Dataset`, the ratings [sum P] that
 the participants had before them, and an optional boolean mask [sum P] of the participants to score, who are compared
@@ -21,6 +22,7 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where
+from jaxrate.systems.outlook import expected_score
 
 NumPy = np.ndarray[Any, Any]
 
@@ -73,7 +75,7 @@ def both_sides(prediction: Any, score: Any, weight: Any = None) -> tuple[NumPy, 
     Where tables tell the winner and the loser, a prediction is always that of the player who won, and no calibration of
     it can be right. Weights are 1 if there are none.
     """
-    p, s = np.asarray(prediction), np.asarray(score)
+    p, s = np.asarray(expected_score(prediction)), np.asarray(score)
     w = np.ones(s.shape) if weight is None else np.asarray(weight)
     if len(s) and (s == 1).all():
         return np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s]), np.tile(w, 2)
@@ -267,7 +269,7 @@ def _narrow(number: NumPy) -> NumPy:
 
 def _margin(prediction: Any) -> float:
     """How far from 0 and 1 predictions of this precision are kept."""
-    return 1e-15 if np.asarray(prediction).dtype == np.float64 else 2.0**-24
+    return 1e-15 if np.asarray(expected_score(prediction)).dtype == np.float64 else 2.0**-24
 
 
 def _log_loss(columns: tuple[NumPy, NumPy, NumPy], margin: float) -> float:
@@ -297,7 +299,7 @@ def _calibration(columns: tuple[NumPy, NumPy, NumPy], bins: int) -> Calibration:
 
 def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy, NumPy, NumPy]:
     """Predictions, scores and weights to be scored, checked."""
-    p, s = np.asarray(prediction, np.float64), np.asarray(score, np.float64)
+    p, s = np.asarray(expected_score(prediction), np.float64), np.asarray(score, np.float64)
     w = np.ones(p.shape) if weight is None else np.asarray(weight, np.float64)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:

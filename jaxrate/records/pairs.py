@@ -10,6 +10,7 @@ from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, opened
 from jaxrate.replay.run import predict
 from jaxrate.system import RatingSystem, State
+from jaxrate.systems.outlook import expected_score
 
 NumPy = np.ndarray[Any, Any]
 TOLERANCE = 2.5e-4  # of a probability
@@ -62,8 +63,8 @@ def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None
 
     def beyond_half(a: NumPy, b: NumPy) -> NumPy:
         pair = player[np.stack([a, b], axis=1)]
-        score = predict(system, state, matches(pair, np.full(len(a), 0.5), np.full(len(a), time)))
-        return np.asarray(score, np.float64) - 0.5
+        guess = predict(system, state, matches(pair, np.full(len(a), 0.5), np.full(len(a), time)))
+        return np.asarray(expected_score(guess), np.float64) - 0.5
 
     while (found := _cross(beyond_half, len(player))) is None:
         player = player[: (len(player) + 1) // 2]

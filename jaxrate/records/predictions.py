@@ -17,6 +17,7 @@ from jaxrate.records.rated import Rated, find, opened
 from jaxrate.replay.run import predict
 from jaxrate.replay.state import count
 from jaxrate.system import Params, RatingSystem, State
+from jaxrate.systems.outlook import expected_score
 
 CHUNK = 1 << 22  # numbers, about, of the tournaments that are played at once
 
@@ -98,7 +99,7 @@ def matchups(
       category: [N] integers, of each player in these matches, or [N, C] the shares of those they mix.
 
     Raises:
-      ValueError: for repeated players, bad ids or categories, or a system that predicts more than expected scores.
+      ValueError: for repeated players, bad ids or categories, or a system that predicts no expected scores.
     """
     rated = system
     system, state, names = opened(system, state)
@@ -116,11 +117,11 @@ def matchups(
     sides = np.stack(pair, axis=1)
     category = None if category is None else np.asarray(category)[sides]
     at = np.full(len(first), -FAR if now is None else now)
-    score = predict(
-        system, state, matches(player[sides], np.full(len(first), 0.5), at, category=category), params=params
+    score = expected_score(
+        predict(system, state, matches(player[sides], np.full(len(first), 0.5), at, category=category), params=params)
     )
     if np.shape(score) != first.shape:
-        raise ValueError("the system predicts more than expected scores; give the one `outlook` was made of")
+        raise ValueError(f"{system.name} predicts no expected scores of matches")
     half = jnp.full((len(player), len(player)), 0.5, score.dtype)
     return half.at[first, second].set(score).at[second, first].set(1.0 - score)
 

@@ -19,6 +19,7 @@ from jaxrate.events import (
     periods,
 )
 from jaxrate.records.history import History, history
+from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.rated import Rated, show_time, to_dates
 from jaxrate.system import RatingSystem, check_system
 
@@ -38,6 +39,10 @@ def rate(
     many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
     rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
     stands beside that of participants. Deviations are left out if the system has none.
+
+    Of an `outlook` the chances stand beside the prediction, which is still the expected score, or the share: win, draw
+    and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and the
+    quality. Those of scores other than 0, 1/2 and 1 are named probability_0, ..., probability_1.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -69,16 +74,16 @@ def rate(
         events = periods(data.matches, period)
     if onto is not None:
         _check_follows(system, data, period, onto)
-    of_matches = isinstance(data.events, Matches)
+    matches = isinstance(data.events, Matches)
     check_times(system, data)
     with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if system.rules.draw is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
     result = history(system, events, state=None if onto is None else onto.state, key=key, num_players=n)
-    flat = data.matches if of_matches else data.rounds.events
+    flat = data.matches if matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
-    table = pyarrow().table(_matches(data, result, names) if of_matches else _contests(data, result, names, onto))
+    table = pyarrow().table(_matches(data, result, names) if matches else _contests(data, result, names, onto))
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
         games[: len(onto.games)] += onto.games
@@ -100,7 +105,7 @@ def _matches(data: Dataset, result: History, names: Any) -> dict[str, Any]:
     before = np.asarray(result.before.mean).reshape(-1, 2)
     columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
     columns |= {side: names.take(pyarrow().array(matches.player[:, i])) for i, side in enumerate("ab")}
-    columns |= {"score": matches.score, "prediction": np.asarray(result.prediction)}
+    columns |= {"score": matches.score} | of_matches(result.prediction)
     columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
     if result.before.deviation is not None:
         deviation = np.asarray(result.before.deviation).reshape(-1, 2)
@@ -131,7 +136,7 @@ def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) ->
     }
     if in_teams:
         columns["teams"] = teams[which]
-    columns |= {"prediction": np.asarray(result.prediction), "rating": np.asarray(result.before.mean)}
+    columns |= of_contests(result.prediction, data.rounds) | {"rating": np.asarray(result.before.mean)}
     if result.before.deviation is not None:
         columns["deviation"] = np.asarray(result.before.deviation)
     return columns

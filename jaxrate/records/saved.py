@@ -33,6 +33,7 @@ from jaxrate.records.folder import FORMAT, held, put, read
 from jaxrate.records.rated import Rated
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
+from jaxrate.systems.outlook import is_outlook, outlook
 
 LONG = 500  # characters of an error
 BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
@@ -98,13 +99,14 @@ def described(rated: Rated) -> dict[str, Any]:
         "clock": rated.clock,
         "options": rated.options,
         "categories": None if rated.categories is None else np.asarray(rated.categories).tolist(),
-    }
+    } | ({"outlook": True} if is_outlook(system) else {})
 
 
 def _comes_with_package(system: RatingSystem, params: dict[str, float | None]) -> bool:
-    """Whether the system of that name has these rules."""
+    """Whether the system of that name has these rules, or its outlook has."""
     try:
-        return SYSTEMS[system.name](**system.settings, **params).rules == system.rules
+        made = SYSTEMS[system.name](**system.settings, **params)
+        return (outlook(made) if is_outlook(system) else made).rules == system.rules
     except (TypeError, ValueError):
         return False
 
@@ -155,6 +157,8 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
         stored = unpacked(files["state.npz"])
     settings = {key: _as_saved(value) for key, value in about["settings"].items()}
     system = _made(make or SYSTEMS[name], name, settings | about["params"])
+    if about.get("outlook"):
+        system = outlook(system)
     known = about["categories"]
     if known is not None and system.settings.get("categories") != len(known):
         raise ValueError(f"run.json is damaged ({len(known)} categories are not those of the system)")
