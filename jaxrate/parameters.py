@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+ROUNDING = 1e-6  # relative: of numbers in float32
+
 
 class Range(NamedTuple):
     """Which values a hyperparameter may have, and how people say that."""
@@ -65,6 +67,8 @@ def checked(name: str, params: Any, space: Any) -> Any:
         number = _number(value)
         if number is None or not about.range.allows(number):
             raise ValueError(f"{name}: {field} must be {about.range}, got {value!r}")
+        if about.least and number < about.least * (1.0 - ROUNDING):
+            raise ValueError(f"{name}: {field} must be at least {about.least:g} with these settings, got {value!r}")
         values[field] = number
     for field, about in zip(params._fields, space, strict=True):
         chain = [x for x in (about.bounds[0], field, about.bounds[1]) if x is not None and values[x] is not None]

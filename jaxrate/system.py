@@ -114,6 +114,17 @@ class Rules(NamedTuple):
     predict: Predict
     update: Update
     draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
+    sized: Callable[[Params], Callable[[Params], Constants]] | None = None  # see `sized_for`
+
+
+def sized_for(rules: Rules, params: Params) -> Rules:
+    """The rules with sizes that hold for hyperparameters: numbers or arrays of them, or traced, when they may be any.
+
+    Sizes are what must be known before values are, such as how many points carry an integral. Where they depend on
+    hyperparameters, `sized` of the rules makes of these a `prepare` with sizes that hold for them, so that values other
+    than the system's own are as right.
+    """
+    return rules if rules.sized is None else rules._replace(prepare=rules.sized(params), sized=None)
 
 
 def always(params: Params) -> bool:

@@ -523,6 +523,12 @@ def test_rules_are_made_anew_on_the_way(no_errors):
         np.testing.assert_allclose(profile.loss[1], jr.sweep(jr.elo(), matches, alone), rtol=1e-9)
 
 
+def test_settings_are_swept_by_the_rules_made_for_them():
+    start, matches = capped(k=10.0), league()
+    params = start.params._replace(k=np.array([[10.0], [50.0]]), side_advantage=np.array([0.0, 40.0]))
+    np.testing.assert_allclose(jr.sweep(start, matches, params), jr.sweep(jr.elo(), matches, params), rtol=1e-6)
+
+
 def test_rules_made_anew_predict_what_is_fitted():
     """Be it an outlook, or what a loss takes as prediction."""
     skill, rounds = jr.outlook(capped_skill(tau=0.1)), small(k=8.0)
@@ -604,7 +610,7 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     assert path.loss[0] < path.history[0][0][0]
     found = FIT.remade(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
     if name == "blat_mmr":
-        assert path.problem[0].system.rules == found.rules != system.rules
+        assert path.problem[0].system.rules == system.rules != found.rules  # sizes are those for the values in use
 
 
 def test_whole_numbers_are_not_fitted(no_errors):

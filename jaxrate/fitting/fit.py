@@ -205,8 +205,7 @@ def sweep(
     Args:
       system, events, loss, warm_up, weight, state, key: as for `fit`; of a `Fit`, what it was fitted to is scored.
       params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
-        `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid. (The kernel and nodes of BlatMMR
-        are those of `system`: see there how far from its own values they hold.)
+        `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid.
 
     Returns:
       [...] float64; NaN where the system fails.
@@ -219,8 +218,16 @@ def sweep(
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
-    for i in range(count):
-        remade(system, jax.tree.map(lambda x: x[i], columns))  # noqa: B023
+    systems = [remade(system, jax.tree.map(lambda x: x[i], columns)) for i in range(count)]  # noqa: B023
+    if system.rules.sized is not None or all(one.rules == system.rules for one in systems):
+        return _losses(what, columns, count).reshape(shape)
+    each = [_losses(fitted_task(one, events, options), one.params, 1) for one in systems]
+    return np.concatenate(each).reshape(shape)
+
+
+def _losses(what: Task, columns: Params, count: int) -> NumPy:
+    """[count] the mean losses of settings: leaves [count], or one number."""
+    columns = jax.tree.map(np.atleast_1d, columns)
     size, both = at_once(what, count, 1), np.stack([what.weight] * 2)
     result = []
     for at in chunks(count, size):
@@ -228,7 +235,7 @@ def sweep(
         result.append(
             calculate("values", what, Free((), (), (), ()), np.zeros((size, 0)), np.zeros(0), some, both)[:, 0]
         )
-    return np.concatenate(result)[:count].reshape(shape) / what.weight.sum()
+    return np.concatenate(result)[:count] / what.weight.sum()
 
 
 def profile(

@@ -289,13 +289,17 @@ def _noise(points: Points) -> NumPy:
 
 
 def _made_to_measure(problem: Problem) -> bool:
-    """Whether rules are made for some hyperparameters, as are the kernel and the nodes of BlatMMR."""
+    """Whether rules are made for some hyperparameters by their factory, and are not `sized_for` those in use."""
+    if problem.system.rules.sized is not None:
+        return False
     other = made(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
     return other is not None and other.rules != problem.system.rules
 
 
 def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
     """Itself, or with rules made for x [S, k], where those it has are made for other hyperparameters, not near."""
+    if problem.system.rules.sized is not None:
+        return problem
     system, now = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
     pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
     if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs):

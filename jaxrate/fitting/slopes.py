@@ -17,7 +17,7 @@ from jaxrate.fitting.task import Task
 from jaxrate.records.metrics import NumPy
 from jaxrate.replay.compiling import blank, outermost
 from jaxrate.replay.run import run
-from jaxrate.system import Params
+from jaxrate.system import Params, RatingSystem, sized_for
 
 MEMORY = 1 << 29  # bytes that settings computed at once may take
 ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
@@ -98,6 +98,14 @@ def chunks(count: int, size: int) -> Iterator[NumPy]:
         yield np.minimum(np.arange(low, low + size), count - 1)
 
 
+def _sized(system: RatingSystem, free: Free, x: Array, unit: Array, params: Params) -> RatingSystem:
+    """The system with rules whose sizes hold for all these settings."""
+    if system.rules.sized is None:
+        return system
+    columns = jax.vmap(lambda x, params: constrain(free, x, unit, params))(x, params)
+    return system._replace(rules=sized_for(system.rules, columns))
+
+
 def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: Params, weight: NumPy) -> Any:
     """A function of `_WHAT`, or the "hessian", for many settings at once; in float64, each sum complete.
 
@@ -112,12 +120,13 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
     """
     x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
+    system = _sized(task.system, free, x, unit, params)
 
     def one(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
             now = constrain(free, x, unit, params)
             options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-            guess = run(task.system, task.events, params=now, **options).prediction
+            guess = run(system, task.events, params=now, **options).prediction
             return lost(task.loss, guess, task.score, weight)
 
         return function(losses, x, weight, event)

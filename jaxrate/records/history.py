@@ -9,7 +9,8 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.events import Array, Matches, Periods, Ragged
 from jaxrate.replay.rows import shapes
 from jaxrate.replay.run import run
-from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, check_system, sides
+from jaxrate.replay.state import chosen
+from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, check_system, sides, sized_for
 
 
 class History(NamedTuple):
@@ -27,7 +28,8 @@ class History(NamedTuple):
 def history(system: RatingSystem, events: Matches | Ragged | Dataset, **options: Any) -> History:
     """`run` with the same options, numbers and errors, recording the ratings that each event found."""
     check_system(system)
-    rules = _recording(system.rules, system.summary)
+    rules = sized_for(system.rules, chosen(system, options.get("params")))
+    rules = _recording(rules, system.summary)
     state, (prediction, before) = run(system._replace(rules=rules), events, **options)
     return History(state, prediction, before)
 

@@ -21,8 +21,8 @@ from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
 from jaxrate.replay.rows import drawn_for, forecast, on_device, put, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
-from jaxrate.replay.state import check_events, check_ids, count, grown, start
-from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides
+from jaxrate.replay.state import check_events, check_ids, chosen, count, grown, start
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides, sized_for
 
 
 class Run(NamedTuple):
@@ -67,12 +67,13 @@ def run(
 
     Raises:
       ValueError: for events that the system does not consume, bad rows (see `matches`), ids beyond the state, a
-        schedule of other events, or no key where one is needed. Events must be concrete: under `jax.jit` they may not
-        be among the traced arguments.
+        schedule of other events, hyperparameters out of their range, or no key where one is needed. Events must be
+        concrete: under `jax.jit` they may not be among the traced arguments.
     """
     history, num_players = open_data(events, num_players, count(state))
     check_events(system, history, key)
-    params = system.params if params is None else params
+    params = chosen(system, params)
+    rules = sized_for(system.rules, params)
     flat = history.events if isinstance(history, Ragged) else history
     known = schedule.num_players if isinstance(schedule, Plan) else int(np.max(flat.player, initial=-1)) + 1
     check_ids(system, flat.player, known, num_players, count(state))
@@ -80,14 +81,14 @@ def run(
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds) and system.clocked(params):
             check_order(history)
-        return _run_ragged(system.rules, params, state, history, key, _steps(history, schedule))
+        return _run_ragged(rules, params, state, history, key, _steps(history, schedule))
     needed = worth(system, params, key, history) if schedule == "auto" and len(history.score) else 0.0
     arranged = plan(history, schedule, needed, most(state))
     if arranged.num_matches == 0:
         return Run(state, jnp.zeros(0))
     stream = arranged.number is None
     replay = compiled(_stream if stream else _levels, params, state, key, stream=stream)
-    return Run(*replay(system.rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
+    return Run(*replay(rules, arranged.num_matches, params, state, arranged.events, arranged.number, key))
 
 
 def _steps(events: Ragged, schedule: str | Plan | list[Block]) -> Iterable[Block]:
@@ -259,14 +260,16 @@ def predict(
       1 + (1 - share) (size - 1).
 
     Raises:
-      ValueError: for events that the system does not predict, bad rows, or ids beyond the state.
+      ValueError: for events that the system does not predict, bad rows, ids beyond the state, or hyperparameters out of
+        their range.
     """
     events, num_players = open_data(events, num_players, count(state))
-    params = system.params if params is None else params
+    params = chosen(system, params)
+    rules = sized_for(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
         known = int(np.max(events.events.player, initial=-1)) + 1
         state = grown(system, params, state, num_players, known)
-        rules, copy = _looking_on(system.rules), jax.tree.map(jnp.array, state)  # the replay works in place
+        rules, copy = _looking_on(rules), jax.tree.map(jnp.array, state)  # the replay works in place
         return _run_ragged(rules, params, copy, events, None, blocks(events)).prediction
     if not isinstance(events, Matches):
         kind = type(getattr(events, "events", events)).__name__
@@ -275,7 +278,7 @@ def predict(
     system.check(events._replace(score=np.zeros(len(events.score))))
     stream = plan(events, "stream")
     state = grown(system, params, state, num_players, stream.num_players)
-    return _predict(system.rules, params, state, stream.events)
+    return _predict(rules, params, state, stream.events)
 
 
 def _looking_on(rules: Rules) -> Rules:

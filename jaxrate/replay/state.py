@@ -9,6 +9,8 @@ import numpy as np
 
 from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged
 from jaxrate.memory import check_room, in_words, of_device
+from jaxrate.parameters import checked
+from jaxrate.replay.rows import traced
 from jaxrate.system import Params, RatingSystem, State, check_system
 
 MANY, SPARSE = 10**8, 1000  # ids above the first, and above so many times the number of players named, are a mistake
@@ -29,6 +31,15 @@ def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     system.check(events)
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
+
+
+def chosen(system: RatingSystem, params: Params) -> Params:
+    """The hyperparameters given, or the system's own; ValueError for a number that is out of its range."""
+    if params is None:
+        return system.params
+    if not traced(params) and all(np.ndim(x) == 0 for x in params):
+        checked(system.name, params, system.space)
+    return params
 
 
 def start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:

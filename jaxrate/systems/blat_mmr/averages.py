@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxrate.events import Array, Matches
 from jaxrate.numerics import differences
 from jaxrate.systems.blat_mmr import sums
-from jaxrate.systems.blat_mmr.model import Constants, Model, Params, State
+from jaxrate.systems.blat_mmr.model import Constants, Form, Model, Params, State
 from jaxrate.systems.blat_mmr.sums import Power
 
 
@@ -24,8 +24,8 @@ def chances(model: Model, params: Params, x: Array, y: Array, side: Array | floa
 
 def average(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
     """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
-    if model.summing == "low_rank":
-        _, weights = _interpolation(model)
+    if constants.form.summing == "low_rank":
+        _, weights = _interpolation(model, constants.form)
         at = jnp.matmul(rows.belief, weights, precision=sums.EXACT)
         w = power(*_of(model, constants, event))
         return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=sums.EXACT))
@@ -37,26 +37,19 @@ def grid_points(model: Model) -> Array:
     return jnp.asarray(model.grid.points, float)
 
 
-def _interpolation(model: Model) -> tuple[Array, Array]:
-    """Nodes [r] and weights [n, r] for the precision in use."""
-    assert model.grid is not None
-    precision = jnp.result_type(float).name
-    count = sums.nodes_needed(model.luck, model.grid, model.beta, model.temperature, precision)
-    if count is None:
-        raise ValueError(
-            f"blat_mmr: {sums.NODES[-1]} nodes do not hold the luck function {model.luck.name} to "
-            f"{sums.TOLERANCE[precision]:g}: use another algorithm than low_rank"
-        )
-    nodes, weights = sums.interpolation(model.grid, count)
+def _interpolation(model: Model, form: Form) -> tuple[Array, Array]:
+    """Nodes [r] and weights [n, r]."""
+    assert model.grid is not None and form.nodes is not None
+    nodes, weights = sums.interpolation(model.grid, form.nodes)
     return jnp.asarray(nodes, float), jnp.asarray(weights, float)
 
 
-def table(model: Model, params: Params, side: Array | float) -> Any:
+def table(model: Model, form: Form, params: Params, side: Array | float) -> Any:
     """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
-    if model.summing == "low_rank":
-        nodes, _ = _interpolation(model)
+    if form.summing == "low_rank":
+        nodes, _ = _interpolation(model, form)
         return sums.logs(chances(model, params, nodes[:, None], nodes[None], side))
-    if model.summing == "fft":
+    if form.summing == "fft":
         assert model.grid is not None
         difference = model.grid.step * differences(model.grid.size)
         return sums.logs(chances(model, params, difference, jnp.zeros_like(difference), side))
@@ -65,7 +58,8 @@ def table(model: Model, params: Params, side: Array | float) -> Any:
 
 def _of(model: Model, constants: Constants, event: Matches) -> Any:
     """The table of a match."""
-    return constants.table if event.context.side is None else table(model, constants.params, event.context.side)
+    side = event.context.side
+    return constants.table if side is None else table(model, constants.form, constants.params, side)
 
 
 def _points(model: Model, rows: State) -> Array:
@@ -87,16 +81,17 @@ def _pairs(model: Model, constants: Constants, rows: State, event: Matches) -> t
 
 def sums_of(model: Model, constants: Constants, rows: State, event: Matches, power: Power) -> Array:
     """[2, n] of what `sums` describes."""
-    if model.summing == "low_rank":
-        return sums.low_rank(_interpolation(model)[1], _of(model, constants, event), rows.belief, power)
-    if model.summing == "fft":
+    form = constants.form
+    if form.summing == "low_rank":
+        return sums.low_rank(_interpolation(model, form)[1], _of(model, constants, event), rows.belief, power)
+    if form.summing == "fft":
         return sums.fft(_of(model, constants, event), rows.belief, power)
     return sums.naive(_pairs(model, constants, rows, event), rows.belief, power)
 
 
 def wins_and_losses(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
     """The sums [2, n] of L(x, y) and of L(y, x)."""
-    if model.summing != "laplace":
+    if constants.form.summing != "laplace":
         wins, losses = (sums_of(model, constants, rows, event, power) for power in (sums.win, sums.loss))
         return wins, losses
     params = constants.params

@@ -126,7 +126,7 @@ def _evidence(model: Model, constants: Constants, rows: State, event: Matches) -
 
     if model.draws == "inside":
         found = average(model, constants, rows, event, power)
-        return found if model.summing == "naive" else sums.above_rounding(found)
+        return found if constants.form.summing == "naive" else sums.above_rounding(found)
     wins, losses = wins_and_losses(model, constants, rows, event)
     return jnp.sum(rows.belief[0] * power(*sums.logs((wins[0], losses[0]))))
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,10 +21,13 @@ ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
 DRAWS = ("inside", "outside")
 PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
 BAND = 100  # taps to either side beyond which Fourier transforms are faster
+BETAS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
+SHARPEST = 1.0 / 16.0  # of the factory's temperature: nodes grow as its inverse, and there are 8 times as many at most
+ROUNDING = 1e-6  # by which values may differ and still count as those of the factory
 
 
 class Model(NamedTuple):
-    """The static choices."""
+    """The static choices. The algorithms are those for the hyperparameters given to the factory."""
 
     luck: Luck
     grid: Grid | None  # None: the support is in the state
@@ -99,7 +103,9 @@ def choose(model: Model, mixed: bool) -> Model:
         raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
 
     def holds(precision: str) -> bool:
-        return grid is not None and None is not sums.nodes_needed(luck, grid, model.beta, model.temperature, precision)
+        return grid is not None and None is not sums.nodes_needed(
+            luck, grid, (model.beta,), model.temperature, precision
+        )
 
     linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not mixed
     if wish == "laplace" and not linear:
@@ -121,15 +127,94 @@ def choose(model: Model, mixed: bool) -> Model:
     if not gaussian:
         return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
     fixed = kernel is None or (kernel.clock == "match" and not kernel.own)
-    narrow = kernel is None or band_reach(model) <= BAND
+    narrow = kernel is None or band_reach(model, model.kernel_width) <= BAND
     return model._replace(summing=summing, spreading="band" if fixed and narrow and wish != "fft" else "fft")
 
 
-def band_reach(model: Model) -> int:
-    """Grid steps from the centre to the last tap of a band."""
+def band_reach(model: Model, width: float) -> int:
+    """Grid steps from the centre to the last tap of a band, for a `kernel_width`."""
     assert model.grid is not None and model.kernel is not None
-    widest = model.kernel_width * max(model.kernel.widths)
-    return math.ceil(REACH[jnp.result_type(float).name] * widest / model.grid.step)
+    return math.ceil(REACH[jnp.result_type(float).name] * width * max(model.kernel.widths) / model.grid.step)
+
+
+@jax.tree_util.register_static
+class Form(NamedTuple):
+    """The algorithms in use and their sizes, which hold for some hyperparameters."""
+
+    summing: str
+    spreading: str
+    nodes: int | None  # of "low_rank"
+    reach: int  # grid steps from the centre to the last tap of a "band"
+
+
+def form_for(model: Model, params: Any) -> Form:
+    """The form that holds for hyperparameters: numbers or arrays of them, or traced, when they may have any value.
+
+    The sizes are those for the values given to the factory, or they are few others, so that few are compiled.
+
+    Raises:
+      ValueError: if "low_rank" was asked for, but cannot hold the luck function in this precision.
+    """
+    nodes = None if model.summing != "low_rank" else _nodes_for(model, params)
+    reach = None if model.spreading != "band" or model.kernel is None else _reach_for(model, params)
+    exact = "fft" if model.luck.difference else "naive"
+    return Form(
+        exact if model.summing == "low_rank" and nodes is None else model.summing,
+        "fft" if model.spreading == "band" and model.kernel is not None and reach is None else model.spreading,
+        nodes,
+        reach or 0,
+    )
+
+
+def _nodes_for(model: Model, params: Any) -> int | None:
+    """How many nodes hold the luck function; None if there are not as many."""
+    assert model.grid is not None
+    precision = jnp.result_type(float).name
+
+    def needed(betas: tuple[float, ...], temperature: float) -> int | None:
+        assert model.grid is not None
+        return sums.nodes_needed(model.luck, model.grid, betas, temperature, precision)
+
+    own = needed((model.beta,), model.temperature)
+    if own is None:
+        raise ValueError(
+            f"blat_mmr: {sums.NODES[-1]} nodes do not hold the luck function {model.luck.name} to "
+            f"{sums.TOLERANCE[precision]:g}: use another algorithm than low_rank"
+        )
+    least, most = _ends(params.beta, (0.0, 1.0))
+    lowest = _ends(params.temperature, (0.0, math.inf))[0]
+    if not lowest > model.temperature * SHARPEST:
+        return None
+    halvings = max(math.ceil(2.0 * math.log2(model.temperature / lowest) - ROUNDING), 0)
+    betas: tuple[float, ...] = (model.beta,)
+    if max(abs(least - model.beta), abs(most - model.beta)) > ROUNDING:
+        first = max((i for i, b in enumerate(BETAS) if b <= least), default=0)
+        last = min((i for i, b in enumerate(BETAS) if b >= most), default=len(BETAS) - 1)
+        betas = BETAS[first : last + 1]
+    count = needed(betas, model.temperature * 2.0 ** (-0.5 * halvings))
+    return None if count is None else max(own, count)
+
+
+def _reach_for(model: Model, params: Any) -> int | None:
+    """The reach of a band that holds the widest kernel: the own one, or twice, four times ...; None if too wide."""
+    widest = _ends(params.kernel_width, (0.0, math.inf))[1]
+    reach = band_reach(model, model.kernel_width)
+    if widest <= model.kernel_width * (1.0 + ROUNDING):
+        return reach
+    if not widest < math.inf or band_reach(model, widest) > BAND:
+        return None
+    needed = band_reach(model, widest)
+    while reach < needed:
+        reach = min(2 * reach, BAND)
+    return reach
+
+
+def _ends(value: Any, every: tuple[float, float]) -> tuple[float, float]:
+    """The least and the greatest of numbers; those of all that are allowed, where numbers are traced."""
+    if isinstance(value, jax.core.Tracer):
+        return every
+    numbers = np.asarray(value, np.float64)
+    return float(numbers.min()), float(numbers.max())
 
 
 class Params(NamedTuple):
@@ -155,6 +240,7 @@ SPACE = Params(
 
 class Constants(NamedTuple):
     params: Params
+    form: Form
     table: Any  # of the luck function, for matches without sides, by algorithm
     parts: list[Part] | None  # of the kernel; None if it differs by player or time
 

@@ -136,10 +136,10 @@ def interpolation(grid: Grid, count: int) -> tuple[NumPy, NumPy]:
 
 
 @lru_cache
-def nodes_needed(luck: Luck, grid: Grid, beta: float, temperature: float, precision: str) -> int | None:
+def nodes_needed(luck: Luck, grid: Grid, betas: tuple[float, ...], temperature: float, precision: str) -> int | None:
     """The fewest nodes that hold L, L' and sqrt(L L') within the tolerance; None if more than there are in `NODES`.
 
-    With luck as given and without any: sqrt(L L') may be harder to hold with some.
+    With each of these shares of luck and without any: sqrt(L L') may be harder to hold with some.
     """
     every = slice(None, None, -(-grid.size // NODES[-1]))
 
@@ -147,7 +147,7 @@ def nodes_needed(luck: Luck, grid: Grid, beta: float, temperature: float, precis
         padded = np.resize(points, NODES[-1])  # one shape: one compilation
         one, two = jnp.asarray(padded[:, None] / temperature), jnp.asarray(padded[None] / temperature)
         first, second = np.asarray(luck.chance(one, two)), np.asarray((luck.black or luck.chance)(two, one))
-        lucky = [[(1.0 - b) / 2.0 + b * f for f in (first, second)] for b in (1.0, beta)]
+        lucky = [[(1.0 - b) / 2.0 + b * f for f in (first, second)] for b in (1.0, *betas)]
         functions = [first, second, *(np.sqrt(f * g) for f, g in lucky)]
         return [f[: len(points), : len(points)] for f in functions]
 

@@ -16,6 +16,7 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 1500 + 400/ln 10 x, equation (3).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -33,11 +34,12 @@ from jaxrate.systems.blat_mmr.luck import POINTS, Luck
 from jaxrate.systems.blat_mmr.model import (
     SPACE,
     Constants,
+    Form,
     Model,
     Params,
     State,
-    band_reach,
     choose,
+    form_for,
     given_support,
     grid_for,
     least_width,
@@ -71,12 +73,20 @@ def init(model: Model, given: tuple[Frozen | None, Frozen | None], params: Param
     )
 
 
-def prepare(model: Model, params: Params) -> Constants:
+def prepare(model: Model, form: Form | None, params: Params) -> Constants:
+    """In this form; None: in one that holds for these hyperparameters, which if they are traced may be any."""
+    form = form_for(model, params) if form is None else form
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
     if model.grid is not None and kernel is not None and kernel.clock == "match" and not kernel.own:
-        parts = _parts(model, params.kernel_width, grid_points(model))
-    return Constants(params, table(model, params, 0.0), parts)
+        parts = _parts(model, form, params.kernel_width, grid_points(model))
+    return Constants(params, form, table(model, form, params, 0.0), parts)
+
+
+def sized(model: Model, params: Params) -> Callable[[Params], Constants]:
+    """`prepare` in the form that holds for these hyperparameters."""
+    prepared: Callable[[Params], Constants] = bind(prepare, model, form_for(model, params))
+    return prepared
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
@@ -93,13 +103,13 @@ def advance(model: Model, constants: Constants, rows: State, time: Array) -> Sta
         width = width * rows.width
     least = 0.0 if model.grid is None else model.grid.step / min(model.kernel.widths)
     ripe = (gap > 0) & (width > least)
-    belief = jnp.where(ripe[..., None], _spread_each(model, rows, width, rows.belief), rows.belief)
+    belief = jnp.where(ripe[..., None], _spread_each(model, constants.form, rows, width, rows.belief), rows.belief)
     return rows._replace(belief=belief, time=jnp.where(ripe | jnp.isinf(rows.time), time, rows.time))
 
 
 def predict(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
     """Expected score of the first player."""
-    if model.summing == "laplace":
+    if constants.form.summing == "laplace":
         wins, _ = wins_and_losses(model, constants, rows, event)
         return jnp.sum(rows.belief[0] * wins[0])
     return jnp.clip(average(model, constants, rows, event, sums.win), 0.0, 1.0)
@@ -122,10 +132,10 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernels.spread(kernel.edges, model.spreading, constants.parts, posterior)
+        belief = kernels.spread(kernel.edges, constants.form.spreading, constants.parts, posterior)
     else:
         factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
-        belief = _spread_each(model, rows, constants.params.kernel_width * factor, posterior)
+        belief = _spread_each(model, constants.form, rows, constants.params.kernel_width * factor, posterior)
     return rows._replace(belief=belief)
 
 
@@ -148,21 +158,21 @@ def strengths(model: Model, rows: State) -> Array:
     return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
 
 
-def _parts(model: Model, width: Array, points: Array) -> list[kernels.Part]:
+def _parts(model: Model, form: Form, width: Array, points: Array) -> list[kernels.Part]:
     assert model.kernel is not None
-    step, reach = (None, 0) if model.grid is None else (model.grid.step, band_reach(model))
-    return kernels.parts(model.kernel, model.spreading, width, points, step, reach)
+    step = None if model.grid is None else model.grid.step
+    return kernels.parts(model.kernel, form.spreading, width, points, step, form.reach)
 
 
-def _spread_each(model: Model, rows: State, width: Array, belief: Array) -> Array:
+def _spread_each(model: Model, form: Form, rows: State, width: Array, belief: Array) -> Array:
     """Beliefs [..., n] spread by the widths [...], normalised; a width of 0 spreads nothing."""
     kernel = model.kernel
     assert kernel is not None
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
-        parts = _parts(model, jnp.where(width > 0, width, 1.0), points)
-        return jnp.where(width > 0, kernels.spread(kernel.edges, model.spreading, parts, p), p / jnp.sum(p))
+        parts = _parts(model, form, jnp.where(width > 0, width, 1.0), points)
+        return jnp.where(width > 0, kernels.spread(kernel.edges, form.spreading, parts, p), p / jnp.sum(p))
 
     args = (width, belief) if rows.support is None else (width, belief, rows.support)
     if belief.ndim == 1:  # one player, as `advance` sees a match
@@ -214,9 +224,10 @@ def blat_mmr(
     With luck functions on the scale of rating points ("bradley_terry_400", "fide") strengths are points, and the
     defaults of the grid, the prior and the kernel with them.
 
-    The nodes of "low_rank" and the taps of the kernel are made for the `temperature` and `kernel_width` given here.
-    Under others in `params=` chances err by 2e-4 at half the temperature, and a kernel twice as wide is cut below 3
-    widths: make a new system for those.
+    The nodes of "low_rank" and the taps of the kernel are as many as the values in use need, also those of `params=`.
+    Values that are traced, by `jax.grad` or `jax.vmap`, may be any. A traced `temperature` then makes "low_rank" an
+    "fft" (or "naive"), and a traced `kernel_width` makes the kernel a Fourier transform. These hold for all, but take
+    longer: leave what is not learnt a number.
 
     Raises:
       ValueError: for an unknown name or a value out of range; for a luck function that is not 1 - itself with the
@@ -248,6 +259,7 @@ def blat_mmr(
     model = choose(model, inner is not None)
     static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
     static |= {"algorithm": algorithm, "draws": draws, "support": given[0], "inner": given[1]}
-    rules = Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))
+    rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
+    rules = rules._replace(sized=bind(sized, model))
     begin, show = bind(init, model, given), bind(summary, model)
     return RatingSystem("blat_mmr", params, space, (Matches,), begin, rules, show, tuple(static.items()))

@@ -1,0 +1,135 @@
+"""BlatMMR with hyperparameters other than its own is the BlatMMR that is made for them."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.system import remade, sized_for
+from tests.conftest import quick
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+SIZE, HALF = 121, 4.9
+GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
+SYSTEMS = {
+    "low_rank": dict(),
+    "of a normal luck": dict(luck="thurstone_mosteller", beta=1.0),  # whose nodes luck makes more
+    "of two widths": dict(kernel=jr.kernels.Kernel(weights=(0.9, 0.1), widths=(1.0, 2.0), edges="source")),
+}
+CASES = [
+    ("low_rank", "kernel_width", 0.9),
+    ("low_rank", "temperature", 0.3),
+    ("of a normal luck", "beta", 0.95),
+    ("of a normal luck", "temperature", 0.2),
+    ("of two widths", "kernel_width", 0.5),
+    ("of two widths", "kernel_width", 2.0),
+]
+CLOSE = {np.dtype(np.float32): 3e-5, np.dtype(np.float64): 1e-9}
+
+
+def league(n=30, players=5):
+    random = np.random.default_rng(1)
+    a = random.integers(0, players, n)
+    b = (a + random.integers(1, players, n)) % players
+    return jr.matches(np.stack([a, b], 1), random.choice([0.0, 0.5, 1.0], n), side=random.integers(-1, 2, n))
+
+
+MATCHES = league()
+
+
+def other(system, name, value):
+    return system.params._replace(**{name: value})
+
+
+def close(actual, desired):
+    desired = np.asarray(desired)
+    limit = CLOSE[np.dtype(jnp.result_type(float))]
+    np.testing.assert_allclose(actual, desired, rtol=limit, atol=limit)
+
+
+def loss(system, params):
+    guess = jr.run(system, MATCHES, params=params, schedule="stream").prediction
+    score = jnp.asarray(MATCHES.score, guess.dtype)
+    return -jnp.mean(score * jnp.log(guess) + (1.0 - score) * jnp.log1p(-guess))
+
+
+@pytest.mark.parametrize(("case", "name", "value"), CASES)
+def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
+    system = jr.blat_mmr(**GRID | SYSTEMS[case])
+    params = other(system, name, value)
+    wanted = jr.run(remade(system, params), MATCHES, schedule="stream")
+    got = jr.run(system, MATCHES, params=params, schedule="stream")
+    close(got.prediction, wanted.prediction)
+    close(got.state.belief, wanted.state.belief)
+
+
+@pytest.mark.parametrize("name", ["kernel_width", "temperature"])
+def test_sweeps_histories_and_predictions_hold_for_other_values(name):
+    system, values = jr.blat_mmr(**GRID), np.array([0.9, 0.3])
+    made = [remade(system, other(system, name, x)) for x in values]
+    runs = [jr.history(x, MATCHES) for x in made]
+    losses = [jr.metrics.log_loss(x.prediction, MATCHES.score) for x in runs]
+    close(jr.sweep(system, MATCHES, other(system, name, values)), losses)
+    params = made[0].params
+    close(jr.history(system, MATCHES, params=params).prediction, runs[0].prediction)
+    state = runs[0].state
+    close(jr.predict(system, state, MATCHES, params=params), jr.predict(made[0], state, MATCHES))
+
+
+@pytest.mark.parametrize(("name", "value"), [("kernel_width", 0.9), ("temperature", 0.4)])
+def test_traced_values_are_as_right(name, value):
+    with jax.enable_x64(True):
+        system = jr.blat_mmr(**GRID)
+        made = remade(system, other(system, name, value))
+
+        def at(x):
+            return loss(system, other(system, name, x))
+
+        values = jnp.array([value, getattr(system.params, name)])
+        both = quick(jax.vmap(jax.value_and_grad(at)))(values)
+        step = 1e-5 * value
+        for x, got, slope in zip((made, system), *both, strict=True):
+            close(got, loss(x, x.params))
+            low, high = (loss(x, other(x, name, getattr(x.params, name) + d)) for d in (-step, step))
+            np.testing.assert_allclose(slope, (high - low) / (2.0 * step), rtol=1e-5)
+
+
+def test_a_profile_is_that_of_systems_made_for_its_values():
+    system = jr.blat_mmr(**GRID)
+    profile = partial(jr.profile, events=MATCHES, name="kernel_width", free=["beta"], steps=0)
+    made = remade(system, other(system, "kernel_width", 0.9))
+    close(profile(system, values=[0.2, 0.9]).loss[1], profile(made, values=[0.9]).loss[0])
+
+
+def test_few_sizes_are_compiled():
+    system = jr.blat_mmr()
+    rules = partial(sized_for, system.rules)
+    assert rules(system.params) == rules(jax.tree.map(jnp.asarray, system.params))
+    assert rules(system.params) == rules(other(system, "prior_deviation", 1.0))
+    for name, values in (("kernel_width", np.geomspace(0.03, 3.0, 50)), ("temperature", np.geomspace(0.1, 10.0, 20))):
+        assert len({rules(other(system, name, x)) for x in values}) <= 6
+        assert rules(other(system, name, values)) in {rules(other(system, name, x)) for x in values}
+    traced = []
+    jax.eval_shape(lambda p: traced.append(rules(p)), system.params)
+    assert traced[0].prepare.given[1][:2] == ("fft", "fft")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("kernel_width", 0.05, "kernel_width must be at least 0.163333"),
+        ("kernel_width", -1.0, "kernel_width must be > 0"),
+        ("temperature", 0.0, "temperature must be > 0"),
+        ("beta", 1.1, "beta must be 0 to 1"),
+    ],
+)
+def test_values_that_cannot_be_right_are_refused(name, value, message):
+    system = jr.blat_mmr(**GRID)
+    state, params = jr.run(system, MATCHES).state, other(system, name, value)
+    for refused in (partial(jr.run, system), partial(jr.predict, system, state), partial(jr.history, system)):
+        with pytest.raises(ValueError, match=message):
+            refused(MATCHES, params=params)
