@@ -157,7 +157,7 @@ def of_matches(matches):
     draws = bool(np.any(matches.score == 0.5))
     category = matches.context.category
     games = jr.trueskill if draws else partial(jr.trueskill, draw_probability=0.0)
-    urns = jr.urnings(outcomes=3 if draws else 2)
+    urns = jr.urnings(outcomes=3 if draws else 2, draw_weight=1.0)
     races = partial(jr.category_glicko, 1 if category is None else int(np.max(category)) + 1, period=WEEK)
     wide = {"initial_deviation": 1000.0, "deviation_max": 1000.0}
     wide |= {"initial_modifier_deviation": 300.0, "modifier_deviation_max": 300.0, "match_weight": 0.5}

@@ -53,6 +53,13 @@ class Parameter(NamedTuple):
     bounds: tuple[str | None, str | None] = (None, None)  # the parameters that bound it from below and from above
 
 
+def counted(system: str, name: str, value: Any, least: int, most: int) -> int:
+    """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{system}: {name} must be a whole number from {least} to {most}, got {value!r}")
+    return value
+
+
 def checked(name: str, params: Any, space: Any) -> Any:
     """The hyperparameters of a system of this name as floats.
 

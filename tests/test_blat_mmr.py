@@ -377,7 +377,8 @@ def test_a_luck_function_for_each_side(algorithm):
     def black(sigmoid, x, y):
         return 0.9 * sigmoid(x - y - 0.1)
 
-    game = jr.luck.Luck("sided", partial(white, jax.nn.sigmoid), black=partial(black, jax.nn.sigmoid), smooth=True)
+    game = jr.luck.Luck("sided", partial(white, jax.nn.sigmoid), black=partial(black, jax.nn.sigmoid))
+    game = game._replace(smooth=True, zero_sum=False)
     system = jr.blat_mmr(game, SIZE, WIDTH, algorithm=algorithm, kernel_width=0.2, beta=0.9)
     sides = [twin.mixed(partial(f, lambda d: twin.bradley_terry(d, 0.0)), 0.9) for f in (white, black)]
     theirs = dict(luck=lambda x, y: 0.5 * (sides[0](x, y) + sides[1](x, y)), sides=sides, x=on_grid()["x"])

@@ -56,6 +56,16 @@ def test_glicko_per_period_in_both_conventions_of_idle_ageing(x64, period, conve
     close(x64, rating.deviation, GOLDEN[convention][period]["rd"])
 
 
+def test_glicko2_as_lichess_rates_a_game(x64):
+    """The numbers that its calculator is tested with: of newcomers, white wins."""
+    bounds = dict(volatility_max=0.1, deviation_min=45, deviation_max=500)
+    system = jr.glicko2(tau=0.75, initial_deviation=500, initial_volatility=0.09, period=4.665, **bounds)
+    state = jr.run(system, jr.matches([[0, 1]], [1.0])).state
+    np.testing.assert_allclose(state.rating, [1741.0, 1258.0], atol=1.0)
+    np.testing.assert_allclose(np.sqrt(state.variance), 396.0, atol=1.0)
+    np.testing.assert_allclose(state.volatility, 0.0899983, atol=1e-7)
+
+
 def test_glicko2_per_match(x64):
     system = jr.glicko2(match_periods=1)
     state = jr.run(system, MATCHES).state

@@ -276,6 +276,13 @@ def test_predictions_follow_the_model(x64):
     pi = (np.asarray(state.green) + 1) / (np.asarray(state.size) + 2)
     wanted = [twin.observed(weights, pi[a], pi[b]) @ np.arange(3) / m for a, b in player]
     np.testing.assert_allclose(got, wanted, rtol=1e-12 if x64 else 1e-5)
+    paper = jr.urnings(outcomes=3)  # (A24) to (A26), unless it is told otherwise
+    for same, other in (
+        (paper, (1, 2, 1)),
+        (jr.urnings(weights=(1, 1, 1)), (1, 1, 1)),
+        (jr.urnings(outcomes=4), [1] * 4),
+    ):
+        assert same.rules.prepare(same.params).weights == tuple(other)
     again = jr.urnings(outcomes=3, draw_weight=2.5)
     np.testing.assert_allclose(jr.predict(again, state, jr.matches(player, np.zeros(len(player)))), got, rtol=1e-6)
     even = jr.predict(system, jr.urns([7, 7, 7, 7, 1], [0, 0, 1, 1, 0]), jr.matches([[0, 1], [2, 3]], [0, 0]))
@@ -284,6 +291,17 @@ def test_predictions_follow_the_model(x64):
     levels = np.asarray(jr.predict(jr.outlook(system), state, jr.matches(player, np.zeros(len(player)))))
     wanted = [twin.observed(weights, pi[a], pi[b]) for a, b in player]
     np.testing.assert_allclose(levels, wanted, rtol=1e-12 if x64 else 1e-5)
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_the_largest_urns_are_counted_exactly(variant, x64):
+    most = 1 << 23
+    system = jr.urnings(most, 3, variant=variant)
+    after = jr.run(system, random_matches(4, 200, 2), key=jax.random.key(0))
+    green = np.asarray(after.state.green, np.int64)
+    assert green.sum() == 4 * most // 2 and (np.asarray(after.state.size) == most).all()
+    assert np.unique(green).size > 1 and np.abs(green - most // 2).max() <= 400
+    assert np.isfinite(np.asarray(after.prediction)).all()
 
 
 def test_ratings_have_the_standard_errors_of_binomials():
@@ -300,6 +318,13 @@ def test_ratings_have_the_standard_errors_of_binomials():
     [
         (lambda: jr.urnings(0), "size must be whole, from 1"),
         (lambda: jr.urnings(2.5), "size must be whole, from 1"),
+        *((lambda x=x: jr.urnings(x), "size must be whole, from 1 to 8388608, got") for x in (2**23 + 1, 3e9, 1e300)),
+        (lambda: jr.urnings(outcomes=3_000_000_000), "outcomes must be a whole number from 2 to 101"),
+        (lambda: jr.urnings(weights=(1, 1e300, 1)), r"must be 0 or 1e-9 to 1e9, got \(1.0, 1e\+300, 1.0, 1e\+300\)"),
+        (
+            lambda: jr.urnings(weights=(1, 1e6, 1), draw_weight=1e6),
+            "weights, also times draw_weight, must be 0 or 1e-9",
+        ),
         (lambda: jr.urnings(1), "0.5 of 1 balls, rounded, is none or all of them"),
         (lambda: jr.urnings(initial_proportion=1.0), "initial_proportion must be above 0, below 1"),
         (lambda: jr.urnings(10, initial_proportion=0.01), "is none or all of them"),

@@ -107,3 +107,27 @@ def test_outlooks_are_made_anew_as_outlooks():
     assert again == jr.outlook(jr.trueskill(tau=0.2))
     mine = jr.elo()._replace(rules=jr.elo().rules._replace(draw=jax.random.normal))
     assert remade(mine, mine.params._replace(k=3.0)).rules == mine.rules
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: jr.trueskill(sweeps=x), "trueskill: sweeps must be a whole number from 1 to 10000"),
+        (lambda x: jr.elo_mmr(history=x), "elo_mmr: history must be a whole number from 1 to 10000"),
+        (lambda x: jr.category_glicko(x), "category_glicko: categories must be a whole number from 1 to 1000"),
+        (lambda x: jr.urnings(outcomes=x), "urnings: outcomes must be a whole number from 2 to 101"),
+    ],
+)
+@pytest.mark.parametrize("count", [0, True, 2.5, 3_000_000_000, 1 << 70])
+def test_counts_that_no_memory_holds_are_refused(make, message, count):
+    with pytest.raises(ValueError, match=message):
+        make(count)
+
+
+def test_hyperparameters_out_of_range_are_refused_by_run_and_predict():
+    system, matches = jr.elo(), jr.matches([[0, 1]], [1.0])
+    params = system.params._replace(k=-5.0)
+    with pytest.raises(ValueError, match="elo: k must be"):
+        jr.run(system, matches, params=params)
+    with pytest.raises(ValueError, match="elo: k must be"):
+        jr.predict(system, system.init(system.params, 2), matches, params=params)

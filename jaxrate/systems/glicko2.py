@@ -219,8 +219,10 @@ def glicko2(
 ) -> RatingSystem:
     """Glicko-2, of matches and of rating periods.
 
-    `glicko2(tau=0.75, initial_volatility=0.09, volatility_max=0.1, deviation_min=45, deviation_max=500, period=4.665)`
-    is Lichess's, with matches timed in days.
+    `glicko2(tau=0.75, initial_deviation=500, initial_volatility=0.09, volatility_max=0.1, deviation_min=45,
+    deviation_max=500, period=4.665)` has the hyperparameters of Lichess, with matches timed in days, and rates a game
+    as Lichess does. But Lichess also keeps ratings above 400, lets no game move one by more than 700, gives White an
+    advantage, halves what people win or lose against programs, and multiplies gains in some variants by a factor.
 
     Args:
       tau: how fast volatilities may change (per sqrt(event), > 0).

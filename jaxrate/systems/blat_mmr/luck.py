@@ -4,6 +4,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +18,7 @@ from jaxrate.text import near
 
 NumPy = np.ndarray[Any, Any]
 POINTS = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
+TOGETHER = 1e-6  # by which chances may miss what they should be
 
 
 class Luck(NamedTuple):
@@ -30,6 +32,7 @@ class Luck(NamedTuple):
     unit: float = POINTS  # rating points per unit of strength
     laplace: tuple[tuple[float, float], ...] = ()  # weights and widths, if a mixture of F(x - y | width), section 4.3
     dimension: int = 1  # of a strength
+    zero_sum: bool = True  # the scores of the two are 1 together, which is checked; else they need not be, section 2.1
 
     def __repr__(self) -> str:
         return self.name
@@ -218,27 +221,56 @@ def parse(text: str) -> Luck:
     return LUCK[name](number)
 
 
-def check(luck: Luck, points: NumPy) -> None:
-    """ValueError unless chances lie in [0, 1] and, in a game without sides, L(x, y) = 1 - L(y, x) at these points.
+FINE, COARSE = 1001, 101  # points, at most, that are looked at
 
-    `points` are [n], or [n, d].
+
+@lru_cache
+def check(luck: Luck, points: Frozen) -> None:
+    """ValueError unless a luck function is what it says of itself at these points [n], or [n, d].
+
+    Chances lie in [0, 1]. Those of the two players, White's and Black's in a game of sides, are 1 together, unless
+    `zero_sum` is switched off. They depend on the difference alone, or are a mixture, if they say so.
     """
-    some = points[np.unique(np.linspace(0, len(points) - 1, 101).astype(int))]
+    every = np.asarray(points)
+    some, few = (every[np.unique(np.linspace(0, len(every) - 1, n).astype(int))] for n in (FINE, COARSE))
+    others = some[[0, len(some) // 2, -1]] if luck.difference else some  # of which every difference is one
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        x, y = jnp.asarray(some[:, None], float), jnp.asarray(some[None], float)
+        x, y = jnp.asarray(some[:, None], float), jnp.asarray(others[None], float)
         one = np.asarray(luck.chance(x, y))
-        if one.shape != (len(some), len(some)):
+        if one.shape != (len(some), len(others)):
             raise ValueError(f"luck function {luck.name}: chance(x, y) must broadcast, got shape {one.shape}")
-        other = np.asarray(luck.chance(y, x) if luck.black is None else luck.black(y, x))
-    for values in (one, other):
-        bad = ~((values >= 0.0) & (values <= 1.0))
-        if bad.any():
-            i, j = np.argwhere(bad)[0]
-            raise ValueError(f"luck function {luck.name}: L({some[i]}, {some[j]}) is {values[i, j]}, not in [0, 1]")
-    bad = np.abs(one + other - 1.0) > 1e-6
-    if bad.any() and luck.black is None:
-        i, j = np.argwhere(bad)[0]
+        other = np.asarray((luck.black or luck.chance)(y, x))
+        for values in (one, other):
+            bad = ~((values >= 0.0) & (values <= 1.0))
+            if bad.any():
+                i, j = np.argwhere(bad)[0]
+                value = f"L({some[i]}, {others[j]}) is {values[i, j]}"
+                raise ValueError(f"luck function {luck.name}: {value}, not in [0, 1]")
+        if luck.dimension == 1:
+            _check_claims(luck, jnp.asarray(few[:, None], float), jnp.asarray(few[None], float))
+    off = np.abs(one + other - 1.0)
+    if luck.zero_sum and (off > TOGETHER).any():
+        i, j = np.unravel_index(np.argmax(off), off.shape)
+        rule, hint = "L(x, y) must be 1 - L(y, x)", "for a game with sides give Black's too (black=...)"
+        if luck.black is not None:
+            rule, hint = "White's L(x, y) and Black's L(y, x) must be 1 together", "if not, give it zero_sum=False"
         raise ValueError(
-            f"luck function {luck.name}: L(x, y) must be 1 - L(y, x), but L({some[i]}, {some[j]}) = {one[i, j]:.6g} "
-            f"and L({some[j]}, {some[i]}) = {other[i, j]:.6g}; for a game with sides give Black's too (black=...)"
+            f"luck function {luck.name}: {rule}, which fails at {np.count_nonzero(off > TOGETHER):,} of {off.size:,} "
+            f"pairs; furthest off are L({some[i]}, {others[j]}) = {one[i, j]:.6g} and "
+            f"L({others[j]}, {some[i]}) = {other[i, j]:.6g}; {hint}"
         )
+
+
+def _check_claims(luck: Luck, x: Array, y: Array) -> None:
+    """ValueError if chances are no function of the difference, or no mixture, but say that they are."""
+    zero, least = jnp.zeros_like(y), 1e-9 * jnp.max(jnp.abs(x))
+    for chance in (luck.chance, luck.black):
+        if luck.difference and chance is not None:
+            value, near = np.asarray(chance(x, y)), [np.asarray(chance(x - y + d, zero)) for d in (-least, 0.0, least)]
+            if ((value < np.min(near, axis=0) - TOGETHER) | (value > np.max(near, axis=0) + TOGETHER)).any():
+                raise ValueError(
+                    f"luck function {luck.name}: L(x, y) is not L(x - y, 0), so that it does not depend on the "
+                    "difference of strengths alone: give it difference=False"
+                )
+    if luck.laplace and (np.abs(np.asarray(luck.chance(x, y) - _mixed(luck.laplace, x, y))) > TOGETHER).any():
+        raise ValueError(f"luck function {luck.name}: it is not the mixture that laplace={luck.laplace} names")

@@ -25,7 +25,7 @@ import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.parameters import checked
-from jaxrate.system import Frozen, Rating, RatingSystem, Rules, bind, elapsed, factory, full
+from jaxrate.system import Frozen, Rating, RatingSystem, Rules, bind, elapsed, factory, frozen, full
 from jaxrate.systems.blat_mmr import kernels, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses
@@ -231,8 +231,8 @@ def blat_mmr(
 
     Raises:
       ValueError: for an unknown name or a value out of range; for a luck function that is not 1 - itself with the
-        players swapped, unless it has two sides; for a grid too coarse for the kernel; for an algorithm that does not
-        fit the rest.
+        players swapped, or whose two sides are not 1 together, unless it has zero_sum=False; for one that is not what
+        else it says of itself; for a grid too coarse for the kernel; for an algorithm that does not fit the rest.
     """
     game = lucks.parse(luck) if isinstance(luck, str) else luck
     if not isinstance(game, Luck):
@@ -253,7 +253,7 @@ def blat_mmr(
             space = space._replace(kernel_width=space.kernel_width._replace(least=least_width(grid, spec)))
     given = given_support(support, inner, game)
     points = np.asarray(given[0]) if grid is None else grid.points
-    lucks.check(game, points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
+    lucks.check(game, frozen(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension)))
     given_values = params.beta, params.temperature, params.kernel_width
     model = Model(game, grid, spec, draws, algorithm, "", *given_values)
     model = choose(model, inner is not None)

@@ -36,7 +36,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, Periods, Ragged, fail_where
-from jaxrate.parameters import checked
+from jaxrate.parameters import checked, counted
 from jaxrate.system import (
     Facts,
     Rating,
@@ -200,8 +200,7 @@ def category_glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
-    if isinstance(categories, bool) or not isinstance(categories, int) or categories < 1:
-        raise ValueError(f"category_glicko: categories must be a whole number from 1, got {categories!r}")
+    counted("category_glicko", "categories", categories, 1, 1000)
     for name, value, known in (("outcome", outcome, OUTCOMES), ("expansion", expansion, ("mode", "map"))):
         if value not in known:
             raise ValueError(f"category_glicko: {name} must be {' or '.join(known)}, got {value!r}")

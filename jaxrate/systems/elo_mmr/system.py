@@ -39,6 +39,7 @@ from jaxrate.parameters import (
     Parameter,
     Range,
     checked,
+    counted,
 )
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
@@ -225,8 +226,7 @@ def elo_mmr(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    if not (isinstance(history, int) and history >= 1):
-        raise ValueError(f"elo_mmr: history must be a whole number from 1, got {history!r}")
+    counted("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = _noise("elo_mmr", weight, limit_deviation, beta, gamma)
     given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
     return _system("elo_mmr", given, SPACE, history, split_ties, newcomer, Traits(baseline=True))

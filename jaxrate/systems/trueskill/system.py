@@ -31,7 +31,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import truncated
-from jaxrate.parameters import checked
+from jaxrate.parameters import checked, counted
 from jaxrate.system import RatingSystem, Rules, Traits, bind, factory
 from jaxrate.systems.rounds.teams import each, line_up
 from jaxrate.systems.trueskill.model import (
@@ -113,8 +113,8 @@ def trueskill(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    if sweeps is not None and not (isinstance(sweeps, int) and not isinstance(sweeps, bool) and sweeps >= 1):
-        raise ValueError(f"trueskill: sweeps must be a whole number from 1, got {sweeps!r}")
+    if sweeps is not None:
+        counted("trueskill", "sweeps", sweeps, 1, 10_000)
     given = Params(beta, tau, draw_probability, drift, initial_rating, initial_deviation, side_advantage)
     return RatingSystem(
         "trueskill",

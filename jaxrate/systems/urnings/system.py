@@ -5,7 +5,8 @@ against player j have weights w_x, and
 
     P(x) ~ w_x (pi_i (1 - pi_j))^x (pi_j (1 - pi_i))^(m - x)
 
-Two outcomes: m = 1, w = (1, 1). Draws: m = 2, w = (1, d, 1). Stakes of m balls: w = (1, 0, ..., 0, 1). A game that ends
+Two outcomes: m = 1, w = (1, 1). Draws: m = 2, w = (1, d, 1), where d = 2 if a draw is a win and a loss of two games
+(A24 to A26), and 2.5 for the paper's chess. Stakes of m balls: w = (1, 0, ..., 0, 1). A game that ends
 X is played once more, with balls drawn from the urns and not put back. From N_i balls, g_i of them green, and N_j, g_j,
 the score X* = x has a probability proportional to
 
@@ -37,10 +38,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, fail_where
-from jaxrate.parameters import POSITIVE, PROPER_SHARE, Parameter, Range, checked
+from jaxrate.parameters import POSITIVE, PROPER_SHARE, Parameter, Range, checked, counted
 from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, bind, factory, sides
 
 LARGEST = 1 << 23  # balls in an urn: in float32 they are still counted exactly
+MOST = 101  # outcomes: those of hundredths
+HEAVIEST = 1e9  # weight of a score: up to it, and from its inverse, no product leaves the range of float32
 PLAIN = 2  # up to this m no product leaves the range of float32
 
 
@@ -51,7 +54,9 @@ class Params(NamedTuple):
 
 
 SPACE = Params(
-    size=Parameter("fixed", Range("whole, from 1", 1.0, whole=True), "balls", "size of a newcomer's urn"),
+    size=Parameter(
+        "fixed", Range(f"whole, from 1 to {LARGEST}", 1.0, LARGEST, whole=True), "balls", "size of a newcomer's urn"
+    ),
     initial_proportion=Parameter("fixed", PROPER_SHARE, "share", "green balls in the urn of a newcomer"),
     draw_weight=Parameter("positive", POSITIVE, "factor", "of the weights of scores between 0 and 1"),
 )
@@ -246,28 +251,29 @@ def urnings(
     variant: str = "U2",
     *,
     initial_proportion: float = 0.5,
-    draw_weight: float = 1.0,
+    draw_weight: float | None = None,
 ) -> RatingSystem:
     """Urnings, match by match; `run` needs a `key`.
 
     Args:
-      size: size of a newcomer's urn (balls, whole, from 1). After about 3 games per ball the start is forgotten. Urns
-        of several sizes are made by `urns`.
+      size: size of a newcomer's urn (balls, whole, from 1 to 8388608). After about 3 games per ball the start is
+        forgotten. Urns of several sizes are made by `urns`.
       outcomes: m + 1, how many scores there are: 0, 1/m, ..., 1. None: as many as weights, or 2.
-      weights: [m + 1] from 0 of the scores, above 0 of 0 and 1. None: ones. The paper's for chess are (1, 2.5, 1),
-        which is also outcomes=3 with draw_weight=2.5.
+      weights: [m + 1] of the scores: 0, or 1e-9 to 1e9 as those of 0 and 1 must be. None: ones, times `draw_weight`.
       variant: "U2" or "U1".
       initial_proportion: green balls in the urn of a newcomer (share, above 0, below 1).
-      draw_weight: of the weights of scores between 0 and 1 (factor, > 0). The balls do not change smoothly: a
-        derivative by it is that of the predictions from the urns as they are.
+      draw_weight: of the weights of scores between 0 and 1 (factor, > 0). None: 2 with three outcomes unless weights
+        are given, so that they are (1, 2, 1), the paper's; else 1. (2.5 is the paper's for chess.) The balls do not
+        change smoothly: a derivative by it is that of the predictions from the urns as they are.
 
     Raises:
       ValueError: for an unknown name or a value out of range, or a newcomer's urn that is empty, full or too small.
     """
     if outcomes is None:
         outcomes = 2 if weights is None else len(weights)
-    if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 2:
-        raise ValueError(f"urnings: outcomes must be a whole number from 2, got {outcomes!r}")
+    counted("urnings", "outcomes", outcomes, 2, MOST)
+    if draw_weight is None:
+        draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
     given = (1.0,) * outcomes if weights is None else tuple(float(w) for w in weights)
     if len(given) != outcomes:
         raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(given)} weights")
@@ -276,6 +282,9 @@ def urnings(
     if variant not in ("U1", "U2"):
         raise ValueError(f"urnings: variant must be U1 or U2, got {variant!r}")
     params = checked("urnings", Params(size, initial_proportion, draw_weight), SPACE)
+    heavy = [*given, *(params.draw_weight * w for w in given[1:-1])]
+    if any(w and not 1.0 / HEAVIEST <= w <= HEAVIEST for w in heavy):
+        raise ValueError(f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
     if variant == "U1" and params.size < outcomes - 1:
         raise ValueError(
             f"urnings: U1 draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2"

@@ -1,0 +1,63 @@
+"""Luck functions of one's own are checked on the host before a system is made of them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+
+
+def ahead(by):
+    return lambda x, y: jax.nn.sigmoid(x - y + by)
+
+
+def with_hole(x, y):
+    return jnp.where(x - y == 6.0, 0.2, jax.nn.sigmoid(x - y))
+
+
+def asymmetric(x, y):
+    return jax.nn.sigmoid(x - 0.5 * y)
+
+
+GRID = dict(size=121, half_width=3.0, kernel="none")
+
+
+@pytest.mark.parametrize(
+    ("luck", "message"),
+    [
+        (
+            jr.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)),
+            r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together, which fails at 363 of "
+            r"363 pairs; furthest off are .*zero_sum=False",
+        ),
+        (jr.luck.Luck("hole", with_hole), r"which fails at 2 of 363 pairs; furthest off are L\(-3.0, 3.0\) = 0.0024"),
+        (jr.luck.Luck("cubes", lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "cubes: .* give it difference=False"),
+        (
+            jr.luck.Luck("cubes of two sides", ahead(0.2), black=lambda x, y: jax.nn.sigmoid(x**3 - y**3)),
+            "give it difference=False",
+        ),
+        (jr.luck.Luck("mixed", ahead(0.0), laplace=((1.0, 1.0),)), "it is not the mixture"),
+        (jr.luck.Luck("asymmetric", asymmetric, difference=False), r"must be 1 - L\(y, x\), which fails at"),
+    ],
+)
+def test_luck_functions_are_what_they_say_of_themselves(luck, message):
+    with pytest.raises(ValueError, match=message):
+        jr.blat_mmr(luck, **GRID)
+
+
+def test_luck_functions_that_say_so_need_not_be_one_together():
+    """As in games whose scores do not add up, section 2.1; what is predicted is each player's own."""
+    sided = jr.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False)
+    system = jr.blat_mmr(sided, **GRID, beta=1.0)
+    state = system.init(system.params, 2)
+    matches = jr.matches([[0, 1], [1, 0]], [1.0, 0.0], side=[1.0, -1.0])
+    one, two = np.asarray(jr.predict(system, state, matches))
+    grid, p = np.asarray(jr.beliefs.grid(system) - 1500.0) / jr.luck.POINTS, np.asarray(state.belief[0])
+    for got, by in ((one, 0.2), (two, -0.5)):
+        np.testing.assert_allclose(got, p @ (1.0 / (1.0 + np.exp(grid[None] - grid[:, None] - by))) @ p, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["heaviside", "trueskill(0.7)", "fide", "coin", "laplace(0.3)"])
+def test_jumps_are_functions_of_the_difference(name):
+    assert jr.blat_mmr(name, kernel="none").settings["luck"] == name
