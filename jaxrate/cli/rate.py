@@ -81,8 +81,8 @@ def rate(
 
     Prints the leaderboard and how good the predictions were. With --out the run is saved in a folder: ratings (one row
     per player, best first), predictions (one row per match or participation: its row in its file, the probability of
-    the first player or the share of the others to be left behind, the ratings before), run.json (system and
-    parameters), and the state that --state carries on from.
+    the first player or the share of the others to be left behind, with --outlook also those of win, draw and loss, the
+    ratings before), run.json (system and parameters), and the state that --state carries on from.
     """
     from jaxrate.records.rated import find
 
