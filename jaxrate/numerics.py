@@ -1,6 +1,7 @@
 """Primitives that are exact where naive formulas fail, with derivatives that stay finite there."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -100,6 +101,21 @@ def concave_maximum(
         return solve_definite(hessian - lax.stop_gradient(ridge) * one[None], y)
 
     return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
+
+
+def corrected(needed: Array, function: Callable[..., Any], *args: Any) -> Any:
+    """function(*args[:-1]) where it is needed, else args[-1], with the slopes of args[-1].
+
+    A loop of one step or none: under `jax.vmap` a condition would always compute the function.
+    """
+    *given, otherwise = lax.stop_gradient(args)
+
+    def step(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+        now = jax.tree.map(lambda x: jnp.where(carry[0], x, jnp.zeros_like(x)), given)
+        return jnp.zeros_like(carry[0]), function(*now)  # of what depends on the loop, or XLA would move it out of it
+
+    better = lax.while_loop(lambda carry: carry[0], step, (needed, otherwise))[1]
+    return jax.tree.map(lambda x, y: x + lax.stop_gradient(y - x), args[-1], better)
 
 
 def solve_definite(matrix: Array, y: Array) -> Array:

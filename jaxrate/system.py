@@ -170,7 +170,7 @@ class Facts(NamedTuple):
 class Traits(NamedTuple):
     """What a system says of itself."""
 
-    teams: bool = False  # teams of a round share their result; to other systems team-mates are opponents who tie
+    teams: bool = False  # teams of a round share their result; `run` refuses them if the system does not know them
     categories: bool = False  # the categories of the players matter
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`

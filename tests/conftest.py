@@ -65,12 +65,13 @@ def few_maps():
 
 @pytest.fixture
 def share(monkeypatch):
-    """A factory of a small system of rounds, known by its name; it has a tuple among its settings."""
+    """A factory of a small system of rounds, known by its name, with a tuple among its settings; it knows no teams."""
     import jaxrate as jr
     from tests.test_rounds import SYSTEM
 
     def make(factors=(0.5, 0.75), **params):
-        return SYSTEM._replace(params=SYSTEM.params._replace(**params), static=(("factors", factors),), make=make)
+        new = SYSTEM._replace(params=SYSTEM.params._replace(**params), static=(("factors", factors),), make=make)
+        return new._replace(traits=SYSTEM.traits._replace(teams=False))
 
     monkeypatch.setitem(jr.SYSTEMS, "share", make)
     return make

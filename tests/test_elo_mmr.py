@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr
 import jaxrate as jr
 from jaxrate import numerics
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.systems.rounds import field, performance
+from jaxrate.systems.rounds import expected, field, performance
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 
@@ -204,22 +204,24 @@ def brute_force(gaussian, mu, delta):
     return sides
 
 
-@pytest.mark.parametrize("kind", ["LOGISTIC", "NORMAL", "NORMAL_FINE"])
+@pytest.mark.parametrize("kind", ["logistic", "normal"])
 def test_expected_places_equal_brute_force(kind, x64):
-    for players, slots in ((40, 50), (100, 120)):
+    for players, slots in ((40, 50), (100, 120), (520, 530)):
         mu, delta, _ = a_round(players, False, seed=5)
-        if kind == "NORMAL_FINE":
+        if kind == "normal":
             delta = delta * np.random.default_rng(6).uniform(0.5, 1.5, players).astype(np.float32)
         there = np.arange(slots) < players
         columns = [jnp.asarray(np.pad(x, (0, slots - players), mode="edge"), float) for x in (mu, delta)]
-        points = field.in_precision(128 if kind == "NORMAL_FINE" else field.enough(210.0) * 2 // 3)
-        expected = partial(field.expected, getattr(field, kind), points=points)
-        below, above = quick(lambda *x, f=expected: f(*x))(*columns, there)
-        share = np.asarray(field.share_of_others(below, jnp.asarray(there)), float)[:players]
-        got = [np.asarray(x, float)[:players] for x in (below, above)]
-        want = brute_force(kind != "LOGISTIC", *(np.asarray(x, float) for x in (mu, delta)))
-        for x, y in zip(got, want, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-4 if x64 else 1e-3)
+        points = 2 * field.in_precision(field.enough(210.0)) // 3 if kind == "logistic" else 128
+
+        def shares(centre, deviation, points=points, there=there):
+            found = getattr(expected, kind)(centre, deviation, jnp.asarray(there), points)
+            below = found if kind == "logistic" else found[0]
+            return below, expected.share(below, jnp.asarray(there))
+
+        below, share = (np.asarray(x, float)[:players] for x in quick(shares)(*columns))
+        want = brute_force(kind != "logistic", *(np.asarray(x, float) for x in (mu, delta)))[0]
+        np.testing.assert_allclose(below + 0.5, want, rtol=1e-4 if x64 else 1e-3)
         np.testing.assert_allclose(share.sum(), 0.5 * players, rtol=1e-4)
 
 

@@ -171,9 +171,8 @@ def by_hand(name, state):
         return ndtr(lead / np.sqrt(square[PAIRS].sum(axis=1)))
     if name in OF_TEAMS:
         return by_hand_of_teams(name, lead, square[PAIRS].sum(axis=1))
-    if name == "elo_mmx":  # weight w and limit L by beta^2 = (1 + 1/w) L^2 and gamma^2 = w L^2
-        weight = max(np.roots([(200.0 / 40.0) ** 2, -1.0, -1.0]))
-        square = square + 200.0**2 + 40.0**2 + 15.0 / weight
+    if name == "elo_mmx":
+        square = square + 200.0**2 + 40.0**2
         return ndtr(lead / np.sqrt(square[PAIRS].sum(axis=1)))
     square = square + noise_of_elo_mmr(name, np.asarray(state.games))
     return [logistic_win(*x) for x in zip(lead, *np.sqrt(square[PAIRS].T), strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import Rating, RatingSystem, Rules, elapsed, full
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, elapsed, full
 from tests.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -69,9 +69,8 @@ def summary(params, rows):
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-SYSTEM = RatingSystem(
-    "share", Params(), None, (jr.Rounds,), init, Rules(lambda params: params, advance, predict, update), summary
-)
+RULES, TEAMS = Rules(lambda params: params, advance, predict, update), Traits(teams=True)
+SYSTEM = RatingSystem("share", Params(), None, (jr.Rounds,), init, RULES, summary, traits=TEAMS)
 
 
 def slow(rounds, params=SYSTEM.params):
@@ -266,7 +265,9 @@ def shaken():
         return rows.rating[0] if isinstance(event, jr.Matches) else rows.rating
 
     rules = Rules(lambda params: params, advance, first, shake)
-    return RatingSystem("shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary)
+    return RatingSystem(
+        "shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary, traits=TEAMS
+    )
 
 
 SHAKEN = shaken()

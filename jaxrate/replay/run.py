@@ -21,7 +21,7 @@ from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
 from jaxrate.replay.rows import drawn_for, forecast, on_device, put, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
-from jaxrate.replay.state import check_events, check_ids, chosen, count, grown, start
+from jaxrate.replay.state import check_events, check_ids, check_teams, chosen, count, grown, start
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides, sized_for
 
 
@@ -66,9 +66,9 @@ def run(
       `Run(state, prediction)`.
 
     Raises:
-      ValueError: for events that the system does not consume, bad rows (see `matches`), ids beyond the state, a
-        schedule of other events, hyperparameters out of their range, or no key where one is needed. Events must be
-        concrete: under `jax.jit` they may not be among the traced arguments.
+      ValueError: for events that the system does not consume, teams that it does not know, bad rows (see `matches`),
+        ids beyond the state, a schedule of other events, hyperparameters out of their range, or no key where one is
+        needed. Events must be concrete: under `jax.jit` they may not be among the traced arguments.
     """
     history, num_players = open_data(events, num_players, count(state))
     check_events(system, history, key)
@@ -260,13 +260,14 @@ def predict(
       1 + (1 - share) (size - 1).
 
     Raises:
-      ValueError: for events that the system does not predict, bad rows, ids beyond the state, or hyperparameters out of
-        their range.
+      ValueError: for events that the system does not predict, teams that it does not know, bad rows, ids beyond the
+        state, or hyperparameters out of their range.
     """
     events, num_players = open_data(events, num_players, count(state))
     params = chosen(system, params)
     rules = sized_for(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
+        check_teams(system, events)
         known = int(np.max(events.events.player, initial=-1)) + 1
         state = grown(system, params, state, num_players, known)
         rules, copy = _looking_on(rules), jax.tree.map(jnp.array, state)  # the replay works in place

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged
+from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged, Rounds, RowError, count_teams
 from jaxrate.memory import check_room, in_words, of_device
 from jaxrate.parameters import checked
 from jaxrate.replay.rows import traced
@@ -19,7 +19,7 @@ COPIES = 2  # of the state at the peak of a run
 
 
 def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
-    """ValueError for events that a system does not consume, or if it needs a key."""
+    """ValueError for events that a system does not consume, teams that it does not know, or if it needs a key."""
     check_system(system)
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
@@ -28,6 +28,7 @@ def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
         if (kind, system.events) == (Matches, (Periods,)):
             hint = "; group them by periods(matches, length), or give `rate` a period"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
+    check_teams(system, events)
     system.check(events)
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
@@ -40,6 +41,24 @@ def chosen(system: RatingSystem, params: Params) -> Params:
     if not traced(params) and all(np.ndim(x) == 0 for x in params):
         checked(system.name, params, system.space)
     return params
+
+
+def check_teams(system: RatingSystem, events: Any) -> None:
+    """ValueError for contests of teams if the system would rate team-mates as opponents who tie."""
+    if system.traits.teams or not (isinstance(events, Ragged) and isinstance(events.events, Rounds)):
+        return
+    size = np.diff(events.player_start)
+    (several,) = np.nonzero(count_teams(events) < size)
+    if len(several):
+        from jaxrate.systems.choosing import those_with
+
+        many = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
+        know = " or ".join(those_with("teams"))
+        raise RowError(
+            int(events.player_start[several[0]]),
+            f"{system.name} knows no teams, but {many}, this the first; rate them by {know}, or leave out `team`: "
+            "everyone is then on their own, and team-mates are opponents who tie",
+        )
 
 
 def start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, factory, full, never
-from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds import expected, field
 from jaxrate.systems.rounds.field import Field
 
 
@@ -73,8 +73,9 @@ def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -
         weight = 1.0 if event.context.weight is None else event.context.weight
         lead = rows.rating[0] - rows.rating[1]
         return jax.nn.sigmoid(field.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
-    _, _, _, below, _ = ranks(points, params, rows, event)
-    return field.share_of_others(below, field.real(event))
+    there, (_, _, _, below, above) = field.real(event), ranks(points, params, rows, event)
+    is_below = below < above
+    return expected.share(field.without_oneself(is_below, jnp.where(is_below, below, above), there)[0], there)
 
 
 def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
@@ -96,8 +97,8 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     p = field.balance(sums, few < many, target, guess, there, everyone.low, everyone.high)
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
-    v = params.weight * field.weight(event)
-    return State(jnp.where(field.contested(event), (rows.rating + v * p) / (1.0 + v), rows.rating))
+    share = jax.nn.sigmoid(jnp.log(params.weight * field.weight(event)))  # v / (1 + v) of any v
+    return State(jnp.where(field.contested(event), rows.rating + share * (p - rows.rating), rows.rating))
 
 
 def summary(params: Params, rows: State) -> Rating:

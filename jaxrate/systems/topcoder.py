@@ -22,9 +22,10 @@ from jax.scipy.special import ndtr, ndtri
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, PROPER_SHARE, RATING, Parameter, checked
 from jaxrate.system import Rating, RatingSystem, Rules, factory, full, never
-from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds import expected, field
 
-POINTS = 128  # volatilities differ much: those of a table for a hundred points, in float32
+POINTS = 160  # of the tables, in float32: volatilities differ much
+LEAST = 1e-24  # squared volatility, where the weights would leave none
 
 
 class Params(NamedTuple):
@@ -62,11 +63,10 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def expected(rows: State, event: Rounds) -> tuple[Array, Array]:
-    """How many are expected below and above each [P], themselves by halves."""
-    there = field.real(event)
+def places(rows: State, event: Rounds) -> tuple[Array, Array]:
+    """How many others are expected below and above each [P]."""
     deviation = jnp.sqrt(rows.variance / field.weight(event))
-    return field.expected(field.NORMAL_FINE, rows.rating, deviation, there, field.in_precision(POINTS))
+    return expected.normal(rows.rating, deviation, field.real(event), POINTS)
 
 
 def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
@@ -75,8 +75,7 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     if isinstance(event, Matches):
         weight = 1.0 if event.context.weight is None else event.context.weight
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
-    below, _ = expected(rows, event)
-    return field.share_of_others(below, field.real(event))
+    return expected.share(places(rows, event)[0], field.real(event))
 
 
 def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
@@ -88,7 +87,7 @@ def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> 
     mean = jnp.sum(gain * rating) / count
     spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
     c = jnp.sqrt(jnp.where(jnp.any(there), jnp.sum(gain * rows.variance) / count + spread, 1.0))
-    below, above = expected(rows, event)
+    below, above = (0.5 + x for x in places(rows, event))
     better, tied = (x.astype(rating.dtype) for x in (event.rank, field.tied(event)))
     better = jnp.where(there, better, 0.0) + 0.5 * tied
     p = rating + c * (_deviate(above, below, count, there) - _deviate(better, count - better, count, there))
@@ -96,16 +95,16 @@ def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> 
         p = jnp.minimum(p, event.ceiling)
     weight = field.weight(event)
     number = rows.games.astype(rating.dtype) + 1.0
-    q = constants.weight_limit + (constants.weight_new - constants.weight_limit) / number
-    kept = jnp.where(rating >= 2500.0, 0.8, jnp.where(rating >= 2000.0, 0.9, 1.0))
-    v = kept * weight * q / (1.0 - q)
-    target = (rating + v * p) / (1.0 + v)
+    q = (constants.weight_new + constants.weight_limit * rows.games.astype(rating.dtype)) / number
+    kept = weight * jnp.where(rating >= 2500.0, 0.8, jnp.where(rating >= 2000.0, 0.9, 1.0))
+    change = kept * q / (1.0 - q + kept * q)  # v / (1 + v), and what is left of it, for any q from 0 to 1
+    left = (1.0 - q) / (1.0 - q + kept * q)
     cap = (150.0 + 1500.0 / (number + 1.0)) * jnp.sqrt(weight) * q / (0.18 + 0.42 / number)
-    variance = (target - rating) ** 2 / v + rows.variance / (1.0 + v)
+    variance = left * (change * (p - rating) ** 2 + rows.variance)
     contested = field.contested(event)
     return State(
-        jnp.where(contested, jnp.clip(target, rating - cap, rating + cap), rating),
-        jnp.where(contested, variance, rows.variance),
+        jnp.where(contested, rating + jnp.clip(change * (p - rating), -cap, cap), rating),
+        jnp.where(contested, jnp.maximum(variance, LEAST), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
 
@@ -135,6 +134,10 @@ def topcoder(
     """TopCoder, of rounds.
 
     Players who play badly on purpose gain volatility, and with it larger changes (the paper's section 5.1).
+
+    Ratings are within 1e-5 points of sums over all pairs, and in float32 within 0.02, however much volatilities differ.
+    Rounds of more than 480 players take linear time unless the ratings lie more than about 60 times as far apart as the
+    least volatility, or volatilities differ more than 60 times.
 
     Args:
       weight_new: share that the first contest has in the rating after it (above 0, below 1).

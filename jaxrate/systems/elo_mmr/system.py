@@ -2,7 +2,8 @@
 
 A contest of weight w (times the contest's own, times a factor in a newcomer's first contests) lets a skill drift by
 gamma^2 = w L^2, and a performance is skill plus noise of variance beta^2 = (1 + 1/w) L^2, so that deviations settle at
-L, the limit. With drift by the clock, D per unit of time, gamma^2 grows by D days and beta^2 by D / w.
+L, the limit. With drift by the clock, D per unit of time, gamma^2 grows by D days and beta^2 by D / w; a beta that is
+given stays as it is.
 
 A belief is a Gaussian factor of weight w_0 about m, and one logistic factor of weight w_k and deviation beta_k about
 each earlier performance p_k. Its mode mu is the rating. Before a contest, with kappa = sigma^2 / (sigma^2 + gamma^2)
@@ -43,7 +44,7 @@ from jaxrate.parameters import (
 )
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
-from jaxrate.systems.rounds import field, performance
+from jaxrate.systems.rounds import expected, field, performance
 
 HISTORY = 32
 
@@ -113,8 +114,8 @@ def _usual(params: Any) -> tuple[float | Array, float | Array]:
     """w and L, of beta and gamma if those are given."""
     weight, limit = params.weight, params.limit_deviation
     if params.beta is not None and params.gamma is not None:
-        ratio = (params.beta / params.gamma) ** 2  # (1 + w) / w^2
-        weight = (1.0 + jnp.sqrt(1.0 + 4.0 * ratio)) / (2.0 * ratio)
+        ratio = params.gamma / params.beta  # w / sqrt(1 + w)
+        weight = 0.5 * ratio * (ratio + jnp.sqrt(ratio**2 + 4.0))
         limit = params.gamma / jnp.sqrt(weight)
     assert weight is not None and limit is not None
     return weight, limit
@@ -134,7 +135,8 @@ def _rho(constants: Constants) -> float | Array:
 def noise(constants: Constants, rows: State, weight: Array) -> tuple[Array, Array]:
     """gamma^2 and beta^2 of a contest that counts `weight` for each."""
     w = constants.weight * weight * constants.newcomer[jnp.minimum(rows.games, len(constants.newcomer) - 1)]
-    drift = 0.0 if constants.params.drift is None else constants.params.drift / w
+    params = constants.params
+    drift = 0.0 if params.drift is None or params.beta is not None else params.drift / w
     return w * constants.limit, (1.0 + 1.0 / w) * constants.limit + drift
 
 
@@ -147,9 +149,12 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
         there = field.real(event)
         weight = field.weight(event)
     deviation = jnp.sqrt(rows.variance + sum(noise(constants, rows, weight)))
-    kind = field.NORMAL if model.history is None else field.LOGISTIC
-    below, _ = field.expected(kind, rows.rating, deviation, there, 2 * field.in_precision(model.points) // 3)
-    share = field.share_of_others(below, there)
+    points = 2 * model.points // 3
+    if model.history is None:
+        below, _ = expected.normal(rows.rating, deviation, there, points)
+    else:
+        below = expected.logistic(rows.rating, deviation, there, field.in_precision(points))
+    share = expected.share(below, there)
     return share[0] if isinstance(event, Matches) else share
 
 
@@ -207,7 +212,7 @@ def elo_mmr(
 
     `beta` and `gamma`, the paper's parameters of a contest of weight 1, take the place of `weight` and
     `limit_deviation`, which are 0.2 and 80 if none of the four is given. With a `drift`, contests must come in order of
-    time.
+    time; it also adds to the noise of a performance, but not to a `beta` that is given.
 
     Args:
       history: performances kept of each player, from 1: the memory, and most of the time, are proportional to it. What

@@ -78,10 +78,10 @@ def _kind(shape: Shape, deviation: float, density: Callable[[NumPy], NumPy], ste
     return Kind(shape, deviation, nodes, density(nodes) / density(nodes).sum())
 
 
-# Exact to 2e-5 (logistic) against opponents down to half as wide as oneself.
+# Exact to 2e-5 against opponents down to half as wide as oneself; down to a sixteenth; down to a third.
 LOGISTIC = _kind(logistic, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13)
-NORMAL = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.45, 11)
-NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)  # also for a third as wide
+LOGISTIC_FINE = _kind(logistic, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13)
+NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
 
 
 def enough(deviation: float) -> int:
@@ -124,7 +124,7 @@ def sums(shape: Shape, everyone: Field, points: int) -> tuple[Sums, Inverse]:
     below, above, first, second = _tabulate(shape, everyone, at)
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
-    cells = [jnp.stack(_hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
+    cells = [jnp.stack(hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
     return partial(_read, cells, everyone, at), partial(_inverse, at, below, above)
 
 
@@ -153,9 +153,14 @@ def _tabulate(shape: Shape, everyone: Field, at: Array) -> list[Array]:
         gains = gain, gain, gain * inverse, gain * inverse**2
         return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
 
+    return by_blocks(one, everyone[:3], at)
+
+
+def by_blocks(one: Callable[..., list[Array]], columns: tuple[Array, ...], at: Array) -> list[Array]:
+    """Four sums [points] over everybody in the round, some of whom at a time are `one`'s."""
     if jax.default_backend() != "cpu":
-        return one(*everyone[:3])
-    blocks = [jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK) for x in everyone[:3]]
+        return one(*columns)
+    blocks = [jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK) for x in columns]
 
     def add(total: list[Array], block: list[Array]) -> tuple[list[Array], None]:
         return [x + y for x, y in zip(total, one(*block), strict=True)], None
@@ -163,7 +168,7 @@ def _tabulate(shape: Shape, everyone: Field, at: Array) -> list[Array]:
     return lax.scan(add, [jnp.zeros_like(at)] * 4, blocks)[0]
 
 
-def _hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
+def hermite(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
     """Six coefficients of polynomials with values f, slopes d and second derivatives s at 0, and g, e and t at 1."""
     rise = g - f
     return (
@@ -189,10 +194,10 @@ def _read(cells: list[Array], everyone: Field, at: Array, x: Array, below: Array
     number, u, per_point = _cell(everyone, at, x)
     c = cells[below][number] if isinstance(below, bool) else jnp.stack(cells)[below.astype(jnp.int32), number]
     c = jnp.moveaxis(c, -1, 0)
-    return _horner(c, u), jnp.abs(_slope_of(c, u)) * per_point
+    return horner(c, u), jnp.abs(_slope_of(c, u)) * per_point
 
 
-def _horner(c: Array, u: Array) -> Array:
+def horner(c: Array, u: Array) -> Array:
     """The polynomials c [6, ...] at u [...]."""
     return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
@@ -202,34 +207,11 @@ def _slope_of(c: Array, u: Array) -> Array:
     return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
 
 
-def expected(
-    kind: Kind, centre: Array, deviation: Array, there: Array, points: int, margin: Array | None = None
-) -> tuple[Array, Array]:
-    """[P] how many participants each one's performance is expected to beat, and to be beaten by; their own by halves.
-
-    Args:
-      kind: of all performances.
-      centre: [P] their means.
-      deviation: [P] their deviations.
-      there: [P] who takes part.
-      points: of the table.
-      margin: [P] within which a difference is a draw; a draw counts by halves. None: there are no draws.
-    """
-    scale = deviation / kind.deviation
-    low, high = reach(centre, 16.0 * jnp.max(jnp.where(there, scale, 0.0)), there)
-    everyone = Field(centre, 1.0 / scale, there.astype(scale.dtype), low, high)
-    nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
-    read, _ = sums(kind.shape, everyone, points)
-    x = centre[:, None] + scale[:, None] * nodes[None, :]
-    shifts = (0.0,) if margin is None else (-margin[:, None], margin[:, None])
-    below, above = (sum(read(x + y, side)[0] @ weights for y in shifts) / len(shifts) for side in (True, False))
-    return below, above
-
-
-def share_of_others(below: Array, there: Array) -> Array:
-    """[P] of the others, from how many participants each is expected to beat, themselves half the time."""
-    others = jnp.sum(there.astype(below.dtype)) - 1.0
-    return jnp.where(others > 0, (below - 0.5) / jnp.maximum(others, 1.0), 0.5)
+def without_oneself(is_below: Array, smaller: Array, there: Array) -> tuple[Array, Array]:
+    """[P] the numbers below and above without one's own halves, from the smaller one of each, with them, and which."""
+    small = jnp.maximum(smaller - 0.5, 0.0)
+    rest = jnp.maximum(jnp.sum(there.astype(small.dtype)) - 1.0, 0.0) - small
+    return jnp.where(is_below, small, rest), jnp.where(is_below, rest, small)
 
 
 def tied(event: Rounds) -> Array:

@@ -8,7 +8,7 @@ from jax.scipy.special import erfc, erfinv
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import CLOCK_DRIFT, DEVIATION, NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, Range
 from jaxrate.system import Rating, advantage, elapsed, full
-from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds import expected
 from jaxrate.systems.rounds.teams import Teams, by_number, each, total
 
 POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
@@ -97,8 +97,8 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
         share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
         return each(teams, jnp.where(count > 0, share, 0.5))
     margin = constants.margin * jnp.sqrt(2.0 * teams.size.astype(mean.dtype))
-    below, _ = field.expected(field.NORMAL, mean, deviation, there, field.in_precision(POINTS), margin)
-    return each(teams, field.share_of_others(below, there))
+    below, _ = expected.normal(mean, deviation, there, POINTS, margin)
+    return each(teams, expected.share(below, there))
 
 
 def score(ahead: Array, spread: Array, margin: Array) -> Array:

@@ -1,0 +1,75 @@
+"""Whom each participant of a round is expected to beat, summed over all pairs: exact, for rounds of moderate size.
+
+The difference of two normal performances is normal. Of two logistic ones the narrower is integrated over, by the
+trapezoidal rule: to it the wider one's cdf is smooth, so a few nodes are exact however much their deviations differ.
+Whether i beats j and whether j beats i add up to 1 to rounding, and every probability and share lies in [0, 1].
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.events import Array
+from jaxrate.systems.rounds import field
+
+_NODES = np.arange(-22.0, 23.0)
+_WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
+
+Beats = Callable[[Array, Array, Array], tuple[Array, Array]]  # of a lead and two deviations: P(beats), P(is beaten)
+
+
+class Performances(NamedTuple):
+    """Everybody's performances."""
+
+    centre: Array  # [P] their means
+    deviation: Array  # [P]
+    margin: Array | None  # [P] within which a difference is a draw, which is half a win; None: there are no draws
+
+
+def normal(lead: Array, one: Array, other: Array) -> tuple[Array, Array]:
+    """Of normal performances."""
+    below, above, _, _ = field.normal(lead / jnp.sqrt(one**2 + other**2))
+    return below, above
+
+
+def logistic(lead: Array, one: Array, other: Array) -> tuple[Array, Array]:
+    """Of logistic performances, to 1e-8."""
+    widest = jnp.maximum(one, other)
+    inverse, part = field.LOGISTIC.deviation / widest, jnp.minimum(one, other) / widest
+    nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
+    below, above, _, _ = field.logistic((lead * inverse)[..., None] + part[..., None] * nodes)
+    return jnp.sum(weights * below, axis=-1), jnp.sum(weights * above, axis=-1)
+
+
+def beaten(beats: Beats, who: Array, all_of: Performances, there: Array) -> tuple[Array, Array]:
+    """How many each of `who` [R] is expected to beat of the others, and to be beaten by.
+
+    Args:
+      beats: of two performances.
+      who: [R] places in the round.
+      all_of: everybody's performances.
+      there: [P] who takes part.
+    """
+    lead = all_of.centre[who][:, None] - all_of.centre[None]
+    deviations = jnp.broadcast_arrays(all_of.deviation[who][:, None], all_of.deviation[None])
+    margin = None if all_of.margin is None else all_of.margin[who][:, None]
+    shifts = (jnp.zeros_like(lead),) if margin is None else (-margin, margin)
+    both = [beats(lead + y, *deviations) for y in shifts]
+    others = there[None] & (who[:, None] != jnp.arange(len(there), dtype=who.dtype)[None])
+    below, above = (jnp.sum(jnp.where(others, sum(x) / len(shifts), 0.0), axis=1) for x in zip(*both, strict=True))
+    return below, above
+
+
+def everybody(beats: Beats, all_of: Performances, there: Array) -> tuple[Array, Array]:
+    """The same of all [P] at once."""
+    return jax.checkpoint(lambda x: beaten(beats, jnp.arange(len(there), dtype=jnp.int32), x, there))(all_of)
+
+
+def in_turn(beats: Beats, all_of: Performances, there: Array) -> tuple[Array, Array]:
+    """The same of all, some after the others, which limits the memory."""
+    who = jnp.arange(len(there), dtype=jnp.int32)
+    return lax.map(lambda i: jax.tree.map(lambda x: x[0], beaten(beats, i[None], all_of, there)), who, batch_size=64)
