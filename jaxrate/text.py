@@ -20,7 +20,7 @@ def interval(mean: float, deviation: float) -> str:
 
 def table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player", "system")) -> str:
     """Rows of values in aligned columns: those named in `left` to the left, numbers to the right."""
-    cells = [head, *([" ".join(str(x).split("\n")) for x in row] for row in rows)]
+    cells = [head, *([visible(" ".join(str(x).split("\n"))) for x in row] for row in rows)]
     width = [max(map(len, column)) for column in zip(*cells, strict=True)]
     align = [str.ljust if name in left else str.rjust for name in head]
     lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
@@ -54,19 +54,28 @@ def visible(text: str) -> str:
     return HIDDEN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def cut(text: str) -> str:
+    """The text, or its beginning and its length if it is long."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"
+
+
 def cell(value: Any) -> str:
     """How a message shows a value of a table: as Python writes it, on one line, cut where it is long."""
     try:
-        said = visible(repr(value)).replace("\n", " ")
+        return cut(visible(repr(value)).replace("\n", " "))
     except ValueError:  # an int of thousands of digits
-        said = f"of type {type(value).__name__}, too long to show"
-    return said if len(said) <= LONGEST else f"{said[:LONGEST]}... ({len(said):,} characters)"
+        return f"of type {type(value).__name__}, too long to show"
 
 
-def near(name: str, names: Iterable[Any]) -> str:
+def name_of(value: Any) -> str:
+    """How a message shows a name, without quotes."""
+    return cut(visible(str(value)).replace("\n", " "))
+
+
+def near(name: Any, names: Iterable[Any]) -> str:
     """A guess at what was meant, to end a message with: "; did you mean 'tau'?", or nothing."""
     known = {str(x).lower(): str(x) for x in names}
-    close = difflib.get_close_matches(name.lower(), known, n=1)
+    close = difflib.get_close_matches(str(name).lower(), known, n=1)
     return f"; did you mean {known[close[0]]!r}?" if close else ""
 
 

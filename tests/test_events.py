@@ -84,7 +84,8 @@ def test_errors_know_their_row():
     with pytest.raises(RowError) as caught:
         fail_where(np.array([False, False, True, True]), lambda row: f"it is {row}")
     for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
-        assert (error.row, error.message) == (2, "it is 2") and str(error) == "row 2 (counting from 0): it is 2"
+        assert (error.row, error.message) == (2, "it is 2") and error.others == ((3, "it is 3"),)
+        assert str(error) == "row 2 (counting from 0): it is 2\n  row 3 (counting from 0): it is 3"
     with pytest.raises(RowError) as caught:
         jr.rounds([5, 5, 3], [0, 1, 2], [1, 2, math.inf])
     assert (caught.value.row, caught.value.message) == (2, "rank is inf, not a finite number (contest 3)")

@@ -112,6 +112,7 @@ def test_two_halves_are_one_run(tmp_path, x64, name, length, monkeypatch):
 
 
 @pytest.mark.skipif(not ATP.exists(), reason="the tennis history is not at hand")
+@pytest.mark.filterwarnings("ignore:.* matches repeat an earlier one:UserWarning")
 @pytest.mark.parametrize("name", ["elo", "glicko", "glicko2"])
 def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, monkeypatch):
     monkeypatch.undo()  # as compiled for users

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import click
 
 from jaxrate.cli import compare, demo, fit, plan, rate, report, simulate, systems
+from jaxrate.cli.terminal import say
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -26,7 +27,7 @@ for command in COMMANDS:
 
 
 def main() -> None:
-    """Run the command: a mistake of the user's is one line on standard error and exit code 2."""
+    """Run the command: a mistake of the user's is said on standard error, with exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
@@ -36,23 +37,23 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as help_text:
-        click.echo(help_text.format_message())
+        say(help_text.format_message())
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("jaxrate: stopped", err=True)
+        say("jaxrate: stopped", err=True)
         sys.exit(130)
     except BrokenPipeError:  # whoever reads the output has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
         if {"-v", "--verbose"} & set(sys.argv):
-            traceback.print_exc()
+            say(traceback.format_exc(), err=True)
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "memory does not do; `jaxrate plan FILE` says what a file takes"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
             raise
-        click.echo(f"jaxrate: {message}", err=True)
+        say(f"jaxrate: {message}", err=True)
         sys.exit(2)
 
 

@@ -14,6 +14,7 @@ from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
 from jaxrate.cli.options import period_option, share_option, system_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns, read
+from jaxrate.cli.terminal import say
 from jaxrate.text import near, number
 
 if TYPE_CHECKING:
@@ -74,11 +75,11 @@ def compare(
         warn_worse(report, data, of, changes[of], result.quality, result.period, last)
     hint_seen(report, fits, file, last)
     if as_json:
-        click.echo(json.dumps(_plain(found, file), indent=2))
+        say(json.dumps(_plain(found, file), indent=2))
         return
     said = ", ".join(f"{count:,} {what}" for what, count in found.counts.items())
     counted = "" if last == 1 else f", the last {found.scored:,} scored"
-    click.echo(f"{said} of {found.players:,} players{counted}\n\n{found}")
+    say(f"{said} of {found.players:,} players{counted}\n\n{found}")
 
 
 def _by_system(fits: list[Fitted]) -> dict[str, Fitted]:

@@ -12,6 +12,7 @@ import jaxrate as jr
 from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.simulated import MATCHES, PLAYERS, show_simulated
+from jaxrate.cli.terminal import say
 from jaxrate.text import table
 
 TEAMS = ("Chicago Bears", "Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs")
@@ -56,12 +57,12 @@ def demo(
         rated = jr.rate(best, data)
     last = float(data.matches.time[-1])
     playing = data.players[np.unique(data.matches.player[data.matches.time > last - SEASON])]
-    click.echo(f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:\n")
-    click.echo(jr.leaderboard(rated, among=playing, top=len(playing)))
+    say(f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:\n")
+    say(jr.leaderboard(rated, among=playing, top=len(playing)))
     with report.stage("drawing"):
         drawn = _draw(rated, playing, picture)
     if drawn:
-        click.echo(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
+        say(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
     else:
         report.note("a picture would need matplotlib: pip install 'jaxrate[plot]'")
 
@@ -78,9 +79,9 @@ def _compare(report: Report, data: jr.Dataset) -> jr.RatingSystem:
     qualities = [(result.name, result.quality) for result in found.results] + [("(FiveThirtyEight)", published)]
     rows = [(name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.1%}") for name, quality in qualities]
     counted = f"{len(data.rows):,} matches of {len(data.players)} teams"
-    click.echo(f"The NFL from 1920 to 2021: {counted}, each predicted before it was played.\n")
-    click.echo(table(["system", "log loss", "accuracy"], rows))
-    click.echo(
+    say(f"The NFL from 1920 to 2021: {counted}, each predicted before it was played.\n")
+    say(table(["system", "log loss", "accuracy"], rows))
+    say(
         "\nThe lower the log loss, the better: a coin has 0.6931. Home is worth 65 points, and all else is left as it\n"
         "is by default. Last stand the forecasts that FiveThirtyEight published, which also know margins and seasons."
     )

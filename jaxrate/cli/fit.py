@@ -17,6 +17,7 @@ from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
+from jaxrate.cli.terminal import say
 from jaxrate.text import table
 
 WHY = {
@@ -138,10 +139,10 @@ def fit(
         report.note(f"of no effect here, and left as they are: {', '.join(found.idle)}")
     count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"
     if as_json:
-        click.echo(json.dumps(_plain(found, system, file, period), indent=2))
+        say(json.dumps(_plain(found, system, file, period), indent=2))
     else:
-        click.echo(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
-        click.echo(_said(found, system))
+        say(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
+        say(_said(found, system))
     if found.open or not found.converged:
         sys.exit(1)
 

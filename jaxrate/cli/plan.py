@@ -13,6 +13,7 @@ from jaxrate.cli.choosing import check_period, check_times
 from jaxrate.cli.options import period_option, system_option
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns, read
+from jaxrate.cli.terminal import say
 from jaxrate.events import part
 from jaxrate.memory import in_words, of_device
 from jaxrate.text import number, table
@@ -57,10 +58,10 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
         widest = jr.by_level(events)
         seconds = time.perf_counter() - start
     what = "participations" if isinstance(flat, jr.Rounds) else "matches"
-    click.echo(f"{n:,} {what} of {players:,} players{_span(data)}")
-    click.echo(f"{_shape(events, widest)}; made in {seconds:.2f} s")
+    say(f"{n:,} {what} of {players:,} players{_span(data)}")
+    say(f"{_shape(events, widest)}; made in {seconds:.2f} s")
     memory = of_device(jax.devices()[0])
-    click.echo(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
+    say(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
     rows, short = [], []
     made: dict[int, Any] = {}
     for system in systems:
@@ -81,7 +82,7 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
             with report.stage(f"measuring {system.name}"):
                 expected = f"{_expect(system, events, levels(system, events, made), players, seconds):.2g} s"
         rows.append((system.name, in_words(state), in_words(need), expected))
-    click.echo(table(["system", "state", "memory", "rating takes"], rows))
+    say(table(["system", "state", "memory", "rating takes"], rows))
     if short:
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import click
 
+from jaxrate.cli.terminal import say
+from jaxrate.text import visible
+
 PATIENCE = 2.0  # seconds before progress is shown
 
 
@@ -25,7 +28,7 @@ class Report:
     def note(self, text: str) -> None:
         """A hint."""
         if not self.quiet:
-            click.echo(f"jaxrate: {text}", err=True)
+            say(f"jaxrate: {text}", err=True)
 
     @contextmanager
     def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
@@ -46,18 +49,18 @@ class Report:
                 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
             except ImportError:  # a bar is no reason to stop
                 return
-            columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+            columns = [TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
             if total is not None:
                 columns += [TextColumn("left"), TimeRemainingColumn()]
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-                bar.add_task(title, total=total, completed=done)
+                bar.add_task(visible(title), total=total, completed=done)
                 ended.wait()
 
         def update(amount: float, how: str = "") -> None:
             nonlocal done, title
             done, title = amount, f"{text}, {how}" if how else text
             if bar is not None and bar.tasks:
-                bar.update(bar.tasks[0].id, completed=done, description=title)
+                bar.update(bar.tasks[0].id, completed=done, description=visible(title))
 
         thread = threading.Thread(target=show, daemon=True)
         if sys.stderr.isatty() and not self.quiet:
@@ -69,7 +72,7 @@ class Report:
             if thread.ident:
                 thread.join()
         if self.verbose:
-            click.echo(f"jaxrate: {text}: {time.perf_counter() - start:.2f} s", err=True)
+            say(f"jaxrate: {text}: {time.perf_counter() - start:.2f} s", err=True)
 
 
 def reporting(command: Callable[..., None]) -> Callable[..., None]:

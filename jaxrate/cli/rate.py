@@ -17,9 +17,10 @@ from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
+from jaxrate.cli.terminal import say
 from jaxrate.cli.upcoming import predicted
 from jaxrate.events import as_moment, part, period_number
-from jaxrate.text import decimals, number, table
+from jaxrate.text import decimals, name_of, number, table
 
 EXAMPLES = """\b
 Examples:
@@ -50,6 +51,11 @@ Examples:
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
+@click.option(
+    "--csv-safe",
+    is_flag=True,
+    help="As --csv, with an apostrophe before names that a spreadsheet would take for formulas.",
+)
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
 @click.option("--outlook", is_flag=True, help="Predict in full: with TrueSkill and Urnings also wins, draws, losses.")
 @click.option(
@@ -72,6 +78,7 @@ def rate(
     predict: str | None,
     out: Path | None,
     csv: bool,
+    csv_safe: bool,
     top: int,
     outlook: bool,
     cautious: float,
@@ -90,8 +97,8 @@ def rate(
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
     if outlook and state is not None:
         raise ValueError("--outlook is of a new run; the one to carry on predicts in full if it did")
-    if csv and out is None:
-        raise ValueError("--csv goes with --out")
+    if (csv or csv_safe) and out is None:
+        raise ValueError("--csv and --csv-safe go with --out")
     if last != 1 and file is None:
         raise ValueError("--last goes with a FILE, whose predictions are scored")
     if predict is not None and not Path(predict).exists():
@@ -147,9 +154,9 @@ def rate(
         parts += text
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
-            save(out, rated, coming, csv)
+            save(out, rated, coming, csv, csv_safe)
         report.note(f"saved the run to {out}")
-    click.echo("\n\n".join(filter(None, parts)))
+    say("\n\n".join(filter(None, parts)))
 
 
 def rate_chosen(
@@ -265,4 +272,4 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
     ]
     head = [key.replace("_", " ") for key in found]
     what = "matches" if rated.contests is None else "contests"
-    return [f"{name}: {len(rows):,} {what}", table(head, rows, left=("time", "opponent", "contest"))]
+    return [f"{name_of(name)}: {len(rows):,} {what}", table(head, rows, left=("time", "opponent", "contest"))]

@@ -59,12 +59,19 @@ COLUMNS: dict[str, dict[str, Any]] = {
     },
     "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
     "sort": {"help": "Sort by time first.", "is_flag": True},
+    "skip-incomplete": {"help": "Leave out rows in which a column that is used has no value.", "is_flag": True},
+    "normalise-names": {
+        "help": "Names that differ only by blanks, letter case or Unicode form are the same.",
+        "is_flag": True,
+    },
 }
 ARGUMENTS = {
     "participant": "player",
     "last-rank": "last",
     "mixture": "mixtures",
     "column": "columns",
+    "skip-incomplete": "skip_incomplete",
+    "normalise-names": "normalise_names",
 }  # of `jaxrate.read`, where options have other names
 
 

@@ -16,6 +16,7 @@ from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
+from jaxrate.cli.terminal import say
 
 OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxrate systems` names, if they fit]"
 
@@ -82,4 +83,4 @@ def report(
             comparison=comparison,
         )
     out.write_text(page, encoding="utf-8")
-    click.echo(f"{out}: {len(rated.players):,} players, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    say(f"{out}: {len(rated.players):,} players, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")

@@ -60,15 +60,17 @@ def hold(out: Path) -> None:
         context.meta[__name__] = True
 
 
-def save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool) -> None:
-    """Save the run, and tables beside it; those of an earlier run go."""
+def save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool, csv_safe: bool) -> None:
+    """Save the run, and tables beside it, perhaps `csv_safe` for spreadsheets; those of an earlier run go."""
+    from jaxrate.data.writing import without_formulas
     from jaxrate.records.folder import BESIDE
     from jaxrate.records.saved import described, keep
 
     beside: dict[str, Any] = dict.fromkeys(BESIDE)
-    if csv:
-        beside |= {"ratings.csv": jr.rating_table(rated), "predictions.csv": rated.predictions}
+    as_csv = without_formulas if csv_safe else lambda columns: columns
+    if csv or csv_safe:
+        beside |= {"ratings.csv": as_csv(jr.rating_table(rated)), "predictions.csv": as_csv(rated.predictions)}
     if coming is not None:
-        beside["upcoming.csv" if csv else "upcoming.parquet"] = coming
+        beside |= {"upcoming.csv": as_csv(coming)} if csv or csv_safe else {"upcoming.parquet": coming}
     hold(out)
     keep(out, rated, described(rated), beside)

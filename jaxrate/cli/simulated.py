@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
 import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.progress import Report
+from jaxrate.cli.terminal import say
 from jaxrate.text import interval, table
 
 PLAYERS = 5000
@@ -22,7 +22,7 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
 
     with report.stage("simulating"):
         league = jr.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
-    click.echo(f"A league of {players:,} players and {matches:,} matches over 1,000 days (seed {seed})\n")
+    say(f"A league of {players:,} players and {matches:,} matches over 1,000 days (seed {seed})\n")
     data = jr.Dataset(league.matches, np.arange(players), np.arange(matches))
     played, schedule = league.games > 0, jr.by_level(data)
     rows: list[Any] = []
@@ -41,7 +41,7 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
         board = jr.leaderboard(system, result.state, top=10)
         if board.deviation is not None and quality["log loss"] < best[0]:
             best = quality["log loss"], (name, board)
-    click.echo(table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))
+    say(table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))
     name, board = best[1]
     true_rank = np.empty(players, int)
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
@@ -49,5 +49,5 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
         (rank, f"player {i}", f"{mean:.0f}", interval(mean, spread), f"{1500 + league.strength[i]:.0f}", true_rank[i])
         for rank, i, mean, spread in zip(*board, strict=True)
     ]
-    click.echo(f"\nThe best of {players:,} by {name}, beside the truth:\n")
-    click.echo(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))
+    say(f"\nThe best of {players:,} by {name}, beside the truth:\n")
+    say(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))

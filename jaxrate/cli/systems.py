@@ -10,6 +10,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.options import complete_systems
+from jaxrate.cli.terminal import say
 from jaxrate.text import table
 
 
@@ -31,9 +32,9 @@ def systems(name: str | None) -> None:
         system = make(key, {})
         events = ", ".join(event.__name__.lower() for event in system.events)
         rows.append((key, events, len(system.params), _about(key).splitlines()[0].rstrip(".")))
-    click.echo(table(["system", "rates", "parameters", "source"], rows, left=("system", "rates", "source")))
+    say(table(["system", "rates", "parameters", "source"], rows, left=("system", "rates", "source")))
     defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULTS.items())
-    click.echo(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(those_with('baseline'))}.")
+    say(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(those_with('baseline'))}.")
 
 
 def _about(name: str) -> str:
@@ -42,22 +43,22 @@ def _about(name: str) -> str:
 
 def _print_one(name: str, system: jr.RatingSystem) -> None:
     events = ", ".join(event.__name__.lower() for event in system.events)
-    click.echo(f"{_about(name)}\n\nRates {events}. Parameters:\n")
+    say(f"{_about(name)}\n\nRates {events}. Parameters:\n")
     rows = [
         (field, "none" if default is None else f"{default:g}", about.range.text, about.unit, about.meaning)
         for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
     ]
     head = ["name", "default", "range", "unit", "meaning"]
-    click.echo(table(head, rows, left=("name", "range", "unit", "meaning")))
+    say(table(head, rows, left=("name", "range", "unit", "meaning")))
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
         if value not in (None, ())
     ]
     if settings:
-        click.echo(f"\nSettings, given in the same way: {', '.join(settings)}.")
+        say(f"\nSettings, given in the same way: {', '.join(settings)}.")
     if usage := _usage(name, system):
-        click.echo(f"\n{usage}")
+        say(f"\n{usage}")
 
 
 def _usage(name: str, system: jr.RatingSystem) -> str:

@@ -12,11 +12,12 @@ from jaxrate.cli.choosing import hint_side
 from jaxrate.cli.progress import Report
 from jaxrate.cli.reading import read
 from jaxrate.cli.saved import names_of
-from jaxrate.text import table
+from jaxrate.text import name_of, table
 
 SHOWN = 30  # rows that are printed
-OF_MATCHES = "a", "b", "side", "neutral", "category", "mixtures", "columns", "time"  # what is read of each kind
-OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "time"
+OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each kind
+OF_MATCHES = "a", "b", "side", "neutral", "category", "mixtures", "columns", *OF_BOTH
+OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", *OF_BOTH
 
 
 def predicted(report: Report, file: str, rated: jr.Rated, until: float | None) -> tuple[list[str], dict[str, Any]]:
@@ -49,7 +50,7 @@ def predicted(report: Report, file: str, rated: jr.Rated, until: float | None) -
         text += f"\n... and {len(rows) - SHOWN:,} more; --out writes them all"
     new = data.players[len(rated.players) :]
     if len(new):
-        names = ", ".join(map(str, new[:3])) + ", ..." * (len(new) > 3)
+        names = ", ".join(map(name_of, new[:3])) + ", ..." * (len(new) > 3)
         report.note(f"{len(new)} of these players have not played yet: {names}")
     return [title, text], {"row": data.rows} | columns | chances
 

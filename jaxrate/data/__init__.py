@@ -7,6 +7,8 @@ contests.py    a table of contests, its columns as those of `Rounds`
 categories.py  categories of players, and mixtures of them
 dataset.py     what comes out: `Dataset`
 tables.py      files and tables in memory: their columns, and where a row stands
+rows.py        rows that lack a value, repeat another, or are wrong
+names.py       names that look alike, and joining them
 columns.py     columns as ids, numbers, flags and days
 formats/       public collections of results, a file for each
 teams.py       contests from nested lists, and teams taken apart

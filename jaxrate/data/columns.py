@@ -1,16 +1,17 @@
 """Columns of tables: turned into ids, numbers, flags and days, through Arrow."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from itertools import islice
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from jaxrate.data.tables import Column, Values, pyarrow
-from jaxrate.events import RowError, fail_where
+from jaxrate.events import TOLD, RowError, fail_where
 from jaxrate.text import cell
 
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -28,13 +29,15 @@ def to_column(name: str, values: Any) -> Column:
         values = np.array([np.datetime64("NaT") if value is None else value for value in values])
     if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
         for convert in (lambda values: values, _items):  # some arrays it knows only as lists
-            with suppress(arrow.ArrowException, OverflowError, TypeError):  # the last for Decimals that are infinite
+            with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
                 array = arrow.array(convert(values))
                 column = array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
                 break
     if column is None or arrow.types.is_nested(column.type) or isinstance(column.type, arrow.BaseExtensionType):
         items = _items(values)
-        return np.fromiter(items, dtype=object, count=len(items))
+        column = np.fromiter(items, dtype=object, count=len(items))
+        fail_where(np.array([_no_text(value) for value in items], bool), lambda row: _says(name, column[row]))
+        return column
     if arrow.types.is_dictionary(column.type) and len(column):
         return arrow.chunked_array([_text(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
     return _text(column)
@@ -45,10 +48,21 @@ def _items(values: Any) -> list[Any]:
     return list(getattr(values, convert)() if convert else values)
 
 
+def _no_text(value: Any) -> bool:
+    """Whether it is a text that cannot be written, since it has half of a pair of surrogates."""
+    return isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _says(name: str, value: Any) -> str:
+    return f"column {name!r} is {cell(value)}, which is no Unicode text"
+
+
 def _text(column: Any) -> Any:
     """Text of any kind as the one kind that all of Arrow's functions take."""
     arrow = pyarrow()
     text = arrow.types.is_string(column.type) or arrow.types.is_string_view(column.type)
+    if arrow.types.is_binary_view(column.type):
+        return column.cast(arrow.large_binary())
     return column.cast(arrow.large_string()) if text else column
 
 
@@ -60,10 +74,26 @@ def keep_rows(name: str, column: Column, keep: Values) -> Column:
 def missing(column: Column, nan: bool) -> Values:
     """Where there is no value; `nan` says whether NaN is none."""
     if isinstance(column, np.ndarray):
-        return np.array([v is None or type(v).__name__ == "NAType" or bool(nan and v != v) for v in column])
+        return np.array([absent(value, nan) for value in column], bool)
     if not (column.null_count or (nan and pyarrow().types.is_floating(column.type))):
         return np.zeros(len(column), bool)
     return np.asarray(column.is_null(nan_is_null=nan).to_numpy())
+
+
+def absent(value: Any, nan: bool) -> bool:
+    """Whether a value of any type is none; `nan` says whether NaN is."""
+    with suppress(ArithmeticError, ValueError, TypeError):  # Decimal("sNaN"), and arrays
+        return value is None or type(value).__name__ == "NAType" or bool(nan and value != value)
+    return False
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value of any type can be a name: there is one, and it can be told from others."""
+    try:
+        hash(value)
+    except TypeError:  # of Decimal("sNaN"), too
+        return False
+    return not absent(value, nan=True)
 
 
 def _check_present(name: str, column: Column, nan: bool) -> None:
@@ -136,7 +166,10 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> Value
         fail_where(other, lambda row: f"column {name!r} is {cell(column[row])}, not a number")
         return np.array(numbers, np.float64)
     if arrow.types.is_large_string(column.type):
-        column = _parsed(name, column, [arrow.float64()], "not a number")
+        try:
+            column = column.cast(arrow.float64())
+        except arrow.ArrowInvalid:
+            column = _parsed(name, _decimal(column), [arrow.float64()], "not a number")
     kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
     if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
         raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
@@ -148,8 +181,13 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> Value
 
 def _number(value: Any, default: float | None) -> float | None:
     """A number of any type as a float; None if it is none, or too large to be one."""
-    if default is not None and (value is None or type(value).__name__ == "NAType" or value != value):
+    if default is not None and absent(value, True):
         return default
+    return as_float(value)
+
+
+def as_float(value: Any) -> float | None:
+    """The value as a float; None if it is no number, or too large."""
     with suppress(OverflowError, ValueError):  # 10**400, and Decimal("sNaN")
         return float(value) if isinstance(value, (Real, Decimal)) else None
     return None
@@ -200,13 +238,40 @@ def check_order(column: Column, days: Values) -> None:
 def _parsed(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
     """Text as the first of the target types that takes all of it."""
 
-    def parse(text: Any) -> Any:
-        for target in targets:
-            with suppress(pyarrow().ArrowInvalid):
-                return text.cast(target)
+    def takes(target: Any, low: int, high: int) -> Any:
+        part = column.slice(low, high - low)
+        with suppress(pyarrow().ArrowInvalid):
+            return None if pyarrow().types.is_integer(target) and _hexadecimal(part) else part.cast(target)
 
-    parsed = parse(column)
-    if parsed is None:
-        row = bisect_left(range(1, len(column) + 1), True, key=lambda rows: parse(column.slice(0, rows)) is None)
-        raise RowError(row, f"column {name!r} is {cell(column[row].as_py())}, {complaint}")
-    return parsed
+    def bad(low: int, high: int) -> Iterator[int]:
+        if all(takes(target, low, high) is None for target in targets):
+            if high - low == 1:
+                yield low
+            else:
+                yield from bad(low, (low + high) // 2)
+                yield from bad((low + high) // 2, high)
+
+    for target in targets:
+        if (parsed := takes(target, 0, len(column))) is not None:
+            return parsed
+    ends = range(1, len(column) + 1)
+    good = bisect_left(ends, True, key=lambda end: all(takes(target, 0, end) is None for target in targets))
+    targets = [target for target in targets if good == 0 or takes(target, 0, good) is not None]
+    rows = islice(bad(good, len(column)), TOLD + 1)
+    said = [(row, f"column {name!r} is {cell(column[row].as_py())}, {complaint}") for row in rows]
+    raise RowError(*said[0], said[1:TOLD], len(said[TOLD:]))
+
+
+def _hexadecimal(text: Any) -> bool:
+    """Whether some of it is, which Arrow takes for an integer: "0x10" for 16."""
+    compute = pyarrow().compute
+    return bool(compute.any(compute.match_substring(text, "x", ignore_case=True)).as_py())
+
+
+def _decimal(text: Any) -> Any:
+    """Text as numbers are written, without blanks around it, and true as 1."""
+    compute = pyarrow().compute
+    text = compute.ascii_trim_whitespace(text)
+    for word, value in (("true", "1"), ("false", "0")):
+        text = compute.replace_substring_regex(text, f"^(?i:{word})$", value)
+    return text

@@ -9,7 +9,7 @@ from jaxrate.data.dataset import Dataset, Fields
 from jaxrate.data.roles import Roles
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import Shown, build_rounds, fail_where, in_contest
-from jaxrate.text import number
+from jaxrate.text import cell, number
 
 
 def contest_fields(roles: Roles, columns: dict[str, Column], players: Any) -> Fields:
@@ -66,7 +66,7 @@ def to_contests(fields: Fields, rows: Values) -> Dataset:
 
 def _name(names: Any, i: int) -> str:
     """How errors show a name: as Python has it, not NumPy."""
-    return repr(names[i : i + 1].tolist()[0])
+    return cell(names[i : i + 1].tolist()[0])
 
 
 def _codes(name: str, columns: dict[str, Column]) -> tuple[Values, Values]:

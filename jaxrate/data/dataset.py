@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.data.tables import Values
 from jaxrate.events import Matches, Ragged, Rounds, count_teams
-from jaxrate.text import number
+from jaxrate.text import name_of, number
 
 
 class Fields(NamedTuple):
@@ -109,5 +109,5 @@ def _time(time: Any, clock: str) -> str:
 
 def _listed(names: Values) -> str:
     """How many, and the first of them."""
-    first = ", ".join(map(str, names[:SHOWN].tolist()))
+    first = ", ".join(map(name_of, names[:SHOWN].tolist()))
     return f"{len(names):,}: {first}{', ...' if len(names) > SHOWN else ''}"

@@ -11,6 +11,7 @@ from jaxrate.data.dataset import Dataset, Fields
 from jaxrate.data.roles import Roles
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import fail_where, matches
+from jaxrate.text import name_of
 
 
 def match_fields(
@@ -24,7 +25,7 @@ def match_fields(
     form, labels = roles.form, None
     player, players = to_ids(form.who, columns, players)
     first, second = player.T
-    fail_where(first == second, lambda row: f"{players[first[row]]} is on both sides; remove the row")
+    fail_where(first == second, lambda row: f"{name_of(players[first[row]])} is on both sides; remove the row")
     values: dict[str, Any] = {"player": player, "score": np.full(len(player), 1.0 if form.won else 0.5)}
     if form.result is not None:
         values["score"] = to_numbers(form.result, columns[form.result])

@@ -1,19 +1,23 @@
 """The door of tables: names become ids, dates days, and bad rows are named."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.data import tables
 from jaxrate.data.categories import Shares
-from jaxrate.data.columns import keep_rows, to_column, to_flags
+from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
 from jaxrate.data.contests import contest_fields, order_of_contests, to_contests
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.matches import match_fields, order_of_matches, to_matches
+from jaxrate.data.names import joined, note_alike
 from jaxrate.data.roles import Roles, roles_of
+from jaxrate.data.rows import all_wrong, incomplete, note_incomplete, note_repeats
 from jaxrate.data.tables import Column, Source, Values
-from jaxrate.events import Ragged, warn_alone
+from jaxrate.events import Ragged, RowError, warn_alone
 
 
 def read(
@@ -24,6 +28,7 @@ def read(
     weight: str | None = None, category: str | Sequence[str] | None = None,
     mixtures: Mapping[Any, Shares] | None = None, columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
     players: Any = None, categories: Any = None, upcoming: bool = False, sort: bool = False,
+    skip_incomplete: bool = False, normalise_names: bool = False,
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
@@ -71,15 +76,22 @@ def read(
         in contests a tie of all players and teams.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
         contests it is one only to systems in which time passes.
+      skip_incomplete: leave out rows in which a column that is used has no value, or nothing but blanks. A missing
+        ceiling is none, and a time that is missing everywhere is no time.
+      normalise_names: names (of players, categories, contests and teams) that differ only by letter case, by blanks
+        around them or doubled, or by Unicode form (NFKC) are the same: spelt as most often, without those blanks.
+        Those of `players` and `categories` stay as they are, and new ones join them.
 
     Raises:
-      ValueError: names the file, the first bad row of the source (counting from 0; in CSV also its line), its contest
-        or the column, and what is wrong with it; also if no rows are left.
+      ValueError: names the file, the bad rows of the source, up to ten (counting from 0; in CSV also their lines),
+        their contests or the column, and what is wrong with them; also if no rows are left.
       TypeError: if the source is of none of these kinds.
       ImportError: if pyarrow is not installed.
 
     Warns:
-      UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
+      UserWarning: if contests have a single participant, since systems of ranks learn nothing from them; if names of
+        players, categories or contests differ only in what `normalise_names` joins; if matches with times repeat an
+        earlier one exactly; if rows were skipped.
     """
     tables.pyarrow()
     table = tables.open_source(source)
@@ -93,28 +105,85 @@ def read(
         if (mixtures or categories is not None) and not roles.category:
             raise ValueError("mixtures and categories need category, the columns that they are in")
         loaded, rows = _load(table, roles)
-    of_matches = roles.form.contest is None
-    with tables.located(table.title, lambda row: table.where(int(rows[row]))):
-        if of_matches:
-            fields = match_fields(roles, loaded, players, categories, mixtures or {})
-        else:
-            fields = contest_fields(roles, loaded, players)
-        if sort and fields.clock is None:
-            raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
-        sort = sort or upcoming
-        order = order_of_matches(roles, loaded, fields, sort) if of_matches else order_of_contests(fields, sort)
-    fields, rows = fields._replace(values=_taken(fields.values, order)), rows[order]
-    with tables.located(table.title, lambda row: table.where(int(rows[row]))):
-        dataset = to_matches(fields, rows) if of_matches else to_contests(fields, rows)
+        if normalise_names:
+            form = roles.form
+            groups = [
+                form.who,
+                roles.category,
+                [form.contest] if form.contest else [],
+                [roles.team] if roles.team else [],
+            ]
+            loaded = joined(loaded, groups, [players, categories, None, None])
+        if skip_incomplete:
+            bad = incomplete(roles, loaded)
+            note_incomplete(rows[bad], len(bad), stacklevel=3)
+            if bad.all():
+                raise ValueError("no rows are left: all of them lack a value")
+            loaded, rows = _kept(loaded, ~bad), rows[~bad]
+        names = Names(players, categories, mixtures or {})
+        try:
+            dataset = _dataset(roles, loaded, rows, names, sort, sort or upcoming)
+        except RowError as error:
+            found = all_wrong(error, partial(_again, roles, loaded, rows, names), _apart(roles, loaded, len(rows)))
+            raise found.but(lambda row, message: (int(rows[row]), message)) from None
     if isinstance(dataset.events, Ragged):
         warn_alone(dataset.events, dataset.contests, stacklevel=3)
+    elif dataset.clock is not None and table.noted:
+        note_repeats(dataset.events, dataset.rows, stacklevel=3)
+    for what in ("players", "categories", "contests") if table.noted else ():
+        note_alike(what, getattr(dataset, what), stacklevel=3)
     return dataset
+
+
+class Names(NamedTuple):
+    """Names that have ids already, and mixtures, as in `read`."""
+
+    players: Any
+    categories: Any
+    mixtures: Mapping[Any, Shares]
+
+
+def _dataset(
+    roles: Roles, columns: dict[str, Column], rows: Values, names: Names, sort: bool, in_order: bool
+) -> Dataset:
+    """The events of columns, which are these rows of the source; `in_order` of time, and `sort` says it was asked for.
+
+    Raises:
+      RowError: about rows of the columns.
+    """
+    of_matches = roles.form.contest is None
+    fields = match_fields(roles, columns, *names) if of_matches else contest_fields(roles, columns, names.players)
+    if sort and fields.clock is None:
+        raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
+    order = order_of_matches(roles, columns, fields, in_order) if of_matches else order_of_contests(fields, in_order)
+    fields, place = fields._replace(values=_taken(fields.values, order)), np.arange(len(rows))[order]
+    try:
+        return (to_matches if of_matches else to_contests)(fields, rows[place])
+    except RowError as error:
+        raise error.but(lambda row, message: (int(place[row]), message)) from None
+
+
+def _again(roles: Roles, columns: dict[str, Column], rows: Values, names: Names, keep: Values) -> None:
+    """RowError about rows of the columns, if those to keep are wrong too; their order is not looked at."""
+    place = np.flatnonzero(keep)
+    try:
+        _dataset(roles, _kept(columns, keep), rows[keep], names, False, True)
+    except RowError as error:
+        raise error.but(lambda row, message: (int(place[row]), message)) from None
+
+
+def _apart(roles: Roles, columns: dict[str, Column], n: int) -> Values:
+    """[n] numbers of the contests, or of the matches; of rows where contests have no name."""
+    if roles.form.contest is not None:
+        with suppress(ValueError):
+            return to_ids([roles.form.contest], columns)[0][:, 0]
+    return np.arange(n)
 
 
 def _load(table: Source, roles: Roles) -> tuple[dict[str, Column], Values]:
     """The columns, without the rows to drop; and which rows are left."""
     wanted = roles.wanted
-    loaded = table.load(wanted, roles.text)
+    loaded = table.load(wanted, roles.text, roles.numbers)
     columns = {name: to_column(name, loaded[name]) for name in wanted}
     n = len(columns[wanted[0]])
     for name, column in columns.items():
@@ -127,7 +196,12 @@ def _load(table: Source, roles: Roles) -> tuple[dict[str, Column], Values]:
     keep = ~np.any([to_flags(name, columns[name]) for name in roles.drop], axis=0)
     if not keep.any():
         raise ValueError(f"no rows are left: {', '.join(map(repr, roles.drop))} drops them all")
-    return {name: keep_rows(name, column, keep) for name, column in columns.items()}, np.flatnonzero(keep)
+    return _kept(columns, keep), np.flatnonzero(keep)
+
+
+def _kept(columns: dict[str, Column], keep: Values) -> dict[str, Column]:
+    """The rows of the columns to keep."""
+    return {name: keep_rows(name, column, keep) for name, column in columns.items()}
 
 
 def _taken(values: dict[str, Any], order: Values | slice) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Which column of a table has which part: named by the caller, or known by its name."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from jaxrate.data.tables import check_names, find_name
+from jaxrate.text import cell
 
 WON, PLAYED = ("winner", "loser"), ("a", "b")
 CONTESTS = ("contest", "player", "rank", "last", "team", "ceiling")
@@ -41,11 +42,16 @@ class Roles(NamedTuple):
         return [*self.form.who, *self.category, *filter(None, (self.form.contest, self.team))]
 
     @property
-    def wanted(self) -> list[str]:
-        """All columns, each once."""
+    def numbers(self) -> list[str]:
+        """The columns that hold numbers, flags or times."""
         side = None if self.everywhere else self.side
         one = self.form.result, self.last, self.ceiling, self.time, side, self.neutral, self.weight
-        return list(dict.fromkeys([*self.text, *filter(None, one), *self.further, *self.drop]))
+        return [*filter(None, one), *self.further, *self.drop]
+
+    @property
+    def wanted(self) -> list[str]:
+        """All columns, each once."""
+        return list(dict.fromkeys([*self.text, *self.numbers]))
 
 
 def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Roles:
@@ -54,6 +60,7 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Rol
     Raises:
       ValueError: if the arguments contradict each other, or if there is no such column.
     """
+    _check_given(given)
     form = form_of(names, given, upcoming)
     side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
     drop, further = (_list(given[part]) for part in ("drop", "columns"))
@@ -75,8 +82,25 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Rol
     return roles
 
 
-def _list(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _check_given(given: dict[str, Any]) -> None:
+    """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
+    several = {"category", "columns", "drop"}
+    for part, name in given.items():
+        if part == "category" and isinstance(name, (list, tuple)) and len(name) not in (0, 2):
+            continue  # which is refused in words of its own
+        if name is not None and not (part in several and isinstance(name, (list, tuple))) and not _is_name(name):
+            raise ValueError(f"{part} must be the name of a column, got {cell(name)}")
+        for one in name if part in several and isinstance(name, (list, tuple)) else ():
+            if not _is_name(one):
+                raise ValueError(f"{part} must be names of columns, got {cell(one)} among them")
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, Hashable) and not isinstance(name, (tuple, float)) and bool(name)
+
+
+def _list(names: Any) -> list[Any]:
+    return list(names) if isinstance(names, (list, tuple)) else [names]
 
 
 def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form:

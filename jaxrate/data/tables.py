@@ -4,23 +4,27 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.events import RowError, fail_where
-from jaxrate.text import near
+from jaxrate.events import TOLD, RowError, fail_where
+from jaxrate.text import cut, near, visible
 
 Values: TypeAlias = np.ndarray[Any, Any]
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 
+NUMBER = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or nothing
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 UNREADABLE = (OSError, EOFError, csv.Error)
+LONGEST = 1_000  # characters of a message about no row
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
 
 
@@ -29,8 +33,9 @@ class Source(NamedTuple):
 
     title: str  # how errors that are about no row begin: "games.csv: ", or nothing
     names: list[str]  # of the columns
-    load: Callable[[Sequence[str], Sequence[str]], Any]  # (columns, those that are text) to columns by name
+    load: Callable[..., Any]  # (columns, those that are text, those that are numbers) to columns by name
     where: Callable[[int], str]  # how errors about a row begin
+    noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
 
 
 def pyarrow() -> Any:
@@ -46,7 +51,7 @@ def located(title: str, where: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise ValueError(f"{where(error.row)}: {_one_line(error.message)}") from None
+        raise ValueError(error.told(where)) from None
     except pyarrow().ArrowException as error:
         message = _one_line(str(error))
         counted = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
@@ -59,7 +64,8 @@ def located(title: str, where: Callable[[int], str]) -> Iterator[None]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 
 def open_source(source: Any) -> Source:
@@ -69,11 +75,14 @@ def open_source(source: Any) -> Source:
     if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
         return open_file(Path(source))
     if hasattr(source, "keys") and hasattr(source, "__getitem__"):  # a dict, or pandas
-        return Source("", list(source.keys()), lambda wanted, text: source, _row)
+        return Source("", list(source.keys()), lambda wanted, text, numbers: source, _row)
     if not hasattr(source, "__arrow_c_stream__"):
         raise TypeError(f"cannot read a {type(source).__name__}; give a path, a table or a dict of columns")
-    table = pyarrow().table(source)
-    return Source("", table.column_names, lambda wanted, text: table, _row)
+    try:
+        table = pyarrow().table(source)
+    except pyarrow().ArrowException as error:
+        raise ValueError(f"Arrow cannot read the columns of this table: {_one_line(str(error))}") from None
+    return Source("", table.column_names, lambda wanted, text, numbers: table, _row)
 
 
 def _row(row: int) -> str:
@@ -91,7 +100,7 @@ def open_file(path: Path) -> Source:
             with arrow.parquet.ParquetFile(path) as file:
                 names = file.schema_arrow.names
 
-            def load(wanted: Sequence[str], text: Sequence[str]) -> Any:
+            def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
                 return arrow.parquet.ParquetFile(path).read(columns=list(wanted))
 
             return Source(title, names, load, lambda row: title + _row(row))
@@ -99,12 +108,15 @@ def open_file(path: Path) -> Source:
             kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
             raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")
         names, mark = _header(path)
+        start = dict(zip(names, _first_row(path, mark), strict=False))
+
+        line_of = csv_lines(path, mark)
 
         def where(row: int) -> str:
-            line = csv_line(path, row, mark)
+            line = line_of(row)
             return f"{title}row {row} (counting from 0{'' if line is None else f', line {line}'})"
 
-        return Source(title, names, lambda wanted, text: read_csv(lambda: stream(path), wanted, text, mark), where)
+        return Source(title, names, partial(read_csv, lambda: stream(path), mark=mark, start=start), where)
 
 
 def stream(path: Path) -> Any:
@@ -136,28 +148,92 @@ def _header(path: Path) -> tuple[list[str], str]:
     return (first(marks[0]), marks[0]) if marks else (names, ",")
 
 
-def read_csv(opened: Callable[[], Any], wanted: Sequence[str], text: Sequence[str], mark: str = ",") -> Any:
-    """Columns of the CSV in a newly opened stream."""
+def _first_row(path: Path, mark: str) -> list[str]:
+    """The fields of the row below the header; none if it cannot be read."""
+    with suppress(*UNREADABLE), _text_of(path) as file:
+        return next(islice(filter(None, csv.reader(file, delimiter=mark)), 1, None), [])
+    return []
+
+
+def read_csv(
+    opened: Callable[[], Any],
+    wanted: Sequence[str],
+    text: Sequence[str],
+    numbers: Sequence[str] = (),
+    *,
+    mark: str = ",",
+    start: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
+    """Columns of the CSV in a newly opened stream, whose first row by name of the column is `start`.
+
+    Columns of `numbers` are that, or else what Arrow takes them for, but not integers: it takes "0x1" for one.
+    """
     arrow = pyarrow()
-    options = {
-        "parse_options": arrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
-        "convert_options": arrow.csv.ConvertOptions(
-            include_columns=list(wanted),
-            column_types=dict.fromkeys(text, arrow.large_string()),
-            null_values=[""],  # a player may well be called NA
-            strings_can_be_null=True,
-        ),
-    }
-    try:
-        table = arrow.csv.read_csv(opened(), **options)
-    except arrow.ArrowInvalid:  # in one thread the message tells the row
-        table = arrow.csv.read_csv(opened(), arrow.csv.ReadOptions(use_threads=False), **options)
+    names = list(start)
+    guessed = [name for name in numbers if name not in text and not re.fullmatch(NUMBER, start.get(name, ""))]
+    types = dict.fromkeys({*numbers} - {*guessed}, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
+    while True:
+        try:
+            table = _arrow_csv(opened(), wanted, types, mark)
+        except arrow.ArrowInvalid as error:
+            found = re.match(r"In CSV column #(\d+): .*CSV conversion error to double", str(error), re.DOTALL)
+            if found and int(found[1]) < len(names) and types.pop(names[int(found[1])], None) is not None:
+                guessed.append(names[int(found[1])])
+                continue
+            _check_fields(opened, wanted[:1], mark)
+            table = _arrow_csv(opened(), wanted, types, mark, False)  # in one thread the message tells the row
+        strange = [name for name in guessed if arrow.types.is_integer(table[name].type)]
+        if not strange:
+            break
+        types |= dict.fromkeys(strange, arrow.large_string())
     for name in table.column_names:
         if arrow.types.is_binary(table[name].type):  # what Arrow takes text for that is not UTF-8
             values = [b"" if value is None else value for value in table[name].to_pylist()]
             bad = ["\ufffd" in value.decode(errors="replace") for value in values]
             fail_where(np.array(bad), lambda row: NOT_UTF8)
     return table
+
+
+def _check_fields(opened: Callable[[], Any], one: Sequence[str], mark: str) -> None:
+    """RowError about the rows that have more or fewer fields than the header; reads this one column."""
+    rows: list[tuple[int, str]] = []
+    more = 0
+
+    def note(row: Any) -> str:
+        nonlocal more
+        if len(rows) < TOLD:
+            said = f"Expected {row.expected_columns} columns, got {row.actual_columns}: {cut(row.text)}"
+            rows.append((row.number - 2, said))  # 1 is the header
+        else:
+            more += 1
+        return "skip"
+
+    with suppress(pyarrow().ArrowInvalid):
+        _arrow_csv(opened(), one, dict.fromkeys(one, pyarrow().binary()), mark, False, note)
+    if rows:
+        raise RowError(*rows[0], rows[1:], more)
+
+
+def _arrow_csv(
+    file: Any,
+    wanted: Sequence[str],
+    types: dict[str, Any],
+    mark: str,
+    threads: bool = True,
+    invalid: Callable[[Any], str] | None = None,
+) -> Any:
+    arrow = pyarrow()
+    return arrow.csv.read_csv(
+        file,
+        arrow.csv.ReadOptions(use_threads=threads),
+        arrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True, invalid_row_handler=invalid),
+        arrow.csv.ConvertOptions(
+            include_columns=list(wanted),
+            column_types=types,
+            null_values=[""],  # a player may well be called NA
+            strings_can_be_null=True,
+        ),
+    )
 
 
 @contextmanager
@@ -173,12 +249,29 @@ def replacing(*paths: Path) -> Iterator[list[Path]]:
             new.unlink(missing_ok=True)
 
 
-def csv_line(path: Path, row: int, mark: str = ",") -> int | None:
-    """The line of a CSV file on which a row ends, counting from 1."""
-    with suppress(*UNREADABLE), _text_of(path) as file:
-        reader = csv.reader(file, delimiter=mark)
-        return next(islice((reader.line_num for record in reader if record), row + 1, None), None)
-    return None
+def csv_lines(path: Path, mark: str = ",") -> Callable[[int], int | None]:
+    """A function from a row of a CSV file to the line on which it ends, counting from 1.
+
+    Rows that are asked for in their order are found in one pass.
+    """
+
+    def lines() -> Iterator[int]:
+        with _text_of(path) as file:
+            reader = csv.reader(file, delimiter=mark)
+            yield from islice((reader.line_num for record in reader if record), 1, None)
+
+    ahead, passed = lines(), 0
+
+    def line(row: int) -> int | None:
+        nonlocal ahead, passed
+        if row < passed:
+            ahead, passed = lines(), 0
+        skip, passed = row - passed, row + 1
+        with suppress(*UNREADABLE):
+            return next(islice(ahead, skip, None), None)
+        return None
+
+    return line
 
 
 def find_name(names: Sequence[str], name: str) -> str | None:

@@ -1,13 +1,14 @@
 """Rounds of teams: from nested lists, as small scripts have them, and with everyone on their own."""
 
-from collections.abc import Hashable, Iterator
-from numbers import Real
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from jaxrate.data.columns import as_float, is_name
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Rounds, build_rounds, count_teams, warn_alone
+from jaxrate.text import cell
 
 
 def from_teams(
@@ -73,8 +74,8 @@ def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, f
         rank = _number(place, "rank", each["ranks"][k]) if "ranks" in each else float(k)
         weights = _listed(place, "weights", each["weights"][k], len(team), "players") if "weights" in each else None
         for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
-            if not isinstance(name, Hashable) or name is None or name != name:
-                raise ValueError(f"{place}{name!r} cannot be the name of a player")
+            if not is_name(name):
+                raise ValueError(f"{place}{cell(name)} cannot be the name of a player")
             if name in seen:
                 raise ValueError(f"{place}player {name!r} is in team {seen[name]} already")
             seen[name] = k
@@ -95,9 +96,10 @@ def _listed(place: str, what: str, values: Any, count: int | None = None, of: st
 
 
 def _number(place: str, what: str, value: Any) -> float:
-    if not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise ValueError(f"{place}{what} is {value!r}, not a finite number")
-    return float(value)
+    number = as_float(value)
+    if number is None or not np.isfinite(number):
+        raise ValueError(f"{place}{what} is {cell(value)}, not a finite number")
+    return number
 
 
 def in_teams(data: Dataset) -> bool:

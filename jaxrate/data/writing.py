@@ -1,6 +1,7 @@
 """Columns written to files, and as data frames."""
 
 import os
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,22 @@ import numpy as np
 from jaxrate.data import tables
 from jaxrate.data.tables import Values
 
+FORMULA = re.compile("'*[=+\\-@\\t\\r]")  # how text begins that spreadsheets take for a formula, in CSV too
 
-def write(columns: Any, path: str | os.PathLike[str]) -> None:
+
+def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write columns to a file, whole or not at all.
+
+    Names are written as they are, so that `read` finds the same ones. A spreadsheet takes a name such as "=1+1" or
+    "@Ann" in CSV for a formula, and runs it: open files with names that strangers chose only if they are `csv_safe`.
 
     Args:
       columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
         pandas, polars or Arrow table.
       path: the file, ending in .parquet or .csv. It is replaced if it exists.
+      csv_safe: in CSV an apostrophe goes before text that begins as formulas do, with =, +, -, @, a tab or a carriage
+        return, or with apostrophes and one of these. To have the names back, take one apostrophe away from text that
+        begins with apostrophes and one of these.
 
     Raises:
       ValueError: if the path has another ending, or if the columns are not of equal length.
@@ -28,9 +37,24 @@ def write(columns: Any, path: str | os.PathLike[str]) -> None:
     writers = {".parquet": arrow.parquet.write_table, ".csv": arrow.csv.write_csv}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path.name}: the name must end in {' or '.join(writers)}")
+    if csv_safe and path.suffix.lower() == ".csv":
+        columns = without_formulas(columns)
     columns = columns if hasattr(columns, "__arrow_c_stream__") else _plain(columns, "s")
     with tables.replacing(path) as (temporary,):
         writers[path.suffix.lower()](arrow.table(columns), temporary)
+
+
+def without_formulas(columns: Any) -> dict[str, Values]:
+    """The columns, with an apostrophe before text that spreadsheets take for a formula."""
+
+    def safe(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+    plain = _plain(columns, "s")
+    for name, values in plain.items():
+        if values.dtype.kind in "OU":
+            plain[name] = np.fromiter(map(safe, values.tolist()), dtype=object, count=len(values))
+    return plain
 
 
 def frame(columns: Any, kind: str | None = None) -> Any:
@@ -61,7 +85,7 @@ def frame(columns: Any, kind: str | None = None) -> Any:
 def _plain(columns: Any, seconds: str) -> dict[str, Values]:
     """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
     table = tables.open_source(columns._asdict() if hasattr(columns, "_asdict") else columns)
-    loaded = table.load(table.names, [])
+    loaded = table.load(table.names, [], [])
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
     units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", seconds)
     for name, values in plain.items():

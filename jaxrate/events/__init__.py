@@ -10,7 +10,7 @@ checks.py    what every column must be, and RowError
 moments.py   times, as numbers or as dates
 """
 
-from jaxrate.events.checks import RowError, fail_where, in_contest
+from jaxrate.events.checks import TOLD, RowError, fail_where, in_contest
 from jaxrate.events.kinds import (
     LAST_ID,
     Array,
@@ -30,6 +30,7 @@ from jaxrate.events.ranked import Shown, build_rounds, check_order, count_better
 __all__ = [
     "FAR",
     "LAST_ID",
+    "TOLD",
     "Array",
     "Context",
     "Matches",

@@ -1,30 +1,54 @@
 """The checks at the door: columns as finite numbers, ids and times, and errors that know their row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from jaxrate.events.kinds import LAST_ID
+from jaxrate.text import visible
+
+TOLD = 10  # bad rows that one message tells
 
 
 class RowError(ValueError):
-    """What is wrong with one row of the data, `row`, counting from 0: `message`."""
+    """What is wrong with one row of the data, `row`, counting from 0: `message`.
 
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(row, message)
-        self.row, self.message = row, message
+    `others` are further bad rows with their messages, and `more` says how many there are beside them, at the least.
+    """
+
+    def __init__(self, row: int, message: str, others: Sequence[tuple[int, str]] = (), more: int = 0) -> None:
+        super().__init__(row, message, tuple(others), more)
+        self.row, self.message, self.others, self.more = row, message, tuple(others), more
+
+    @property
+    def all(self) -> list[tuple[int, str]]:
+        """The rows that are told, each with its message."""
+        return [(self.row, self.message), *self.others]
+
+    def told(self, where: Callable[[int], str]) -> str:
+        """The whole message, a line for each row; `where(row)` begins it."""
+        lines = [f"{where(row)}: {visible(' '.join(message.split()))}" for row, message in self.all]
+        if self.more:
+            lines.append("... and others" if self.more == 1 else f"... and at least {self.more:,} others")
+        return "\n  ".join(lines)
+
+    def but(self, change: Callable[[int, str], tuple[int, str]]) -> "RowError":
+        """The same of other rows, or with other messages."""
+        (row, message), *others = (change(row, message) for row, message in self.all)
+        return RowError(row, message, others, self.more)
 
     def __str__(self) -> str:
-        return f"row {self.row} (counting from 0): {self.message}"
+        return self.told(lambda row: f"row {row} (counting from 0)")
 
 
 def fail_where(bad: Any, say: Callable[[int], str]) -> None:
-    """RowError about the first row where `bad`; `say(row)` is the message."""
+    """RowError about the rows where `bad`; `say(row)` is the message."""
     if bad.any():
-        row = int(np.argmax(bad))
-        raise RowError(row, say(row))
+        rows = np.flatnonzero(bad)
+        (row, message), *others = ((row, say(row)) for row in rows[:TOLD].tolist())
+        raise RowError(row, message, others, max(len(rows) - TOLD, 0))
 
 
 @contextmanager
@@ -33,7 +57,7 @@ def in_contest(label: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise RowError(error.row, f"{error.message} ({label(error.row)})") from None
+        raise error.but(lambda row, message: (row, f"{message} ({label(row)})")) from None
 
 
 def as_numbers(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:

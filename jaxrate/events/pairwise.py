@@ -9,6 +9,7 @@ import numpy as np
 from jaxrate.events.checks import as_ids, as_numbers, check_increasing, fail_where
 from jaxrate.events.kinds import Array, Context, Matches, Periods, Ragged
 from jaxrate.events.moments import FAR, as_times
+from jaxrate.text import cell
 
 COUNTED = 2.0**53  # periods up to here are told apart
 
@@ -141,10 +142,11 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
 def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
     """Which period each time lies in; ValueError unless the length of periods is above 0 and told from the times."""
     time = np.asarray(time, np.float64)
-    if not 0 < length < math.inf:
-        raise ValueError(f"the length of a period must be above 0, got {length}")
+    number = np.asarray(length)
+    if number.ndim or number.dtype.kind not in "biuf" or not 0 < length < math.inf:
+        raise ValueError(f"the length of a period must be above 0, got {cell(length)}")
     if length > FAR:
-        raise ValueError(f"the length of a period must be at most {FAR:g}, got {length:g}")
+        raise ValueError(f"the length of a period must be at most {FAR:g}, got {cell(length)}")
     farthest = float(np.abs(time).max(initial=0.0))
     if farthest > COUNTED * length:
         shortest = f"the shortest that can be are of {farthest / COUNTED:.2g}"

@@ -133,7 +133,7 @@ BAD_CONTESTS = {
 @pytest.mark.parametrize("columns, arguments, row, message", BAD_CONTESTS.values(), ids=BAD_CONTESTS)
 def test_bad_contest(source, kind, columns, arguments, row, message):
     place = "" if kind in (*MEMORY, "parquet") else f", line {row + 2}"
-    with pytest.raises(ValueError, match=rf"row {row} \(counting from 0{place}\): {message}"):
+    with pytest.raises(ValueError, match=rf"(?m)row {row} \(counting from 0{place}\): {message}"):
         read(source(CONTESTS | columns), **arguments)
 
 

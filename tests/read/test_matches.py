@@ -192,6 +192,7 @@ def test_pandas_index_and_masks_do_not_matter():
 scalars = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.integers(), st.binary(max_size=1))
 
 
+@pytest.mark.filterwarnings("ignore:.* differ from others only by:UserWarning")
 @settings(deadline=None, database=None)
 @given(
     st.one_of(

@@ -21,7 +21,13 @@ Location: TypeAlias = str | os.PathLike[str]
 
 def read_columns(path: Path, table: dict[str, Any], where: Where, rows: Values, **roles: Any) -> Dataset:
     """`read` of columns derived from rows of a source; `where` tells where those stand."""
-    source = Source(f"{path.name}: ", list(table), lambda wanted, text: table, lambda row: where(int(rows[row])))
+    source = Source(
+        f"{path.name}: ",
+        list(table),
+        lambda wanted, text, numbers: table,
+        lambda row: where(int(rows[row])),
+        noted=False,
+    )
     data = read(source, **roles)
     return data._replace(rows=rows[data.rows])
 
@@ -46,7 +52,7 @@ def csv_columns(
                     raise ValueError(f"not {form}, no column {name!r}")
             check_names(source.names, [])
             there = [name for name in (*needed, *perhaps) if name in source.names]
-            columns = as_text(source.load(there, there), there)
+            columns = as_text(source.load(there, there, []), there)
         start.append(start[-1] + len(columns[there[0]]))
         nothing = arrow.chunked_array([arrow.nulls(start[-1] - start[-2], arrow.large_string())])
         parts.append([columns.get(name, nothing) for name in (*needed, *perhaps)])

@@ -1,0 +1,14 @@
+"""What goes to the terminal: all of it passes here, so that no name in a file can command the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jaxrate.text import visible
+
+
+def say(text: Any, err: bool = False) -> None:
+    """Print a text, its control characters escaped, on standard output or `err`, standard error."""
+    click.echo(visible(str(text)), err=err)

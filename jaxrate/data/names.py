@@ -1,0 +1,124 @@
+"""Names that look alike: those that differ only by blanks, letter case or Unicode form."""
+
+import unicodedata
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.tables import Column, Values, pyarrow
+from jaxrate.text import cell
+
+# characters, first to last, that have one form (NFKC), and that `lower` changes as `casefold` does
+PLAIN = (
+    *((0x21, 0x7E), (0xC0, 0xD6), (0xD8, 0xDE), (0xE0, 0xF6), (0xF8, 0x12F), (0x134, 0x13E), (0x141, 0x148)),
+    *((0x14A, 0x17E), (0x400, 0x45F), (0x490, 0x4FF)),  # the rest of Latin, and Cyrillic
+    *((0x3041, 0x3096), (0x30A1, 0x30FA), (0x4E00, 0x9FEF), (0xAC00, 0xD7A3)),  # kana, ideographs, Hangul
+)
+LETTERS = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in PLAIN)
+SIMPLE = f"^[{LETTERS}]+( [{LETTERS}]+)*$"  # names without blanks that count for nothing
+INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
+SHOWN = 3  # examples in a note
+
+
+def tidy(name: str) -> str:
+    """The name in the Unicode form NFKC, without blanks around it, and with one where there are several."""
+    name = unicodedata.normalize("NFKC", name)
+    return " ".join((name if name.isprintable() else name.translate(INVISIBLE)).split())
+
+
+def fold(name: str) -> str:
+    """What names that look alike have in common: tidy and without letter case."""
+    return unicodedata.normalize("NFKC", tidy(name).casefold())
+
+
+def note_alike(what: str, names: Values | None, stacklevel: int) -> None:
+    """UserWarning if some of the names [n] look alike; they are `what`, as "players"."""
+    if names is None or not _some_alike(names):
+        return
+    alike = [spelt for spelt in _by_key(name for name in names if isinstance(name, str)).values() if len(spelt) > 1]
+    shown = "; ".join(" and ".join(map(cell, spelt[:SHOWN])) for spelt in alike[:SHOWN])
+    more = f"; {len(alike) - SHOWN:,} more" if len(alike) > SHOWN else ""
+    count = sum(map(len, alike))
+    warnings.warn(
+        f"{count:,} names of {what} differ from others only by blanks, letter case or Unicode form, and count as "
+        f"different {what}: {shown}{more}; join them with the option normalise_names",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def _some_alike(names: Values) -> bool:
+    """Whether some of the texts among them look alike, told quickly where they are simple."""
+    arrow = pyarrow()
+    text = names if names.dtype == object else np.zeros(0, object)
+    try:
+        column = arrow.array(text)
+    except (arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
+        column = arrow.nulls(0)
+    if not arrow.types.is_string(column.type):  # other types, too
+        folded = [fold(name) for name in text if isinstance(name, str)]
+        return len(set(folded)) < len(folded)
+    simple = arrow.compute.match_substring_regex(column, SIMPLE)
+    if arrow.compute.all(simple).as_py():
+        return len(set(map(str.lower, text))) < len(text)
+    odd = np.flatnonzero(~simple.to_numpy(zero_copy_only=False))
+    keys = set(map(str.lower, np.delete(text, odd))) | set(map(fold, text[odd]))
+    return len(keys) < len(text)
+
+
+def _by_key(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names that look alike, together."""
+    found = defaultdict(list)
+    for name in names:
+        found[fold(name)].append(name)
+    return found
+
+
+def joined(columns: dict[str, Column], groups: Sequence[Sequence[str]], known: Sequence[Any]) -> dict[str, Column]:
+    """The columns, with one spelling for names that look alike: the commonest of a group of columns, tidied.
+
+    Args:
+      columns: by name.
+      groups: columns whose names are of the same kind, as those of both players.
+      known: for each group the names that have ids already, or None. They stay as they are, and so do names that are
+        exactly one of them.
+    """
+    for group, names in zip(groups, known, strict=True):
+        spelt: Counter[str] = Counter()
+        for name in dict.fromkeys(group):
+            spelt += _counted(columns[name])
+        before = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
+        spelling = {fold(name): name for name in reversed(before)}  # of those alike, the first
+        count: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for name, times in spelt.items():
+            count[fold(name)][tidy(name)] += times
+        spelling = {key: found.most_common(1)[0][0] for key, found in count.items()} | spelling
+        change = {name: spelling[fold(name)] for name in spelt} | {name: name for name in before}
+        columns = columns | {name: _respelt(columns[name], change) for name in group}
+    return columns
+
+
+def _counted(column: Column) -> Counter[str]:
+    """How often each text stands in a column, in order of first appearance."""
+    if isinstance(column, np.ndarray):
+        return Counter(value for value in column if isinstance(value, str))
+    if not pyarrow().types.is_large_string(column.type):
+        return Counter()
+    found = pyarrow().compute.value_counts(column).to_pylist()
+    return Counter({each["values"]: each["counts"] for each in found if each["values"] is not None})
+
+
+def _respelt(column: Column, change: dict[str, str]) -> Column:
+    """The column with names changed; what is nothing but blanks is missing."""
+    arrow = pyarrow()
+    if isinstance(column, np.ndarray):
+        new = [(change[value] or None) if isinstance(value, str) else value for value in column]
+        return np.fromiter(new, dtype=object, count=len(new))
+    if not arrow.types.is_large_string(column.type):
+        return column
+    coded = column.combine_chunks().dictionary_encode()
+    spelt = arrow.array([change[name] or None for name in coded.dictionary.to_pylist()], arrow.large_string())
+    return arrow.chunked_array([spelt.take(coded.indices)])

@@ -1,0 +1,244 @@
+"""Rows that are wrong, lack a value or repeat others, names that look alike, and text that commands a terminal."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from jaxrate.data.names import PLAIN, fold, tidy
+from jaxrate.data.read import read
+from jaxrate.data.rows import repeats
+from jaxrate.data.writing import write
+from jaxrate.events import matches, rounds
+from tests.read.tables import table
+
+pa = pytest.importorskip("pyarrow")
+
+# All bad rows
+
+
+def test_all_bad_rows_are_told(games):
+    text = "a,b,score,time\n" + "x,y,1,1\n" * 2 + "x,y,7,2\nx,,1,3\nx,x,1,4\nx,y,1,2\nx,y,0,\n\nx,y,9,5\n"
+    with pytest.raises(ValueError) as caught:
+        read(games(text))
+    place = "games.csv: row {} (counting from 0, line {}): "
+    assert str(caught.value).split("\n  ") == [
+        place.format(2, 4) + "score 7.0 is outside [0, 1]; rescale it, or make it win, draw, loss",
+        place.format(3, 5) + "column 'b' has no value",
+        place.format(4, 6) + "x is on both sides; remove the row",
+        place.format(6, 8) + "column 'time' has no value",
+        place.format(7, 10) + "score 9.0 is outside [0, 1]; rescale it, or make it win, draw, loss",
+    ]
+
+
+def test_ten_bad_rows_of_many():
+    with pytest.raises(ValueError, match=r"^row 0 .*\n  row 1 ") as caught:
+        read({"a": ["x"] * 1000, "b": ["y"] * 1000, "score": [2] * 1000})
+    lines = str(caught.value).split("\n  ")
+    assert len(lines) == 11 and lines[9].startswith("row 9 ") and lines[10] == "... and at least 990 others"
+    with pytest.raises(ValueError, match=r"row 9 [^\n]*\n  \.\.\. and at least 10 others$"):
+        matches(np.arange(40).reshape(20, 2), np.full(20, 2.0))
+    with pytest.raises(ValueError, match=r"^row 1 [^\n]*\(contest 0\)\n  row 3 [^\n]*\(contest 1\)$"):
+        rounds([0, 0, 1, 1], [0, 1, 0, 1], [0, np.nan, 0, np.inf])
+    with pytest.raises(ValueError, match=r"^row 1 .*'x[^\n]*\n  row 2 .*'y'[^\n]*\n[^\n]*row 5 .*'z'[^\n]*$"):
+        read({"a": list("pppppp"), "b": list("qqqqqq"), "score": ["1", "x", "y", "1", "0", "z"]})
+
+
+def test_bad_rows_of_contests(games):
+    text = "contest,player,rank\np,x,1\np,y,\np,z,2\nq,x,1\nq,x,2\nr,u,inf\nr,v,1\n"
+    with pytest.raises(ValueError) as caught:
+        read(games(text))
+    lines = str(caught.value).split("\n")
+    assert [line.split(" (")[0].split("row ")[1] for line in lines] == ["1", "4", "5"]
+    assert "rank is inf" in lines[2] and "player 'x' is in contest 'q' twice" in lines[1]
+
+
+def test_all_rows_with_the_wrong_number_of_fields(games):
+    text = "a,b,score\n" + "x,y,1\n" * 3 + "x,y\n" + "x,y,1\n" + "x,y,1,2\n" * 12
+    with pytest.raises(ValueError, match=r"row 3 .*line 5\): Expected 3 columns, got 2: x,y\n") as caught:
+        read(games(text))
+    lines = str(caught.value).split("\n  ")
+    assert lines[1] == "games.csv: row 5 (counting from 0, line 7): Expected 3 columns, got 4: x,y,1,2"
+    assert len(lines) == 11 and lines[-1] == "... and at least 3 others"
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("cell", ["0x1", "0X0", "0x1p3", "1_0", "\u0661", "1d0", "1;0", "", "yes", "--1", "0b1"])
+@pytest.mark.parametrize("where", [0, 1])
+@pytest.mark.parametrize("column", ["score", "t", "w", "h", "n"])
+def test_what_is_no_number(games, cell, where, column):
+    columns = {"a": ["x", "x"], "b": ["y", "y"], "score": ["1", "0"], "t": ["1", "2"], "w": ["1", "2"]}
+    columns |= {"h": ["1", "0"], "n": ["true", "0"]}
+    columns[column][where] = cell
+    text = ",".join(columns) + "\n" + "\n".join(map(",".join, zip(*columns.values(), strict=True)))
+    for source in (columns, games(text)):
+        with pytest.raises(ValueError, match=rf"row {where} \(counting.*column '{column}' (is '{cell}', not a|has no)"):
+            read(source, time="t", weight="w", side="h", neutral="n")
+
+
+@pytest.mark.parametrize("cell", ["1", "1.", "01", "+1", "1e0", " 1", "1 ", "true", "True", "TRUE", "1.0E+0"])
+def test_what_is_a_number(games, cell):
+    assert read(games(f"a,b,score\nx,y,{cell}\nx,y,0.5\n")).events.score.tolist() == [1, 0.5]
+    assert read({"a": ["x"] * 2, "b": ["y"] * 2, "score": [cell, "0"]}).events.score.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("cell", ["nan", "NaN", "inf", "-inf", "infinity", "1e999"])
+def test_what_is_not_finite(games, cell):
+    for source in (games(f"a,b,score\nx,y,{cell}\n"), {"a": ["x"], "b": ["y"], "score": [cell]}):
+        with pytest.raises(ValueError, match=r"row 0 .*: score is (nan|-?inf), not a finite number"):
+            read(source)
+
+
+def test_hexadecimal_ids():
+    with pytest.raises(ValueError, match="row 0 .*column 'a' is '0x7', not a whole number, as the known players are"):
+        read({"a": ["0x7"], "b": ["3"], "score": [1]}, players=[7, 3])
+
+
+def test_long_cells_are_cut(games):
+    long = "x" * 10**5
+    for text in (
+        f"a,b,score\nx,y,{long}\n",
+        f"a,b,score\n{long},{long},1\n",
+        f"a,b,score\n{long},y\n",
+        f"{long},b\n1,2",
+    ):
+        with pytest.raises(ValueError, match="x") as caught:
+            read(games(text))
+        assert len(str(caught.value)) < 1_200
+
+
+# Incomplete rows
+
+
+def test_skip_incomplete(source):
+    columns = table(b=["Bob", None, "Ann"], score=[1.0, 0.5, 0.0], c=["p", "q", None], t=[None, 1, 2], x=[None] * 3)
+    with pytest.warns(UserWarning, match=r"^skipped 1 of 3 rows, which lack a value: 1 \(counting from 0\)$"):
+        data = read(source(columns), time="x", skip_incomplete=True)
+    assert data.rows.tolist() == [0, 2] and data.clock is None
+    with pytest.raises(ValueError, match="no rows are left: all of them lack a value$"), pytest.warns(UserWarning):
+        read(source(columns), category="c", time="t", skip_incomplete=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(source(table()), skip_incomplete=True)
+
+
+def test_skip_blanks_and_nan(games):
+    with pytest.warns(UserWarning, match=r"^skipped 3 of 5 rows, which lack a value: 0, 1, 2 "):
+        data = read(games('a,b,score\nx," ",1\n,y,1\nx,y,nan\nx,y,1\nna,y,0\n'), skip_incomplete=True)
+    assert data.players.tolist() == ["x", "y", "na"]
+    with pytest.raises(ValueError, match=r"row 1 .*score 2.0 is outside"), pytest.warns(UserWarning):
+        read(games("a,b,score\n,y,1\nx,y,2\n"), skip_incomplete=True)
+
+
+# Rows that repeat others
+
+
+def test_repeats_are_told(source):
+    columns = {"a": list("xyxxx"), "b": list("yxyyy"), "score": [1.0, 0.0, 1.0, 0.5, 1.0], "time": [1, 1, 1, 1, 1]}
+    with pytest.warns(UserWarning, match="^2 of 5 .* score too: row 2 repeats row 0, row 4 repeats row 0 .counting"):
+        read(source(columns | {"h": [1, 0, 1, 1, 1]}), side="h")
+    with warnings.catch_warnings():  # nobody knows, without times; and there is something else
+        warnings.simplefilter("error")
+        read({name: x for name, x in columns.items() if name != "time"})
+        read(source(columns | {"w": [1, 2, 3, 4, 5]}), weight="w")
+
+
+def test_repeats_are_those_of_a_slow_twin():
+    draw = np.random.default_rng(5)
+    n = 400
+    player = np.stack([draw.integers(0, 4, n), draw.integers(4, 8, n)], axis=1)
+    values = dict(score=draw.integers(0, 3, n) / 2, time=np.sort(draw.integers(0, 20, n)) * 1.0)
+    values |= dict(
+        side=draw.integers(-1, 2, n), category=draw.integers(0, 2, (n, 2)), columns={"z": draw.integers(0, 2, n)}
+    )
+    made = matches(player, **values)
+    rows = [(*player[i], *(x[i] for x in list(values.values())[:3]), *values["category"][i], values["columns"]["z"][i])
+            for i in range(n)]  # fmt: skip
+    later, earlier = repeats(made)
+    assert 0 < len(later) < n
+    assert dict(zip(later, earlier, strict=True)) == {i: rows.index(r) for i, r in enumerate(rows) if rows.index(r) < i}
+
+
+# Names that look alike
+
+ZOE = "Zoë", "Zoe\u0308"
+
+
+def test_alike_names_are_noted(source):
+    columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
+    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; join them with the option normalise"
+    with pytest.warns(UserWarning, match=said):
+        assert len(read(source(columns)).players) == 5
+    with pytest.raises(ValueError, match="row 2 .*: Zoë is on both sides"):
+        read(source(columns), normalise_names=True)
+    with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; join"):
+        read(source(table(c=["clay", "Clay", "grass"])), category="c")
+    with pytest.warns(UserWarning, match="^2 names of contests differ"):
+        read(source({"contest": ["p", "p", "P", "P"], "player": list("xyxy"), "rank": [1, 2, 1, 2]}))
+
+
+def test_normalise_names(source):
+    a = ["Mary  Ann", "mary ann", "Mary Ann ", "\uff2d\uff41\uff52\uff59 Ann", "STRASSE", "straße", "Cy"]
+    columns = {"a": a, "b": ["z"] * 7, "score": [1.0] * 7, "c": [" Clay", "clay", "clay", "x", "x", "x", "X"]}
+    data = read(source(columns), normalise_names=True, category="c")
+    assert data.players.tolist() == ["Mary Ann", "z", "STRASSE", "Cy"] and data.categories.tolist() == ["clay", "x"]
+    with pytest.warns(UserWarning, match="'cy ' and 'Cy'"):
+        known = read(source(columns), normalise_names=True, players=["cy ", "mary ann", "Cy"])
+    assert known.players.tolist() == ["cy ", "mary ann", "Cy", "z", "STRASSE"]
+    assert known.events.player[-1].tolist() == [2, 3]
+    kinds = read(source(columns), normalise_names=True, category="c", categories=["Clay", "x"])
+    assert kinds.categories.tolist() == ["Clay", "x"]
+    team = {"contest": ["p ", "P", "p"], "player": list("xyz"), "rank": [1, 1, 2], "side": ["Red", "red ", "blue"]}
+    rounds = read(source(team), normalise_names=True, team="side").rounds
+    assert rounds.events.team.tolist() == [1, 1, 0] or rounds.events.team.tolist() == [0, 0, 1]
+    with pytest.raises(ValueError, match="row 1 .*column 'b' has no value"):
+        read(source(table(b=["x", "  ", "y"])), normalise_names=True)
+
+
+def test_normalise_names_of_any_type():
+    data = read({"a": [1, "x "], "b": ["X", 2], "score": [1, 1]}, normalise_names=True)
+    assert data.players.tolist() == [1, "x", 2]
+    assert read({"a": [1, 2], "b": [2, 3], "score": [1, 1]}, normalise_names=True).players.tolist() == [1, 2, 3]
+
+
+def test_what_alike_is():
+    assert tidy(" \ufeffA\u00a0 b\tc\u200b ") == "A b c"
+    assert fold("ΣΊΣΥΦΟΣ") == fold("Σίσυφος") and fold("ﬁx") == fold("FIX") and fold("Mary Ann") != fold("MaryAnn")
+
+
+def test_characters_that_need_no_loop():
+    characters = [chr(code) for low, high in PLAIN for code in range(low, high + 1)]
+    assert [fold(character) for character in characters] == [character.lower() for character in characters]
+
+
+# Control characters
+
+BAD = "\x1b]0;owned\x07", "\x9b31m", "\u202eevil\u2066", "a\rb", "\x00"
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_errors_and_notes_escape(source, kind, name):
+    said = repr(name)[1:-1]
+    with pytest.raises(ValueError) as caught:
+        read(source({"a": [name], "b": [name], "score": [1]}))
+    assert said in str(caught.value) or "NUL" in str(caught.value)
+    assert not set(str(caught.value)) & set("\x1b\x07\x9b\u202e\u2066\r\x00")
+    data = read({"a": [name], "b": ["y"], "score": [1]})
+    assert data.players[0] == name and said in repr(data)
+
+
+# Formulas
+
+
+def test_formulas(tmp_path):
+    names = ["=1+1", "+x", "-x", "@x", "\ty", "\rz", "'=x", "'x", "x=1", "007"]
+    columns = {"a": np.array(names, object), "b": np.array(["u"] * 10), "score": np.ones(10)}
+    write(columns, tmp_path / "plain.csv")
+    assert read(tmp_path / "plain.csv").players.tolist() == [names[0], "u", *names[1:]]
+    write(columns, tmp_path / "safe.csv", csv_safe=True)
+    safe = [f"'{name}" for name in names[:7]] + names[7:]
+    assert read(tmp_path / "safe.csv").players.tolist() == [safe[0], "u", *safe[1:]]
+    write(columns, tmp_path / "safe.parquet", csv_safe=True)
+    assert read(tmp_path / "safe.parquet").players[0] == "=1+1"
