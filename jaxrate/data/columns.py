@@ -14,6 +14,7 @@ from jaxrate.data.tables import Column, Values, pyarrow
 from jaxrate.events import TOLD, RowError, fail_where
 from jaxrate.text import cell
 
+YEARS = 200_000  # microseconds can tell more
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -26,7 +27,9 @@ def to_column(name: str, values: Any) -> Column:
     loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
     types = {type(value) for value in values} - {type(None)} if loose else set()
     if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
-        values = np.array([np.datetime64("NaT") if value is None else value for value in values])
+        values = _moments(name, [np.datetime64("NaT") if value is None else value for value in values])
+    elif getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
+        values = _moments(name, values)
     if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
         for convert in (lambda values: values, _items):  # some arrays it knows only as lists
             with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
@@ -41,6 +44,18 @@ def to_column(name: str, values: Any) -> Column:
     if arrow.types.is_dictionary(column.type) and len(column):
         return arrow.chunked_array([_text(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
     return _text(column)
+
+
+def _moments(name: str, values: Any) -> Values:
+    """Times of numpy in a unit that Arrow has; numpy turns those that a unit cannot hold into others, silently."""
+    parts = values if isinstance(values, list) else [values]
+    units = {np.datetime_data(part.dtype) for part in parts} - {("generic", 1)}
+    if len(units) < 2 and units <= {(unit, 1) for unit in ("D", *PER_DAY)}:
+        return np.array(values)
+    years = np.hstack([part.astype("datetime64[Y]") for part in parts])
+    far = (np.abs(years.astype(np.int64)) > YEARS) & ~np.isnat(years)
+    fail_where(far, lambda row: f"column {name!r} is {cell(values[row])}, not within {YEARS:,} years of 1970")
+    return np.hstack([part.astype("datetime64[us]") for part in parts])
 
 
 def _items(values: Any) -> list[Any]:
@@ -175,7 +190,7 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> Value
         raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
     if default is None:
         return np.asarray(column.to_numpy(), np.float64)
-    values = np.asarray(column.cast(arrow.float64()).to_numpy())
+    values = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy())
     return np.where(np.isnan(values), default, values)
 
 

@@ -180,7 +180,8 @@ def read_csv(
             if found and int(found[1]) < len(names) and types.pop(names[int(found[1])], None) is not None:
                 guessed.append(names[int(found[1])])
                 continue
-            _check_fields(opened, wanted[:1], mark)
+            if "CSV parse error: Expected" in str(error):
+                _check_fields(opened, mark)
             table = _arrow_csv(opened(), wanted, types, mark, False)  # in one thread the message tells the row
         strange = [name for name in guessed if arrow.types.is_integer(table[name].type)]
         if not strange:
@@ -194,24 +195,18 @@ def read_csv(
     return table
 
 
-def _check_fields(opened: Callable[[], Any], one: Sequence[str], mark: str) -> None:
-    """RowError about the rows that have more or fewer fields than the header; reads this one column."""
-    rows: list[tuple[int, str]] = []
-    more = 0
-
-    def note(row: Any) -> str:
-        nonlocal more
-        if len(rows) < TOLD:
-            said = f"Expected {row.expected_columns} columns, got {row.actual_columns}: {cut(row.text)}"
-            rows.append((row.number - 2, said))  # 1 is the header
-        else:
-            more += 1
-        return "skip"
-
-    with suppress(pyarrow().ArrowInvalid):
-        _arrow_csv(opened(), one, dict.fromkeys(one, pyarrow().binary()), mark, False, note)
-    if rows:
-        raise RowError(*rows[0], rows[1:], more)
+def _check_fields(opened: Callable[[], Any], mark: str) -> None:
+    """RowError about the rows that have more or fewer fields than the header."""
+    with suppress(*UNREADABLE), io.TextIOWrapper(opened(), encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = filter(None, csv.reader(file, delimiter=mark))
+        count = len(next(rows, []))
+        bad = ((row, fields) for row, fields in enumerate(rows) if len(fields) != count)
+        told = [
+            (row, f"Expected {count} columns, got {len(fields)}: {cut(mark.join(fields))}")
+            for row, fields in islice(bad, TOLD)
+        ]
+        if told:
+            raise RowError(*told[0], told[1:], sum(1 for _ in bad))
 
 
 def _arrow_csv(
@@ -220,13 +215,12 @@ def _arrow_csv(
     types: dict[str, Any],
     mark: str,
     threads: bool = True,
-    invalid: Callable[[Any], str] | None = None,
 ) -> Any:
     arrow = pyarrow()
     return arrow.csv.read_csv(
         file,
         arrow.csv.ReadOptions(use_threads=threads),
-        arrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True, invalid_row_handler=invalid),
+        arrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
         arrow.csv.ConvertOptions(
             include_columns=list(wanted),
             column_types=types,

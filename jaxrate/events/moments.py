@@ -51,6 +51,8 @@ def _days(value: Any) -> float:
 
 def as_times(values: Any, n: int) -> np.ndarray[Any, Any]:
     """[n] the times of events as numbers."""
+    if np.shape(values) != (n,):
+        raise ValueError(f"time has shape {np.shape(values)}, expected {(n,)}")
     time = as_numbers("time", _moments(values), (n,))
     fail_where(np.abs(time) > FAR, lambda row: f"time {time[row]} {TOO_FAR}")
     return time
@@ -60,9 +62,7 @@ def _moments(values: Any) -> Any:
     """Dates [n] of any of these kinds as days; other values stay as they are. RowError where one is no date."""
     array = np.asarray(values)
     if array.dtype.kind == "M":
-        absent = np.isnat(array)
-        if absent.any():
-            raise RowError(int(np.argmax(absent)), "time is missing")
+        fail_where(np.isnat(array), lambda row: "time is missing")
         return (array - np.datetime64(0, "D")) / DAY
     if array.dtype.kind not in "OU" or array.ndim != 1 or not any(map(dated, array.tolist())):
         return values

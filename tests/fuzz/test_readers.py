@@ -1,0 +1,92 @@
+"""Some thousand hostile tables, in a run of the tests; many more by hand, see `tests.fuzz.readers`."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.fuzz.driver import drawn
+from tests.fuzz.readers import check, fuzz
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+
+GAMES = {"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hostile_tables(seed):
+    assert sum(fuzz(drawn(seed, case)) for case in range(500)) == 500
+
+
+@pytest.mark.parametrize("part", ["weight", "score", "a", "time", "category", "columns", "drop"])
+@pytest.mark.parametrize("name", ["", 0, ["a", 3.5], 3.5, {}, [["a"], "b"]])
+def test_arguments_that_name_no_column(part, name):
+    with pytest.raises(ValueError, match=f"^{part} must be |^category must be "):
+        jr.read(GAMES, **{part: name})
+
+
+def test_a_number_that_is_no_column():
+    for part in ("weight", "columns", "drop"):
+        with pytest.raises(ValueError, match="^no column 3 "):
+            jr.read(GAMES, **{part: 3})
+
+
+@pytest.mark.parametrize("length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j])
+def test_lengths_that_are_no_number(length):
+    with pytest.raises(ValueError, match="^the length of a period must be above 0, got "):
+        jr.periods(jr.matches([[0, 1]], [1]), length)
+
+
+@pytest.mark.parametrize("length", [7, np.float32(7), np.array(7), True])
+def test_lengths_that_are(length):
+    assert check(jr.periods(jr.matches([[0, 1]], [1]), length)) == 2
+
+
+def test_signalling_nan_and_huge_numbers():
+    strange = Decimal("sNaN")
+    with pytest.raises(ValueError, match=r"round 0, team 0 .*Decimal\('sNaN'\) cannot be the name of a player"):
+        jr.from_teams([[[strange], ["x"]]])
+    for rank in (strange, 10**400):
+        with pytest.raises(ValueError, match="round 0, team 1 .*: rank is .*, not a finite number"):
+            jr.from_teams([[["y"], ["x"]]], [[1, rank]])
+    with pytest.raises(ValueError, match=r"columns \['a', 'b'\] hold values that cannot be names"):
+        jr.read(GAMES | {"a": ["x", strange]})
+    with pytest.raises(ValueError, match="row 1 .*column 'score' is array"):
+        jr.read(GAMES | {"score": [1, np.zeros(2)]})
+
+
+def test_halves_of_surrogates():
+    with pytest.raises(ValueError, match=r"^row 1 .*column 'a' is '\\ud800', which is no Unicode text$"):
+        jr.read(GAMES | {"a": ["x", "\ud800"]})
+
+
+def test_columns_of_polars():
+    polars = pytest.importorskip("polars")
+    wide = polars.DataFrame({"a": [2**70], "b": [1], "score": [1]}, schema_overrides={"a": polars.Int128})
+    with pytest.raises(ValueError, match="^Arrow cannot read the columns of this table: "):
+        jr.read(wide)
+    data = jr.read(polars.DataFrame({"a": [b"p", b"q"], "b": [b"q", b"p"], "score": [1, 0], "x": [0, 1]}), drop="x")
+    assert data.players.tolist() == [b"p", b"q"]
+
+
+@pytest.mark.parametrize("far", [np.datetime64(10**9, "Y"), np.datetime64(-(10**8), "M")])
+def test_times_that_numpy_would_turn_into_others(far):
+    near = np.datetime64("2024-01-01", "ns")
+    for times in ([near, far], [far, far], np.array([far, far])):
+        with pytest.raises(ValueError, match=rf"row {int(times[0] is near)} .*, not within 200,000 years"):
+            jr.read(GAMES | {"time": times})
+    weeks = np.array(["1970-01-01", "1970-01-15"], "datetime64[7D]")
+    assert jr.read(GAMES | {"time": weeks}).matches.time.tolist() == [0, 14]
+    assert jr.read(GAMES | {"time": [np.datetime64("1970-01-02"), near]}).matches.time.tolist() == [1, 19723]
+
+
+def test_large_numbers_and_missing_times():
+    table = {"contest": [1, 1], "player": ["x", "y"], "rank": [1, 2]}
+    assert jr.read(table | {"c": [2**53 + 1] * 2}, ceiling="c").rounds.events.ceiling.tolist() == [2.0**53]
+    with pytest.raises(ValueError, match=r"^time has shape \(3, 1\), expected \(0,\)$"):
+        jr.rounds([], [], [], time=np.full((3, 1), np.datetime64("NaT", "D")))
+    with pytest.raises(ValueError, match=r"^row 1 .*time is missing .contest 0.\n  row 2 .*missing"):
+        jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], time=np.array(["2020", "NaT", "NaT"], "M8[D]"))
