@@ -48,7 +48,7 @@ MUTATIONS = [
       "bounded(variance, None, None), jnp.full_like", "tests/test_sharp_ends.py -k least"),
     M("glicko2 Newton slope", "share * (2.0 * h + 0.5 * share)", "share * (2.0 * h)",
       "tests/test_sharp_ends.py -k newton"),
-    M("glicko2 bracket", "reach = square / (8.0 * u", "reach = square / (32.0 * u",
+    M("glicko2 bracket", "reach = surprise**2 / (8.0 * u", "reach = surprise**2 / (32.0 * u",
       "tests/test_systems.py -k 'volatility_solves'"),
     M("category_glicko reach", "logistic, logistic_density, 25.0)", "logistic, logistic_density, 2.5)",
       "tests/test_sharp_ends.py -k likeliest"),
