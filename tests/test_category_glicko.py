@@ -312,8 +312,8 @@ ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.category_glicko(0), "categories must be a whole number from 1, got 0"),
-        (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1, got 2.0"),
+        (lambda: jr.category_glicko(0), "categories must be a whole number from 1 to 1000, got 0"),
+        (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1 to 1000, got 2.0"),
         (lambda: jr.category_glicko(outcome="normal"), "outcome must be probit or logistic, got 'normal'"),
         (lambda: jr.category_glicko(expansion="MAP"), "expansion must be mode or map, got 'MAP'"),
         (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),

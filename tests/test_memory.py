@@ -3,6 +3,7 @@
 import re
 import time
 
+import jax
 import numpy as np
 import pytest
 
@@ -53,8 +54,8 @@ def stream(rows):
         ),
         (lambda: jr.run(jr.blat_mmr(), FEW, num_players=10**7), "10,000,000 players of blat_mmr would take 80.1 GB"),
         (
-            lambda: jr.run(jr.category_glicko(10**9), jr.periods(KINDS, 1.0)),
-            "a state of 2 players of category_glicko would take 32.0 GB",
+            lambda: jr.run(jr.category_glicko(1000), jr.periods(KINDS, 1.0), num_players=10**6),
+            "a state of 1,000,000 players of category_glicko would take 16.0 GB",
         ),
         (lambda: jr.blat_mmr(size=10**9), "blat_mmr: a grid of 1e+09 points would take 100.0 GB, and there are 8.0 GB"),
         (lambda: jr.blat_mmr(size=10**300), "blat_mmr: a grid of 1e+300 points would take"),
@@ -95,3 +96,12 @@ def test_the_machine_says_how_much_it_has(monkeypatch, tmp_path):
     (tmp_path / "limit").write_text("123456789\n")
     monkeypatch.setattr(memory, "LIMIT", tmp_path / "limit")
     assert memory.of_machine() in (None, 123456789.0)
+
+
+def test_precision_doubles_a_state():
+    need = []
+    for double in (False, True):
+        with jax.enable_x64(double), pytest.raises(ValueError, match="would take") as error:
+            jr.run(jr.blat_mmr(), FEW, num_players=10**7)
+        need.append(str(error.value))
+    assert "80.1 GB" in need[0] and "160.2 GB" in need[1]

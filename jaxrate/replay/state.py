@@ -38,7 +38,7 @@ def chosen(system: RatingSystem, params: Params) -> Params:
     """The hyperparameters given, or the system's own; ValueError for a number that is out of its range."""
     if params is None:
         return system.params
-    if not traced(params) and all(np.ndim(x) == 0 for x in params):
+    if system.space is not None and not traced(params) and all(np.ndim(x) == 0 for x in params):
         checked(system.name, params, system.space)
     return params
 
@@ -115,13 +115,14 @@ def check_players(system: RatingSystem, rows: int) -> None:
 def _row(system: RatingSystem) -> int:
     """Bytes of a player's state."""
     try:
-        return _counted(system.init, system.params)
+        return _counted(system.init, system.params, jax.config.x64_enabled)
     except TypeError:  # hyperparameters that do not hash
-        return _counted.__wrapped__(system.init, system.params)
+        return _counted.__wrapped__(system.init, system.params, jax.config.x64_enabled)
 
 
 @lru_cache
-def _counted(init: Any, params: Params) -> int:
+def _counted(init: Any, params: Params, double: bool) -> int:
+    del double  # but it is part of what is remembered
     leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
     return sum(x.size * x.dtype.itemsize for x in leaves) // 2
 
