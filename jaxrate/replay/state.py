@@ -115,14 +115,14 @@ def check_players(system: RatingSystem, rows: int) -> None:
 def _row(system: RatingSystem) -> int:
     """Bytes of a player's state."""
     try:
-        return _counted(system.init, system.params, jax.config.x64_enabled)
+        return _counted(system.init, system.params, jnp.result_type(float))
     except TypeError:  # hyperparameters that do not hash
-        return _counted.__wrapped__(system.init, system.params, jax.config.x64_enabled)
+        return _counted.__wrapped__(system.init, system.params, jnp.result_type(float))
 
 
 @lru_cache
-def _counted(init: Any, params: Params, double: bool) -> int:
-    del double  # but it is part of what is remembered
+def _counted(init: Any, params: Params, precision: Any) -> int:
+    del precision  # but it is part of what is remembered
     leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
     return sum(x.size * x.dtype.itemsize for x in leaves) // 2
 
