@@ -63,7 +63,7 @@ def _some_alike(names: Values) -> bool:
         return len(set(folded)) < len(folded)
     simple = arrow.compute.match_substring_regex(column, SIMPLE)
     if arrow.compute.all(simple).as_py():
-        return len(set(map(str.lower, text))) < len(text)
+        return len(set(map(str.lower, text.tolist()))) < len(text)
     odd = np.flatnonzero(~simple.to_numpy(zero_copy_only=False))
     keys = set(map(str.lower, np.delete(text, odd))) | set(map(fold, text[odd]))
     return len(keys) < len(text)

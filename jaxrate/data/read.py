@@ -156,10 +156,11 @@ def _dataset(
     if sort and fields.clock is None:
         raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
     order = order_of_matches(roles, columns, fields, in_order) if of_matches else order_of_contests(fields, in_order)
-    fields, place = fields._replace(values=_taken(fields.values, order)), np.arange(len(rows))[order]
+    fields = fields._replace(values=_taken(fields.values, order))
     try:
-        return (to_matches if of_matches else to_contests)(fields, rows[place])
+        return (to_matches if of_matches else to_contests)(fields, rows[order])
     except RowError as error:
+        place = np.arange(len(rows))[order]
         raise error.but(lambda row, message: (int(place[row]), message)) from None
 
 
