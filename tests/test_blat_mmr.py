@@ -1020,6 +1020,7 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
         assert np.isfinite(slope).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_slopes_of_the_log_loss_of_tennis():
     path = Path(__file__).parents[2] / "shared/data/atp.parquet"
     if not path.exists():
