@@ -190,3 +190,11 @@ def write(out, report, results, digits=5):
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(report | {"results": rounded(results, digits)}, indent=1) + "\n")
+
+
+def keep(parts, options):
+    """Measure the parts named by --only, and write the file after each; its other parts are kept."""
+    report, results = circumstances(), results_in(options.out) if options.only != list(parts) else {}
+    for name, tables in measure({name: parts[name] for name in options.only}, options):
+        results[name] = tables
+        write(options.out, report, results)

@@ -20,17 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 from common import (
     add_only,
-    circumstances,
     clock,
     declare,
     find,
     forget_peak,
-    measure,
+    keep,
     parse,
     resident,
-    results_in,
     spawn,
-    write,
 )
 from figures import plt
 
@@ -199,10 +196,7 @@ def main():
     jax.config.update("jax_enable_compilation_cache", False)
     if options.memory:
         return print(json.dumps(memory(options)))
-    report, results = circumstances(), results_in(options.out) if options.only != list(PARTS) else {}
-    for name, tables in measure({name: PARTS[name] for name in options.only}, options):
-        results[name] = tables
-        write(options.out, report, results)
+    keep(PARTS, options)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 
 import jax
 import numpy as np
-from common import add_only, circumstances, declare, find, measure, parse, results_in, tennis, write
+from common import add_only, declare, find, keep, parse, tennis
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
@@ -149,10 +149,7 @@ def main():
     add_only(parser, PARTS, "PART")
     options = parse(parser, __file__)
     jax.config.update("jax_enable_compilation_cache", False)
-    report, results = circumstances(), results_in(options.out) if options.only != list(PARTS) else {}
-    for name, tables in measure({name: PARTS[name] for name in options.only}, options):
-        results[name] = tables
-        write(options.out, report, results)
+    keep(PARTS, options)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,11 @@ def visible(text: str) -> str:
     return HIDDEN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def one_line(text: str) -> str:
+    """The text, `visible`, with one blank in place of every run of blanks and ends of lines."""
+    return visible(" ".join(text.split()))
+
+
 def cut(text: str) -> str:
     """The text, or its beginning and its length if it is long."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"

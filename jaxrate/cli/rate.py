@@ -19,7 +19,7 @@ from jaxrate.cli.reading import Reading, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
 from jaxrate.cli.upcoming import predicted
-from jaxrate.events import as_moment, part, period_number
+from jaxrate.events import as_moment, part, period_end
 from jaxrate.text import decimals, name_of, number, table
 
 EXAMPLES = """\b
@@ -235,7 +235,7 @@ def _whole(rated: jr.Rated, until: float | None) -> float | None:
     """The moment that ratings are shown as of: a rating period that has begun is rated to its end."""
     if until is None or rated.period is None or rated.last is None:
         return until
-    return max(until, float(period_number(rated.last, rated.period) + 1.0) * rated.period)
+    return max(until, float(period_end(rated.last, rated.period)))
 
 
 def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.events import TOLD, RowError, fail_where
-from jaxrate.text import cut, near, visible
+from jaxrate.text import cut, near, one_line
 
 Values: TypeAlias = np.ndarray[Any, Any]
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
@@ -64,7 +64,7 @@ def located(title: str, where: Callable[[int], str]) -> Iterator[None]:
 
 
 def _one_line(text: str) -> str:
-    line = visible(" ".join(text.split()))
+    line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 

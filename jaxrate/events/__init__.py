@@ -24,7 +24,7 @@ from jaxrate.events.kinds import (
     teams_tie,
 )
 from jaxrate.events.moments import FAR, as_moment, dated
-from jaxrate.events.pairwise import matches, period_number, periods
+from jaxrate.events.pairwise import matches, period_end, period_number, periods
 from jaxrate.events.ranked import Shown, build_rounds, check_order, count_better, rounds, warn_alone
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "in_contest",
     "matches",
     "part",
+    "period_end",
     "period_number",
     "periods",
     "rounds",

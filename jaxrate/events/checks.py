@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.events.kinds import LAST_ID
-from jaxrate.text import visible
+from jaxrate.text import one_line
 
 TOLD = 10  # bad rows that one message tells
 
@@ -29,7 +29,7 @@ class RowError(ValueError):
 
     def told(self, where: Callable[[int], str]) -> str:
         """The whole message, a line for each row; `where(row)` begins it."""
-        lines = [f"{where(row)}: {visible(' '.join(message.split()))}" for row, message in self.all]
+        lines = [f"{where(row)}: {one_line(message)}" for row, message in self.all]
         if self.more:
             lines.append("... and others" if self.more == 1 else f"... and at least {self.more:,} others")
         return "\n  ".join(lines)

@@ -152,3 +152,8 @@ def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
         shortest = f"the shortest that can be are of {farthest / COUNTED:.2g}"
         raise ValueError(f"periods of {length:g} are not told apart at time {farthest:g}; {shortest}")
     return np.floor(time / length)
+
+
+def period_end(time: Any, length: float) -> np.ndarray[Any, Any]:
+    """When the period that each time lies in ends: at the start of the next one."""
+    return (period_number(time, length) + 1.0) * length

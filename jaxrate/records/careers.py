@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from jaxrate.data.tables import Values, pyarrow
-from jaxrate.events import period_number
+from jaxrate.events import period_end
 from jaxrate.records.leaderboard import aged, ratings
 from jaxrate.records.moments import as_of, moment
 from jaxrate.records.outlooks import by_side
@@ -87,7 +87,7 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     if np.isnan(times).any():
         raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
     if rated.period is not None:
-        times = (period_number(times, rated.period) + 1.0) * rated.period
+        times = period_end(times, rated.period)
     later = np.flatnonzero(times > now)
     if len(later):
         deviation = found.get("deviation")
