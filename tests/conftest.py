@@ -39,6 +39,13 @@ def x64(request):
         yield request.param
 
 
+@pytest.fixture
+def double():
+    """float64; a test with the fixture x64 runs in both precisions."""
+    with jax.enable_x64(True):
+        yield
+
+
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
 _options = compiling._options

@@ -57,7 +57,7 @@ MUTATIONS = [
     M("blat_mmr narrow kernel", "jnp.minimum(width, 2.0 * step)", "jnp.minimum(width, 0.5 * step)",
       "tests/test_blat_mmr.py -k kernels"),
     M("blat_mmr laplace index", "nearest = jnp.maximum(place - 1, 0)", "nearest = jnp.maximum(place - 2, 0)",
-      "tests/test_blat_mmr.py -k 'laplace_sums'"),
+      "tests/test_blat_golden.py -k 'laplace_sums'"),
     M("blat_mmr margin's ends", "jnp.where(difference > margin, 1.0, 0.0)", "jnp.where(difference >= margin, 1.0, 0.0)",
       "tests/test_sharp_ends.py -k margin"),
     M("elo_mmr drift in beta", "(1.0 + 1.0 / w) * constants.limit + drift", "(1.0 + 1.0 / w) * constants.limit",
