@@ -52,6 +52,7 @@ from jaxrate.system import (
 
 SCALE = 173.7178
 WILDEST = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
+FORGOTTEN = 1e18  # RD^2 to which idleness leads at most: there is nothing more to forget, and slopes would overflow
 
 
 class Params(NamedTuple):
@@ -121,7 +122,8 @@ def attenuation(variance: Array) -> Array:
 
 def drift(rows: State, periods: float | Array) -> Array:
     """RD^2 after some periods of idleness: phi^2 + t sigma^2."""
-    return rows.variance + SCALE**2 * (periods * rows.volatility**2)
+    later = rows.variance + SCALE**2 * (periods * rows.volatility**2)
+    return jnp.maximum(rows.variance, jnp.minimum(later, FORGOTTEN))
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:

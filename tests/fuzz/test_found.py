@@ -37,6 +37,27 @@ def test_slopes_of_volatilities_are_finite_where_squares_overflow(in_a_hurry):
     assert np.isfinite(volatility(0.1)) and np.isfinite(jax.grad(volatility)(0.1))
 
 
+def test_slopes_are_finite_after_ages_of_idleness(in_a_hurry):
+    """Deviations of 1e13 points, whose fourth power overflows float32, met a 1/v of 0."""
+    system = jr.glicko2(initial_volatility=1e3, period=1e-5)
+    state = system.init(system.params, 2)._replace(time=jnp.array([0.0, jnp.inf]))
+    match = jr.matches([[0, 1]], score=[1.0], time=[1e9])
+
+    def rating(start):
+        return jr.run(system, match, state=state._replace(rating=start)).state.rating.sum()
+
+    assert np.isfinite(jax.grad(rating)(jnp.array([-1e22, 0.0]))).all()
+
+
+def test_match_quality_does_not_know_the_drift(in_a_hurry):
+    """In float32 it was lost in the drift, from which it was subtracted: deviations of 1 and a tau of 1e5 gave NaN."""
+    contest = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], weight=[1.0, 0.1, 10.0])
+    still, drifting = (jr.trueskill(beta=1.0, tau=tau, initial_rating=0.0, initial_deviation=1.0) for tau in (0.0, 1e5))
+    here, there = (jr.run(jr.outlook(system), contest).prediction.quality for system in (still, drifting))
+    assert (here > 0.0).all()
+    np.testing.assert_array_equal(here, there)
+
+
 def test_a_newcomer_is_known_as_well_as_the_opponent_of_a_draw_without_margin(x64, in_a_hurry):
     """The deviation used to come out as 0."""
     state = after(jr.trueskill(draw_probability=0.0, beta=1e-3, tau=0.0), [25.0, 25.0], [1e6, 1e-3], score=[0.5])

@@ -28,7 +28,7 @@ def outlook(constants: Constants, rows: State, event: Matches | Rounds) -> Outlo
     draw = jnp.maximum(1.0 - jnp.sum(jnp.where(there, win, 0.0)), 0.0)
     others = jnp.sum(there.astype(mean.dtype)) - 1.0
     square = total(teams, event.weight**2)
-    now = variance - constants.growth * square
+    now = total(teams, event.weight**2 * (rows.variance + constants.noise))
     quality = _quality(constants, mean, jnp.where(there, now, 1.0), square, there)
     share = expected_score(constants, rows, event)
     every = jnp.ones_like(share)
