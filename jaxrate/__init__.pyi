@@ -61,10 +61,14 @@ from jaxrate.systems.outlook import outlook as outlook
 from jaxrate.systems.topcoder import topcoder as topcoder
 from jaxrate.systems.trueskill.system import trueskill as trueskill
 from jaxrate.systems.urnings import matchmakers as matchmakers
+from jaxrate.systems.urnings.inference import ChangedSkills as ChangedSkills
 from jaxrate.systems.urnings.inference import SameSkill as SameSkill
+from jaxrate.systems.urnings.inference import changed_skills as changed_skills
 from jaxrate.systems.urnings.inference import confidence_band as confidence_band
 from jaxrate.systems.urnings.inference import per_side as per_side
 from jaxrate.systems.urnings.inference import same_skill as same_skill
+from jaxrate.systems.urnings.law import UrnLaw as UrnLaw
+from jaxrate.systems.urnings.law import urn_law as urn_law
 from jaxrate.systems.urnings.system import urnings as urnings
 from jaxrate.systems.urnings.system import urns as urns
 from jaxrate.systems.urnings.world import World as World

@@ -175,6 +175,9 @@ class Traits(NamedTuple):
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
+    drawn: Callable[[Any], None] | None = (
+        None  # ValueError for numbers that `draw` never makes; None: none may be given
+    )
 
 
 class RatingSystem(NamedTuple):

@@ -1,10 +1,12 @@
 """Bands, urns per side and the test of one skill against laws worked out otherwise."""
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
 
 import jaxrate as jr
+from tests.reference import urnings_twin as twin
 
 
 def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
@@ -76,3 +78,57 @@ def test_bad_urns_of_two_sides_are_refused():
             jr.same_skill(urns, two)
     with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
         jr.same_skill(urns, urns, samples=0)
+
+
+def test_p_values_of_a_change_are_those_of_the_exact_test():
+    """Every pair of urns of 4 and 6 balls, large urns beside SciPy, and the rejected beside the twin's."""
+    some = [(a, b) for a in range(5) for b in range(7)]
+    early, late = (jr.urns(np.full(35, n), x / n) for n, x in zip((4, 6), np.transpose(some), strict=True))
+    got = jr.changed_skills(early, late, rate=0.3)
+    p = [twin.two_sided((a, 4), (b, 6)) for a, b in some]
+    np.testing.assert_allclose(got.p, [float(x) for x in p], rtol=1e-12)
+    np.testing.assert_allclose(got.difference, [b / 6 - a / 4 for a, b in some], atol=1e-15)
+    assert got.changed.tolist() == twin.step_up(p, 0.3) and 0 < got.changed.sum() < 35
+    rates = np.linspace(0.01, 0.99, 50)
+    each = [jr.changed_skills(early, late, rate=rate).changed for rate in rates]
+    np.testing.assert_array_equal(each, got.adjusted <= rates[:, None])
+    random, n = np.random.default_rng(2), np.array([200, 3000, 1_000_000])
+    one, two = random.binomial(n, 0.3), random.binomial(n, [0.4, 0.32, 0.301])
+    wanted = [stats.fisher_exact([[a, k - a], [b, k - b]]).pvalue for a, b, k in zip(one, two, n, strict=True)]
+    got = jr.changed_skills(jr.urns(n, one / n), jr.urns(n, two / n))
+    np.testing.assert_allclose(got.p, wanted, rtol=1e-6)
+
+
+def test_level_and_power_of_changes_are_those_of_independent_binomial_urns():
+    """200 players, looked at 3 games per ball apart; then a fifth of them change, as many up as down."""
+    n, apart, pi = 20, 200 * 3 * 20 // 2, np.repeat([0.2, 0.35, 0.65, 0.8], 50)
+    changes = np.arange(200) % 5 == 0
+    new = np.where(changes, 1 - pi, pi)
+    system, state = jr.urnings(n), jr.urns(np.full(200, n), pi)
+    first, then = (
+        jr.urnings_world(system, x, 12 * apart, jax.random.key(k), every=apart, state=state).green
+        for k, x in enumerate((pi, new))
+    )
+
+    def p_values(*times):
+        both = ([state._replace(green=green) for green in pair] for pair in zip(*times, strict=True))
+        return np.array([jr.changed_skills(*pair).p for pair in both])
+
+    still = p_values(first[1:-1:2], first[2::2])
+    level = np.mean([twin.rejected(n, x, x, 0.1) for x in (0.2, 0.35)])
+    assert abs((still <= 0.1).mean() - level) < 4 * np.sqrt(level / still.size) and 0.03 < level < 0.1
+    moved = p_values(first[1:], then[1:])
+    power = np.mean([twin.rejected(n, x, 1 - x, 0.1) for x in (0.2, 0.35)])
+    assert abs((moved[:, changes] <= 0.1).mean() - power) < 4 * np.sqrt(power / (11 * 40)) and power > 0.5
+    assert abs((moved[:, ~changes] <= 0.1).mean() - level) < 4 * np.sqrt(level / (11 * 160))
+
+
+def test_bad_urns_of_two_times_are_refused():
+    urns = jr.urns([4, 4, 4], [0.25, 0.5, 0.75])
+    for two, rate, says in (
+        (jr.urns([4, 4], 0.5), 0.05, r"two urns of each player, got \(3,\) and \(2,\)"),
+        (urns, 1.0, "rate must be above 0, below 1, got 1.0"),
+        (urns._replace(green=urns.green.at[1].set(5)), 0.05, "row 1 .*an urn of 4 balls cannot hold 5 green ones"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            jr.changed_skills(urns, two, rate=rate)

@@ -11,8 +11,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import matchmakers
-from jaxrate.replay.rows import on_device
-from jaxrate.systems.urnings import world
 from jaxrate.systems.urnings.system import State, correction, draw, mock, play
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
@@ -435,21 +433,6 @@ def test_the_stored_trace_of_matched_games(number, x64):
 
     columns = jnp.asarray(green[:-1], jnp.int32), jnp.asarray(games.T, jnp.int32), jnp.asarray(uniforms.T, float)
     np.testing.assert_array_equal(quick(jax.vmap(game))(*columns), green[1:])
-
-
-@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if trace["adaptive"]])
-def test_the_replay_of_a_known_matchmaker_follows_the_stored_trace(number, x64):
-    trace = TRACES[number]
-    with np.load(FOLDER / "urnings.npz") as file:
-        games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
-    m, matchmaker = len(trace["w"]) - 1, matchmakers.similar(trace["lam"])
-    system = jr.urnings(outcomes=m + 1, weights=trace["w"], variant=trace["family"])
-    state = State(jnp.asarray(green[0], jnp.int32), jnp.asarray(trace["n"], jnp.int32))
-    replay = partial(world._replay, trace["family"], matchmaker, system.rules.prepare(system.params))
-    played = on_device(jr.matches(games[:2].T, games[2] / m))
-    after, (guess, possible) = replay(matchmaker.table(state), state, played, jnp.asarray(uniforms.T, float))
-    np.testing.assert_array_equal(after.green, green[-1])
-    assert possible.all() and len(guess) == len(green) - 1
 
 
 def test_the_replay_of_uniform_pairs_is_the_run():

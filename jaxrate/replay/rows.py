@@ -51,9 +51,14 @@ def forecast(rules: Rules, constants: Constants, rows: State, event: Any) -> Any
 
 
 def drawn_for(rules: Rules, key: Array | None, index: Array) -> Any:
-    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule."""
+    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
+
+    Numbers in place of the key are taken as they are.
+    """
     if key is None:
         return None
+    if are_numbers(key):
+        return jnp.asarray(key, float).at[index].get(mode="clip")
 
     def one(number: Array) -> Any:
         own = jax.random.fold_in(key, number)
@@ -61,6 +66,11 @@ def drawn_for(rules: Rules, key: Array | None, index: Array) -> Any:
 
     flat = jax.vmap(one)(index.ravel())
     return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
+
+
+def are_numbers(key: Any) -> bool:
+    """Whether it is the random numbers themselves, and no PRNG key."""
+    return bool(jnp.issubdtype(getattr(key, "dtype", int), jnp.floating))
 
 
 def traced(tree: Any) -> bool:

@@ -54,7 +54,8 @@ def run(
         `Dataset`.
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
       state: to carry on from, by default a fresh one.
-      key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`.
+      key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`. Or the numbers
+        themselves: of Urnings [n, 2], from 0, below 1, the first to draw the mock game, the second to accept.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
         ("levels"), or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and
         rounds are always in levels. Or what `by_level` made of these very events, which saves making it again: it holds
@@ -67,8 +68,9 @@ def run(
 
     Raises:
       ValueError: for events that the system does not consume, teams that it does not know, bad rows (see `matches`),
-        ids beyond the state, a schedule of other events, hyperparameters out of their range, or no key where one is
-        needed. Events must be concrete: under `jax.jit` they may not be among the traced arguments.
+        ids beyond the state, a schedule of other events, hyperparameters out of their range, no key where one is
+        needed, or numbers that the system could not have drawn. Events must be concrete: under `jax.jit` they may not
+        be among the traced arguments.
     """
     history, num_players = open_data(events, num_players, count(state))
     check_events(system, history, key)

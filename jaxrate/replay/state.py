@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged, Rounds, RowError, count_teams
 from jaxrate.memory import check_room, in_words, of_device
 from jaxrate.parameters import checked
-from jaxrate.replay.rows import traced
+from jaxrate.replay.rows import are_numbers, traced
 from jaxrate.system import Params, RatingSystem, State, check_system
 
 MANY, SPARSE = 10**8, 1000  # ids above the first, and above so many times the number of players named, are a mistake
@@ -19,7 +19,9 @@ COPIES = 2  # of the state at the peak of a run
 
 
 def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
-    """ValueError for events that a system does not consume, teams that it does not know, or if it needs a key."""
+    """ValueError for events that a system does not consume, teams that it does not know, a key that it lacks, or
+    numbers in place of one that it could not have drawn.
+    """
     check_system(system)
     kind = type(events.events) if isinstance(events, Ragged) else type(events)
     if kind not in system.events:
@@ -32,6 +34,20 @@ def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     system.check(events)
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
+    if are_numbers(key):
+        check_numbers(system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key)
+
+
+def check_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
+    """ValueError unless the system could have drawn the numbers for so many events; names the row."""
+    draw, check = system.rules.draw, system.traits.drawn
+    if draw is None or check is None:
+        raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
+    shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)
+    if numbers.shape != shape:
+        raise ValueError(f"key must be a PRNG key, or numbers of shape {shape}, got shape {numbers.shape}")
+    if not traced(numbers):
+        check(np.asarray(jnp.asarray(numbers, float)))
 
 
 def chosen(system: RatingSystem, params: Params) -> Params:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -105,3 +106,24 @@ def stationary(matrix):
     size = len(matrix)
     equations = np.concatenate([matrix.T - np.eye(size), np.ones((1, size))])
     return np.linalg.lstsq(equations, np.append(np.zeros(size), 1.0), rcond=None)[0]
+
+
+def two_sided(one, two):
+    """Of two urns (r, n): how probable ways to share out their balls are that are no more probable than this one."""
+    (r1, n1), (r2, n2) = one, two
+    ways = {k: math.comb(n1, k) * math.comb(n2, r1 + r2 - k) for k in range(n1 + 1) if 0 <= r1 + r2 - k <= n2}
+    return Fraction(sum(w for w in ways.values() if w <= ways[r1]), sum(ways.values()))
+
+
+def step_up(p, rate):
+    """Which of several hypotheses fall (Benjamini and Hochberg 1995): the k least p, to the last p <= k rate / N."""
+    order = sorted(range(len(p)), key=lambda i: p[i])
+    many = max((k for k, i in enumerate(order, 1) if p[i] <= k * rate / len(p)), default=0)
+    return [i in order[:many] for i in range(len(p))]
+
+
+def rejected(n, one, two, level):
+    """The chance that urns of n balls, binomial of proportions `one` and `two` have a p value up to `level`."""
+    law = [[math.comb(n, r) * p**r * (1 - p) ** (n - r) for r in range(n + 1)] for p in (one, two)]
+    pairs = itertools.product(range(n + 1), repeat=2)
+    return sum(law[0][a] * law[1][b] for a, b in pairs if two_sided((a, n), (b, n)) <= level)

@@ -23,100 +23,40 @@ While skills stand still, the r_k are binomial, independent but for their sum, w
 the standard error of p = r / n is sqrt(p (1 - p) / n). Whatever the sum, the odds ratios are the same. (With stakes the
 r_k keep their remainders by m as well.)
 
-The prediction takes pi = (r + 1) / (n + 2), the mean of what r of n say of a pi that may be anything: nothing is
-certain because an urn is empty.
+The rating is r / n, the paper's estimate. The prediction takes pi = (r + 1) / (n + 2), the mean of what r of n say of a
+pi that may be anything: nothing is certain because an urn is empty. With `estimate="share"` it takes r / n too.
 """
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, fail_where
-from jaxrate.parameters import POSITIVE, PROPER_SHARE, Parameter, Range, checked, counted
+from jaxrate.parameters import checked, counted
 from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, bind, factory, sides
+from jaxrate.systems.urnings.model import (
+    ESTIMATES,
+    LARGEST,
+    SPACE,
+    Constants,
+    Params,
+    State,
+    advance,
+    init,
+    predict,
+    predict_levels,
+    prepare,
+)
 
-LARGEST = 1 << 23  # balls in an urn: in float32 they are still counted exactly
 MOST = 101  # outcomes: those of hundredths
 HEAVIEST = 1e9  # weight of a score: up to it, and from its inverse, no product leaves the range of float32
 PLAIN = 2  # up to this m no product leaves the range of float32
-
-
-class Params(NamedTuple):
-    size: float | Array
-    initial_proportion: float | Array
-    draw_weight: float | Array
-
-
-SPACE = Params(
-    size=Parameter(
-        "fixed", Range(f"whole, from 1 to {LARGEST}", 1.0, LARGEST, whole=True), "balls", "size of a newcomer's urn"
-    ),
-    initial_proportion=Parameter("fixed", PROPER_SHARE, "share", "green balls in the urn of a newcomer"),
-    draw_weight=Parameter("positive", POSITIVE, "factor", "of the weights of scores between 0 and 1"),
-)
-
-
-class Constants(NamedTuple):
-    weights: tuple[float | Array, ...]  # [m + 1]
-
-
-class State(NamedTuple):
-    green: Array  # [num_players] int32 balls
-    size: Array  # [num_players] int32 balls in the urn
-
-
-def init(params: Params, num_players: int) -> State:
-    green, size = jnp.round(params.size * params.initial_proportion), jnp.round(params.size)
-    return State(*(jnp.full(num_players, x, dtype=jnp.int32) for x in (green, size)))
-
-
-def prepare(weights: tuple[float, ...], params: Params) -> Constants:
-    first, *between, last = weights
-    return Constants((first, *(params.draw_weight * w for w in between), last))
-
-
-def advance(constants: Constants, rows: State, time: Array) -> State:
-    """Urns do not age."""
-    del constants, time
-    return rows
-
-
-def logit(green: Array, size: Array) -> Array:
-    """ln((r + 1) / (n - r + 1)), finite for empty and full urns."""
-    dtype = jnp.result_type(float)
-    return jnp.log((green + 1).astype(dtype) / (size - green + 1).astype(dtype))
-
-
-def chances(constants: Constants, lead: Array) -> list[Array]:
-    """P(x) for x = 0..m, of a difference of logits."""
-    m = len(constants.weights) - 1
-    parts = [w * jnp.exp(x * lead - jnp.maximum(m * lead, 0.0)) for x, w in enumerate(constants.weights)]
-    total = sum(parts)
-    return [part / total for part in parts]
-
-
-def predict(constants: Constants, rows: State, event: Matches) -> Array:
-    """Expected score of the first player."""
-    m = len(constants.weights) - 1
-    expected: Any = sum(x / m * p for x, p in enumerate(chances(constants, lead(rows, event))))
-    return expected
-
-
-def predict_levels(constants: Constants, rows: State, event: Matches) -> Array:
-    """[m + 1] P(x)."""
-    return jnp.stack(chances(constants, lead(rows, event)))
-
-
-def lead(rows: State, event: Matches) -> Array:
-    """The difference of the logits."""
-    one, two = sides(rows, event)
-    return logit(*one) - logit(*two)
 
 
 def pairs(constants: Constants, one: State, two: State) -> tuple[list[Array], list[Array]]:
@@ -213,6 +153,12 @@ def numbers(key: Array) -> Array:
     return jax.random.uniform(key, (2,))
 
 
+def check_numbers(given: Any) -> None:
+    """ValueError if numbers [n, 2] are not uniform ones."""
+    bad = ~((given >= 0) & (given < 1)).all(axis=1)
+    fail_where(bad, lambda row: f"the numbers {given[row]} are not from 0, below 1")
+
+
 def summary(params: Params, rows: State) -> Rating:
     """The share of green balls and its standard error."""
     del params
@@ -249,6 +195,7 @@ def urnings(
     outcomes: int | None = None,
     weights: Sequence[float] | None = None,
     variant: str = "U2",
+    estimate: str = "mean",
     *,
     initial_proportion: float = 0.5,
     draw_weight: float | None = None,
@@ -256,11 +203,14 @@ def urnings(
     """Urnings, match by match; `run` needs a `key`.
 
     Args:
-      size: size of a newcomer's urn (balls, whole, from 1 to 8388608). After about 3 games per ball the start is
+      size: size of a newcomer's urn (balls, whole, from 1 to 8388608). After 3 to 10 games per ball the start is
         forgotten. Urns of several sizes are made by `urns`.
       outcomes: m + 1, how many scores there are: 0, 1/m, ..., 1. None: as many as weights, or 2.
       weights: [m + 1] of the scores: 0, or 1e-9 to 1e9 as those of 0 and 1 must be. None: ones, times `draw_weight`.
       variant: "U2" or "U1".
+      estimate: of pi in predictions, "mean" is (r + 1) / (n + 2), and "share" the paper's r / n: an empty urn then has
+        no chance against one that is not, and a full one is certain to win. (Two of the same kind are equals.) Ratings
+        are r / n either way.
       initial_proportion: green balls in the urn of a newcomer (share, above 0, below 1).
       draw_weight: of the weights of scores between 0 and 1 (factor, > 0). None: 2 with three outcomes unless weights
         are given, so that they are (1, 2, 1), the paper's; else 1. (2.5 is the paper's for chess.) The balls do not
@@ -281,6 +231,8 @@ def urnings(
         raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {given}")
     if variant not in ("U1", "U2"):
         raise ValueError(f"urnings: variant must be U1 or U2, got {variant!r}")
+    if estimate not in ESTIMATES:
+        raise ValueError(f"urnings: estimate must be {' or '.join(ESTIMATES)}, got {estimate!r}")
     params = checked("urnings", Params(size, initial_proportion, draw_weight), SPACE)
     heavy = [*given, *(params.draw_weight * w for w in given[1:-1])]
     if any(w and not 1.0 / HEAVIEST <= w <= HEAVIEST for w in heavy):
@@ -300,11 +252,11 @@ def urnings(
         SPACE,
         (Matches,),
         init,
-        Rules(bind(prepare, given), advance, predict, bind(update, variant), numbers),
+        Rules(bind(prepare, given), advance, bind(predict, estimate), bind(update, variant), numbers),
         summary,
-        (("outcomes", outcomes), ("weights", given), ("variant", variant)),
+        (("outcomes", outcomes), ("weights", given), ("variant", variant), ("estimate", estimate)),
         check=bind(check, given),
-        traits=Traits(outlook=predict_levels, adapt=adapt),
+        traits=Traits(outlook=bind(predict_levels, estimate), drawn=check_numbers, adapt=adapt),
     )
 
 

@@ -9,7 +9,8 @@ from jax import lax
 
 from jaxrate.events import Array
 from jaxrate.systems.urnings.matchmakers import Likeness, Matchmaker, counts
-from jaxrate.systems.urnings.system import Constants, State, chances, correction, draw, mock
+from jaxrate.systems.urnings.model import Constants, State, chances
+from jaxrate.systems.urnings.system import correction, draw, mock
 
 WIDTH = 32  # tries at once
 

@@ -20,7 +20,7 @@ from jaxrate.events import Array, Matches, fail_where
 from jaxrate.replay.rows import drawn_for, on_device
 from jaxrate.replay.run import Run
 from jaxrate.replay.state import check_events, start
-from jaxrate.system import RatingSystem
+from jaxrate.system import Predict, RatingSystem
 from jaxrate.systems.urnings.matchmakers import (
     Matchmaker,
     log_chooser,
@@ -31,8 +31,8 @@ from jaxrate.systems.urnings.matchmakers import (
     pick_uniform,
     uniform,
 )
-from jaxrate.systems.urnings.system import Constants, State, level, play
-from jaxrate.systems.urnings.system import predict as expected_score
+from jaxrate.systems.urnings.model import Constants, State
+from jaxrate.systems.urnings.system import level, play
 from jaxrate.systems.urnings.tries import Rule, by_tries, score_of
 
 
@@ -102,7 +102,7 @@ def urnings_replay(
     Args:
       system: from `urnings()`.
       matches: [n] in order of time. Where the matchmaker knows who chose whom, player 0 did.
-      key: a PRNG key; game i has the same random numbers as in `run`.
+      key: a PRNG key, or the numbers [n, 2], as for `run`: game i has the same random numbers.
       matchmaker: from `jaxrate.matchmakers`, or of your own. A game costs what `log_probability` does: num_players.
       state: urns to start from, by default newcomers'.
 
@@ -119,8 +119,8 @@ def urnings_replay(
     table = _table(matchmaker, state)
     constants = _constants(system)
     uniforms = drawn_for(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
-    replay = _replay(system.settings["variant"], matchmaker, constants, table, state, on_device(matches), uniforms)
-    state, (prediction, possible) = replay
+    rules = system.settings["variant"], system.rules.predict, matchmaker
+    state, (prediction, possible) = _replay(*rules, constants, table, state, on_device(matches), uniforms)
 
     def say(row: int) -> str:
         one, two = np.asarray(matches.player)[row]
@@ -203,9 +203,10 @@ def _rate(
     return state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain])))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _replay(
     variant: str,
+    predict: Predict,
     matchmaker: Matchmaker,
     constants: Constants,
     table: Any,
@@ -217,7 +218,7 @@ def _replay(
 
     def game(state: State, entry: tuple[Matches, Array]) -> tuple[State, tuple[Array, Array]]:
         event, numbers = entry
-        guess = expected_score(constants, jax.tree.map(lambda x: x[event.player], state), event)
+        guess = predict(constants, jax.tree.map(lambda x: x[event.player], state), event)
         possible = matchmaker.log_probability(table, state, event.player) > -jnp.inf
         score = level(constants, event)
         return _rate(variant, matchmaker, constants, table, state, event.player, score, numbers), (guess, possible)

@@ -1,0 +1,95 @@
+"""Urnings' model: hyperparameters, urns, and what they expect before a match."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches
+from jaxrate.parameters import POSITIVE, PROPER_SHARE, Parameter, Range
+from jaxrate.system import sides
+
+LARGEST = 1 << 23  # balls in an urn: in float32 they are still counted exactly
+FAR = 1e4  # difference of logits of which nothing but 0 or 1 comes
+
+
+class Params(NamedTuple):
+    size: float | Array
+    initial_proportion: float | Array
+    draw_weight: float | Array
+
+
+SPACE = Params(
+    size=Parameter(
+        "fixed", Range(f"whole, from 1 to {LARGEST}", 1.0, LARGEST, whole=True), "balls", "size of a newcomer's urn"
+    ),
+    initial_proportion=Parameter("fixed", PROPER_SHARE, "share", "green balls in the urn of a newcomer"),
+    draw_weight=Parameter("positive", POSITIVE, "factor", "of the weights of scores between 0 and 1"),
+)
+
+
+class Constants(NamedTuple):
+    weights: tuple[float | Array, ...]  # [m + 1]
+
+
+class State(NamedTuple):
+    green: Array  # [num_players] int32 balls
+    size: Array  # [num_players] int32 balls in the urn
+
+
+def init(params: Params, num_players: int) -> State:
+    green, size = jnp.round(params.size * params.initial_proportion), jnp.round(params.size)
+    return State(*(jnp.full(num_players, x, dtype=jnp.int32) for x in (green, size)))
+
+
+def prepare(weights: tuple[float, ...], params: Params) -> Constants:
+    first, *between, last = weights
+    return Constants((first, *(params.draw_weight * w for w in between), last))
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """Urns do not age."""
+    del constants, time
+    return rows
+
+
+def logit(green: Array, size: Array) -> Array:
+    """ln((r + 1) / (n - r + 1)), finite for empty and full urns."""
+    dtype = jnp.result_type(float)
+    return jnp.log((green + 1).astype(dtype) / (size - green + 1).astype(dtype))
+
+
+def chances(constants: Constants, lead: Array) -> list[Array]:
+    """P(x) for x = 0..m, of a difference of logits."""
+    m = len(constants.weights) - 1
+    parts = [w * jnp.exp(x * lead - jnp.maximum(m * lead, 0.0)) for x, w in enumerate(constants.weights)]
+    total = sum(parts)
+    return [part / total for part in parts]
+
+
+def lead_of_means(one: State, two: State) -> Array:
+    """The difference of the logits of (r + 1) / (n + 2)."""
+    return logit(*one) - logit(*two)
+
+
+def lead_of_shares(one: State, two: State) -> Array:
+    """That of r / n: 0 of two empty or two full urns, and else `FAR` where it is infinite."""
+    dtype = jnp.result_type(float)
+    up, down = (x.green.astype(dtype) * (y.size - y.green).astype(dtype) for x, y in ((one, two), (two, one)))
+    finite = (up > 0) & (down > 0)
+    ratio = jnp.where(finite, up, 1.0) / jnp.where(finite, down, 1.0)
+    return jnp.where(finite, jnp.log(ratio), FAR * (jnp.sign(up) - jnp.sign(down)))
+
+
+ESTIMATES = {"mean": lead_of_means, "share": lead_of_shares}
+
+
+def predict(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:
+    """Expected score of the first player."""
+    m, lead = len(constants.weights) - 1, ESTIMATES[estimate](*sides(rows, event))
+    expected: Any = sum(x / m * p for x, p in enumerate(chances(constants, lead)))
+    return expected
+
+
+def predict_levels(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:
+    """[m + 1] P(x)."""
+    return jnp.stack(chances(constants, ESTIMATES[estimate](*sides(rows, event))))
