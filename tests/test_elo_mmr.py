@@ -26,7 +26,7 @@ def as_rounds(contests, shift=0, **options):
     columns = []
     for i, c in enumerate(contests):
         n = len(c.players)
-        columns.append([np.full(n, i), c.players, c.rank, *(np.broadcast_to(x, n) for x in c[2:])])
+        columns.append([np.full(n, i), c.players, c.rank, *(np.broadcast_to(x, n) for x in c[2:5])])
     contest, player, rank, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
     return jr.rounds(contest, player, rank, **{"weight": weight, "time": time, "ceiling": ceiling} | options)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.data.columns import as_float, is_name
 from jaxrate.data.dataset import Dataset
-from jaxrate.events import Matches, Rounds, build_rounds, count_teams, warn_alone
+from jaxrate.events import Matches, Rounds, build_rounds, some_in_teams, warn_alone
 from jaxrate.text import cell
 
 
@@ -104,9 +104,7 @@ def _number(place: str, what: str, value: Any) -> float:
 
 def in_teams(data: Dataset) -> bool:
     """Whether some play together in contests."""
-    if isinstance(data.events, Matches):
-        return False
-    return bool((count_teams(data.rounds) < np.diff(data.rounds.player_start)).any())
+    return not isinstance(data.events, Matches) and some_in_teams(data.rounds)
 
 
 def alone(data: Dataset) -> Dataset:

@@ -21,6 +21,7 @@ from jaxrate.events.kinds import (
     Rounds,
     count_teams,
     part,
+    some_in_teams,
     teams_tie,
 )
 from jaxrate.events.moments import FAR, as_moment, dated
@@ -53,6 +54,7 @@ __all__ = [
     "period_number",
     "periods",
     "rounds",
+    "some_in_teams",
     "teams_tie",
     "warn_alone",
 ]

@@ -47,7 +47,8 @@ class Rounds(NamedTuple):
     time: Array  # [...] contests count in their order; where time matters it must not decrease
     ceiling: Array | None = None  # [...] performances above it count as it; inf: none
     teams: Array | None = None  # [..., T] of any values: there are at most T teams. None: as many as participants
-    strict: Array | None = None  # [...] of any value: no teams tie. None: some may. (The runner fills these two in.)
+    strict: Array | None = None  # [...] of any value: no teams tie. None: some may
+    solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may. (The runner fills these in.)
 
 
 class Ragged(NamedTuple):
@@ -71,6 +72,11 @@ def teams_tie(ragged: Ragged) -> bool:
     first = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
     ranks = np.count_nonzero(np.bincount(first + rounds.rank))
     return bool(ranks < count_teams(ragged).sum())
+
+
+def some_in_teams(ragged: Ragged) -> bool:
+    """Whether anybody has team-mates."""
+    return bool((count_teams(ragged) < np.diff(ragged.player_start)).any())
 
 
 def part(events: Any, low: int, high: int) -> Any:

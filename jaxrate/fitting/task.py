@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import open_data
-from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, count_teams, fail_where
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, fail_where, some_in_teams
 from jaxrate.fitting.losses import Loss, by_score, named, rules_of
 from jaxrate.records.metrics import NumPy, seen
 from jaxrate.records.quality import first_share
@@ -54,7 +54,7 @@ def task(
         raise ValueError(f"the {loss} loss is of {kinds}; take log_loss")
     levels, (score, counts, event) = 0, _results(events)
     if isinstance(flat, Rounds):
-        if not losing.teams and len(flat.team) and (count_teams(events) < np.diff(events.player_start)).any():
+        if not losing.teams and some_in_teams(events):
             raise ValueError(f"the {loss} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
         levels = _levels(target(losing, system), flat)

@@ -163,8 +163,8 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
         ceiling = None if ragged.ceiling is None else ragged.ceiling[event]
         teams = None if size[1] == size[0] else jnp.zeros((*index.shape, size[1]), bool)
         weight = get(ragged.weight, at, inside, 0.0)
-        strict = None if ragged.strict is None else ragged.strict[event]
-        return Rounds(player, rank, team, weight, time, ceiling, teams, strict), drop(at, inside)
+        strict, solo = (None if x is None else x[event] for x in (ragged.strict, ragged.solo))
+        return Rounds(player, rank, team, weight, time, ceiling, teams, strict, solo), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = jax.tree.map(lambda x: get(x, at, inside, 0), ragged.context._replace(columns=None))

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.data.dataset import Dataset, open_data
-from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order, teams_tie
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, check_order, some_in_teams, teams_tie
 from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
 from jaxrate.replay.rows import drawn_for, forecast, on_device, put, shapes, step, take, traced
@@ -174,8 +174,10 @@ def _run_ragged(
 ) -> Run:
     """A host loop over blocks of equal padded size; the state and the predictions stay on the device."""
     flat = on_device(ragged.events)
-    if isinstance(flat, Rounds) and not teams_tie(ragged):
-        flat = flat._replace(strict=jnp.zeros(flat.time.shape, bool))
+    if isinstance(flat, Rounds):
+        known = jnp.zeros(flat.time.shape, bool)
+        strict, solo = None if teams_tie(ragged) else known, None if some_in_teams(ragged) else known
+        flat = flat._replace(strict=strict, solo=solo)
     pairs = ragged.pair_start
     begin = jnp.asarray(ragged.player_start, jnp.int32)
     starts = begin, None if pairs is None else jnp.asarray(pairs, jnp.int32)

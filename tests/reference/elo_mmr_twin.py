@@ -26,6 +26,7 @@ class Round(NamedTuple):
     weight: Any = 1.0  # of the contest, or [P] of each participation
     time: float = 0.0  # days
     ceiling: float = math.inf  # of performances
+    team: Any = None  # [P] numbers, of Elo-MMX; None: everyone plays alone
 
 
 class Trace(NamedTuple):
@@ -42,11 +43,11 @@ class Trace(NamedTuple):
 # Performances
 
 
-def zero(f):
+def zero(f, bottom=BOTTOM, top=TOP):
     """Where the decreasing function changes its sign, or the border if that is outside."""
-    if f(BOTTOM) <= 0.0:
-        return BOTTOM
-    return TOP if f(TOP) >= 0.0 else brentq(f, BOTTOM, TOP, xtol=1e-12, rtol=1e-15)
+    if f(bottom) <= 0.0:
+        return bottom
+    return top if f(top) >= 0.0 else brentq(f, bottom, top, xtol=1e-12, rtol=1e-15)
 
 
 def hazard(z):
@@ -90,13 +91,39 @@ def balance(x, better, same, worse, split_ties=False, gaussian=False):
     return lost + drawn + victory(x, *worse, gaussian).sum()
 
 
-def performances(mu, delta, rank, split_ties=False, gaussian=False):
+def performances(mu, delta, rank, split_ties=False, gaussian=False, border=(BOTTOM, TOP)):
     """The zero of Q for every participant [P]; those who tie have the same Q."""
     performance = np.empty(len(mu))
     for own in np.unique(rank):
         sides = groups(mu, delta, rank, own)
-        performance[np.equal(rank, own)] = zero(lambda x, sides=sides: balance(x, *sides, split_ties, gaussian))
+        performance[np.equal(rank, own)] = zero(
+            lambda x, sides=sides: balance(x, *sides, split_ties, gaussian), *border
+        )
     return performance
+
+
+def team_performances(rating, variance, noise, contest, split_ties, mean):
+    """Section 7: (E[P_j | p], the new ratings, the new variances) [P] of members whose teams' p have been inferred.
+
+    A team performs as the sum, or the mean, of its members' performances of variances `variance` + `noise`. Skills and
+    that performance have a joint Gaussian distribution, of which the latter becomes known.
+    """
+    number, rank = np.unique(contest.team, return_inverse=True)[1], np.asarray(contest.rank)
+    members = [np.flatnonzero(number == k) for k in range(number.max() + 1)]
+    part = [np.full(len(m), 1.0 / len(m) if mean else 1.0) for m in members]
+    centre = np.array([c @ rating[m] for c, m in zip(part, members, strict=True)])
+    square = np.array([c**2 @ (variance + noise)[m] for c, m in zip(part, members, strict=True)])
+    first = rank[[m[0] for m in members]]
+    p = performances(centre, np.sqrt(square), first, split_ties, gaussian=True, border=(-1e6, 1e6))
+    performance, new, left = (np.empty(len(rank)) for _ in range(3))
+    for k, (m, c) in enumerate(zip(members, part, strict=True)):
+        surprise = min(p[k], c.sum() * contest.ceiling) - centre[k]
+        skills = np.diag(variance[m])
+        covariance = skills @ c  # of the skills with the team's performance
+        new[m] = rating[m] + covariance / square[k] * surprise
+        left[m] = np.diag(skills - np.outer(covariance, covariance) / square[k])
+        performance[m] = rating[m] + c * (variance + noise)[m] / square[k] * surprise
+    return performance, new, left
 
 
 # Beliefs
@@ -195,6 +222,7 @@ def mmr(
     drift=0.0,
     split_ties=False,
     newcomer=(),
+    team_performance="sum",
     initial_rating=1500.0,
     initial_deviation=350.0,
 ):
@@ -216,6 +244,12 @@ def mmr(
             beliefs[i], variance = diffuse(beliefs[i], deviation[at] ** 2, gamma2, rho)
             deviation[at] = math.sqrt(variance)
             played[i], last[i] = played[i] + 1, contest.time
+        if contest.team is not None:
+            kind = split_ties, team_performance == "mean"
+            performance, new, variance = team_performances(rating, deviation**2, beta**2, contest, *kind)
+            for i, x, y in zip(contest.players, new, variance, strict=True):
+                beliefs[i] = newcomer_belief(x, math.sqrt(y))
+            return new, np.sqrt(variance), performance
         performance = performances(rating, np.hypot(deviation, beta), contest.rank, split_ties, gaussian)
         performance = performance if gaussian else np.minimum(performance, contest.ceiling)
         for at, i in enumerate(contest.players):
@@ -231,7 +265,7 @@ def elo_mmr(rounds, num_players, *, rho=1.0, history=None, **settings):
 
 
 def elo_mmx(rounds, num_players, **settings):
-    """Elo-MMX, which knows no ceilings."""
+    """Elo-MMX, which knows ceilings of teams only."""
     return mmr(rounds, num_players, True, math.inf, None, **settings)
 
 

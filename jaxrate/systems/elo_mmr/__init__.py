@@ -1,5 +1,6 @@
 """Elo-MMR, in pieces.
 
 system.py  the system: its formulas, hyperparameters, state and rules, and the factories of Elo-MMR and Elo-MMX
+teams.py   Elo-MMX of teams
 belief.py  the belief about a player of logistic performances: how it spreads, learns and where its mode lies
 """

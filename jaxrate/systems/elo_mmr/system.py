@@ -19,8 +19,8 @@ In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gi
     1/sigma^2 <- 1/sigma^2 + 1/beta^2
 
 The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
-Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor. A contest in which nobody
-beats anybody changes nothing.
+Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; `teams.py` has its teams.
+A contest in which nobody beats anybody changes nothing.
 """
 
 import math
@@ -43,8 +43,10 @@ from jaxrate.parameters import (
     counted,
 )
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
+from jaxrate.systems.elo_mmr import teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
 from jaxrate.systems.rounds import expected, field, performance
+from jaxrate.text import near
 
 HISTORY = 32
 
@@ -85,6 +87,7 @@ class Model(NamedTuple):
     split_ties: bool
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
+    teams: str | None = None  # what a team's performance is of its members', of `teams.PERFORMANCES`; None: no teams
 
 
 class Constants(NamedTuple):
@@ -148,8 +151,10 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
     else:
         there = field.real(event)
         weight = field.weight(event)
-    deviation = jnp.sqrt(rows.variance + sum(noise(constants, rows, weight)))
-    points = 2 * model.points // 3
+    square, points = rows.variance + sum(noise(constants, rows, weight)), 2 * model.points // 3
+    if isinstance(event, Rounds) and model.teams and event.solo is None:
+        return teams.predict(model.teams, rows.rating, square, event, points)
+    deviation = jnp.sqrt(square)
     if model.history is None:
         below, _ = expected.normal(rows.rating, deviation, there, points)
     else:
@@ -164,14 +169,17 @@ def update(model: Model, constants: Constants, rows: State, event: Rounds, key: 
     growth, square = noise(constants, rows, field.weight(event))
     contested = field.contested(event)
     drifted = diffuse(rows, growth, _rho(constants), contested)
-    infer = performance.gaussian if model.history is None else performance.logistic
-    deviation = jnp.sqrt(drifted.variance + square)
-    p = infer(rows.rating, deviation, event, model.split_ties, field.in_precision(model.points))
-    if event.ceiling is not None:
-        p = jnp.minimum(p, event.ceiling)
     variance = drifted.variance * square / (drifted.variance + square)
+    share, settings = variance / square, (event, model.split_ties, field.in_precision(model.points))
+    if model.teams and event.solo is None:
+        p, variance = teams.infer(model.teams, rows.rating, drifted.variance, square, *settings)
+    else:
+        infer = performance.gaussian if model.history is None else performance.logistic
+        p = infer(rows.rating, jnp.sqrt(drifted.variance + square), *settings)
+        if event.ceiling is not None:
+            p = jnp.minimum(p, event.ceiling)
     if drifted.past is None:
-        rating, past = rows.rating + variance / square * (p - rows.rating), None
+        rating, past = rows.rating + share * (p - rows.rating), None
     else:
         past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1))
         rating = mode(past, guess(drifted.past, rows.rating, p, square))
@@ -241,6 +249,7 @@ def elo_mmr(
 def elo_mmx(
     split_ties: bool = False,
     newcomer: Sequence[float] = (),
+    team_performance: str = "sum",
     *,
     weight: float | None = None,
     limit_deviation: float | None = None,
@@ -252,8 +261,17 @@ def elo_mmx(
 ) -> RatingSystem:
     """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
+    It also rates teams (section 7). The performance of a team is inferred from the ranks of all teams. What its members
+    learn follows from it: those with large deviations learn most. A weight is what the contest counts for a member; a
+    ceiling is that of every member. Where teams differ in size, sums compare well only if a rating of 0 is that of a
+    member who adds nothing: take `initial_rating=0`, or the mean.
+
+        rounds = [[["Ada", "Bo"], ["Cy"]], [["Cy", "Ada"], ["Bo"]]]  # the winners first
+        jr.run(jr.elo_mmx(initial_rating=0), jr.from_teams(rounds))
+
     Args:
       split_ties, newcomer: as in `elo_mmr`.
+      team_performance: what the performance of a team is of its members', "sum" or "mean".
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
@@ -267,7 +285,11 @@ def elo_mmx(
     """
     weight, limit_deviation, beta, gamma = _noise("elo_mmx", weight, limit_deviation, beta, gamma)
     given = GaussianParams(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation)
-    return _system("elo_mmx", given, GaussianParams(*SPACE[:-1]), None, split_ties, newcomer, Traits())
+    if team_performance not in teams.PERFORMANCES:
+        hint, known = near(str(team_performance), teams.PERFORMANCES), " or ".join(teams.PERFORMANCES)
+        raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
+    space, traits = GaussianParams(*SPACE[:-1]), Traits(teams=True)
+    return _system("elo_mmx", given, space, None, split_ties, newcomer, traits, team_performance)
 
 
 def _noise(name: str, weight: float | None, limit: float | None, beta: float | None, gamma: float | None) -> Any:
@@ -289,6 +311,7 @@ def _system(
     split_ties: bool,
     newcomer: Sequence[float],
     traits: Traits,
+    team: str | None = None,
 ) -> RatingSystem:
     factors = tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
@@ -301,9 +324,10 @@ def _system(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    model = Model(history, bool(split_ties), factors, field.enough(math.sqrt(square)))
+    model = Model(history, bool(split_ties), factors, field.enough(math.sqrt(square)), team)
     static: dict[str, Any] = {"split_ties": bool(split_ties), "newcomer": factors}
     static |= {} if history is None else {"history": history}
+    static |= {} if team is None else {"team_performance": team}
     return RatingSystem(
         name,
         params,
