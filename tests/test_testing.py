@@ -79,7 +79,7 @@ def by_number(params, num_players):
         (with_rules(update=first_twice), replays.the_order_of_players_in_an_event_does_not_matter, "the state"),
         (with_rules(update=the_wrong_way), replays.a_better_result_gives_a_better_rating, "rated higher"),
         (with_rules(update=otherwise_under_jit), programs.jit_equals_eager, "rows and predictions"),
-        (with_rules(prepare=without_slope), slopes.slopes_equal_finite_differences, "the slope in k, forward"),
+        (with_rules(prepare=without_slope), slopes.slopes_equal_finite_differences, "the slope in k"),
         (with_rules(prepare=with_steep_slope), slopes.slopes_are_finite, "slopes are not finite"),
         (ELO._replace(init=by_position, make=None), replays.renaming_the_players_renames_the_rows, "the state"),
         (ELO._replace(init=by_number, make=None), replays.carrying_on_equals_one_run, "the state"),

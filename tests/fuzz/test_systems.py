@@ -17,12 +17,12 @@ OPEN = {
 }
 
 
-@pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, id="_".join([*kind[:2], *["outlook"] * kind[2]])) for kind in KINDS],
 )
-def test_hostile_cases(kind, double):
+def test_hostile_cases(kind):
+    double = KINDS.index(kind) % 2 == 0
     if (*kind, double) in OPEN:
         pytest.xfail(OPEN[*kind, double])
     batch = 4 if kind[1] == "rounds" else 8
