@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.testing import matches, programs, rounds, slopes
+from jaxrate.testing import matches, replays, rounds, slopes
 from jaxrate.testing.cases import Case, equal, key
 
 SYSTEMS = {
@@ -38,13 +38,13 @@ VARIANTS = {
     "elo_mmr_inf": jr.elo_mmr(history=5, rho=math.inf),
 }
 EVERY = SYSTEMS | VARIANTS
-# These hang on the rules and on the runner, whatever the settings.
-ONCE = {
-    programs.jit_equals_eager,
-    programs.no_state_sized_copy_inside_the_loop,
-    matches.a_column_that_nobody_reads_changes_nothing,
-    rounds.contests_one_by_one_equal_batches,
-    rounds.rounds_are_predicted_as_in_a_run,
+# All else hangs on the rules and on the runner, whatever the settings.
+BY_SETTINGS = {
+    replays.carrying_on_equals_one_run,
+    replays.the_order_of_players_in_an_event_does_not_matter,
+    matches.streams_equal_levels,
+    rounds.a_contest_of_one_changes_nothing,
+    slopes.slopes_equal_finite_differences,
 }
 SLOPES = {slopes.vmap_equals_one_by_one, slopes.slopes_equal_finite_differences, slopes.slopes_are_finite}
 ROUNDED = {"trueskill", "blat_mmr"}  # to the width of a step: by multiplying and adding at once, or in sums
@@ -54,7 +54,7 @@ def chosen(name):
     """The claims of a system, but for what others show as well: the stream has the same rules as levels."""
     for one, case in testing.claims(EVERY[name]):
         variant, stream = name in VARIANTS, case.form == "stream" and one.holds is not matches.streams_equal_levels
-        if not (variant and (stream or one.holds in ONCE)) and not (
+        if not (variant and (stream or one.holds not in BY_SETTINGS)) and not (
             stream and one.holds in SLOPES and name not in ("elo", "glicko")
         ):
             yield name, one.holds, case.form, case.double

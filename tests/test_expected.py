@@ -42,9 +42,7 @@ def by_topcoder(rating, deviation, rank):
     return np.clip(target, rating - cap, rating + cap), after
 
 
-@pytest.mark.parametrize(
-    ("count", "low", "high"), [(40, 1, 2000), (500, 30, 1000), (500, 1, 2000), (1500, 60, 1000), (1500, 1, 2000)]
-)
+@pytest.mark.parametrize(("count", "low", "high"), [(40, 1, 2000), (500, 1, 2000), (1500, 60, 1000), (1500, 1, 2000)])
 def test_topcoder_is_right_where_deviations_differ(count, low, high, x64, in_a_hurry):
     """In rounds of all pairs, of tables, and of tables that are put right: to 1e-5 points, and 0.02 in float32."""
     rating, deviation = some_players(count, low, high)
@@ -136,7 +134,7 @@ def test_of_two_players_whose_deviations_differ_either_wins(name, ratio, x64):
     np.testing.assert_allclose(one + other, 1.0, rtol=0, atol=1e-12 if x64 else 1e-6)
 
 
-@pytest.mark.parametrize("count", [2, 20, 90, 600])
+@pytest.mark.parametrize("count", [2, 90, 600])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_shares_are_never_outside_of_0_and_1(name, count, in_a_hurry):
     """In float32, of players 5,000 points apart, and of one far above all others and one far below."""
