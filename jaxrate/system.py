@@ -17,7 +17,7 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 `None` is switched off (no bound, no such rule): it is then no leaf of the tree.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol
@@ -215,7 +215,14 @@ def check_system(system: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else repr(value)
+    return f"{value:g}" if isinstance(value, float) else named(value)
+
+
+def named(value: Any) -> str:
+    """A function by its name, anything else by its repr."""
+    if isinstance(value, Bound):
+        return named(value.function)
+    return str(getattr(value, "__name__", None) or repr(value))
 
 
 Made = ParamSpec("Made")
@@ -224,16 +231,24 @@ Made = ParamSpec("Made")
 def factory(make: Callable[Made, RatingSystem]) -> Callable[Made, RatingSystem]:
     """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker."""
     known = signature(make).parameters
+    more = any(x.kind is x.VAR_KEYWORD for x in known.values())  # it refuses names of itself
 
     @wraps(make)
     def made(*args: Made.args, **given: Made.kwargs) -> RatingSystem:
-        for name in given:
-            if name not in known:
-                hint = near(name, known)
-                raise ValueError(f"{make.__name__} has no parameter {name!r}{hint} (it has {', '.join(known)})")
+        if not more:
+            check_names(make.__name__, given, known)
         return make(*args, **given)._replace(make=made)
 
     return made
+
+
+def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """ValueError for a name that is none of those that a system has."""
+    known = [*known]
+    for name in given:
+        if name not in known:
+            hint = near(name, known)
+            raise ValueError(f"{system} has no parameter {name!r}{hint} (it has {', '.join(known)})")
 
 
 def remade(system: RatingSystem, params: Params) -> RatingSystem:

@@ -43,7 +43,6 @@ WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr(inner=[[1]]), "give support too"),
         (lambda: jr.blat_mmr(support=[[0, 1]], inner=[[0.5, 0.4]]), "its rows sum to 1"),
         (lambda: jr.blat_mmr(support=[[0, 1]], inner=[[1.5, -0.5]]), "its rows sum to 1"),
-        (lambda: jr.blat_mmr(support=[[0, 1]], inner=[[0.5, 0.5]], kernel="laplace"), "no kernel is defined"),
         (lambda: jr.blat_mmr(beta=1.1), "beta must be 0 to 1, got 1.1"),
         (lambda: jr.blat_mmr(kernel_width=0), "kernel_width must be > 0, got 0"),
         (lambda: jr.blat_mmr(width=1), "blat_mmr has no parameter 'width'"),

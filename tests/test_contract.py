@@ -1,7 +1,9 @@
 """The contract of `jaxrate.testing`, kept by every system. To add a system, add a line to SYSTEMS."""
 
 import math
+from typing import Annotated
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,6 +11,16 @@ import jaxrate as jr
 from jaxrate import testing
 from jaxrate.testing import matches, replays, rounds, slopes
 from jaxrate.testing.cases import Case, equal, key
+
+
+def steadier(x, y, *, low=0.3, slope=-0.2):
+    """A kernel that spreads the strong less."""
+    return jnp.exp(-0.5 * ((y - x) / (low * jnp.exp(slope * x))) ** 2)
+
+
+def peaked(x, scale: Annotated[float, "positive"] = 0.7):
+    return jnp.exp(-jnp.sqrt(1.0 + x**2) / scale)
+
 
 SYSTEMS = {
     "elo": jr.elo(side_advantage=20),
@@ -34,6 +46,9 @@ VARIANTS = {
     "blat_mmr_fft": jr.blat_mmr("trueskill(0.1)", 31, 3.0, algorithm="fft", kernel_width=0.4, beta=0.9),
     "blat_mmr_laplace": jr.blat_mmr("laplace", 15, 3.0, "laplace", "laplace", "outside", kernel_width=0.9),
     "blat_mmr_own": jr.blat_mmr(support=np.linspace(-2, 2, 9) ** 3, kernel="gaussian_by_time", temperature=1.5),
+    "blat_mmr_functions": jr.blat_mmr(
+        size=21, half_width=3.0, kernel=jr.kernels.Kernel(steadier), prior=peaked, low=0.4, kernel_width=0.4
+    ),
     "urnings_paper": jr.urnings(outcomes=3, weights=(1, 2.5, 1), variant="U1"),
     "elo_mmr_inf": jr.elo_mmr(history=5, rho=math.inf),
 }

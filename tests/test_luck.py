@@ -58,6 +58,33 @@ def test_luck_functions_that_say_so_need_not_be_one_together():
         np.testing.assert_allclose(got, p @ (1.0 / (1.0 + np.exp(grid[None] - grid[:, None] - by))) @ p, rtol=1e-5)
 
 
+def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double):
+    """Scores L(x, y) of player 0 and L(y, x) of player 1: evidence weighs both, outcomes would need them to be 1."""
+    by = {1.0: (0.2, -0.5), -1.0: (-0.5, 0.2)}
+    sided = jr.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False, smooth=True)
+    x = np.linspace(-3.0, 3.0, 121)
+    difference = x[:, None] - x[None]
+    for algorithm in ("naive", "fft", "low_rank"):
+        system = jr.blat_mmr(sided, **GRID, algorithm=algorithm, beta=1.0)
+        state = system.init(system.params, 2)
+        p = np.asarray(state.belief[0])
+        score = [1.0, 0.5, 0.0, 0.0]
+        matches = jr.matches([[0, 1]] * 3 + [[1, 0]], score, side=[1.0, 1.0, 1.0, -1.0])
+        prediction, evidence = (
+            np.asarray(jr.predict(one, state, matches)) for one in (system, jr.beliefs.evidence(system))
+        )
+        for i, side in enumerate((1.0, 1.0, 1.0, -1.0)):
+            mine, theirs = (
+                1.0 / (1.0 + np.exp(-sign * difference - d)) for sign, d in zip((1, -1), by[side], strict=True)
+            )
+            np.testing.assert_allclose(prediction[i], p @ mine @ p, rtol=1e-9)
+            np.testing.assert_allclose(evidence[i], p @ (mine ** score[i] * theirs ** (1.0 - score[i])) @ p, rtol=1e-9)
+        np.testing.assert_allclose(evidence[2], prediction[3], rtol=1e-12)  # player 1's own score, not 1 - player 0's
+        assert abs(prediction[0] + prediction[3] - 1.0) > 0.05
+        with pytest.raises(ValueError, match="sided has zero_sum=False: expected scores that are not 1 together"):
+            jr.beliefs.outcomes(system, state, matches)
+
+
 @pytest.mark.parametrize("name", ["heaviside", "trueskill(0.7)", "fide", "coin", "laplace(0.3)"])
 def test_jumps_are_functions_of_the_difference(name):
     assert jr.blat_mmr(name, kernel="none").settings["luck"] == name

@@ -2,6 +2,8 @@
 
 luck.py     luck functions: how likely strength x beats y
 kernels.py  kernels: how beliefs spread between matches
+priors.py   priors: what is believed of newcomers
+functions.py, hyperparameters.py, checks.py  functions of one's own: what they take, what of it is fitted, what they are
 sums.py     algorithms: what a result says, averaged over the opponent's strengths
 laplace.py  linear-time sums over Laplace distributions
 model.py    the static choices, checked, with hyperparameters and state

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxrate.events import Array, Matches
 from jaxrate.numerics import differences
 from jaxrate.systems.blat_mmr import sums
-from jaxrate.systems.blat_mmr.model import Constants, Form, Model, Params, State
+from jaxrate.systems.blat_mmr.hyperparameters import Params
+from jaxrate.systems.blat_mmr.model import Constants, Form, Model, State
 from jaxrate.systems.blat_mmr.sums import Power
 
 

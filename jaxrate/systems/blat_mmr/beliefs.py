@@ -92,10 +92,16 @@ def outcomes(
       draws: the share of draws between equals, which gives nu = 2 draws / (1 - draws).
 
     Raises:
-      ValueError: if `draws` is not in [0, 1), or as `predict`.
+      ValueError: if `draws` is not in [0, 1), or as `predict`; for a luck function with zero_sum=False, whose scores
+        do not say how likely either player wins.
     """
     if not 0 <= draws < 1:
         raise ValueError(f"draws must be a share from 0 to less than 1, got {draws!r}")
+    if not _model(system).luck.zero_sum:
+        raise ValueError(
+            f"luck function {_model(system).luck.name} has zero_sum=False: expected scores that are not 1 together do "
+            "not say how likely a win, a draw or a loss is"
+        )
     return predict(_instead(system, bind(_outcomes, 2.0 * draws / (1.0 - draws))), state, matches, params=params)
 
 
@@ -138,9 +144,9 @@ def _sorted(value: Array, belief: Array) -> tuple[Array, Array]:
 
 
 def _model(system: RatingSystem) -> Model:
-    if system.name != "blat_mmr":
+    model = getattr(system.summary, "given", (None,))[0]
+    if not isinstance(model, Model):
         raise ValueError(f"{system.name} has no beliefs on a grid; make the system by blat_mmr()")
-    model: Model = system.summary.given[0]  # type: ignore[attr-defined]
     return model
 
 

@@ -22,7 +22,14 @@ TOGETHER = 1e-6  # by which chances may miss what they should be
 
 
 class Luck(NamedTuple):
-    """A luck function. `chance(x, y)` broadcasts; for strengths in R^d the last axis of x and y is theirs."""
+    """A luck function. `chance(x, y)` broadcasts; for strengths in R^d the last axis of x and y is theirs.
+
+    Of a game with zero_sum=False each player's score has an expectation of its own. `jr.predict` gives that of player 0
+    on the side they play, and that of player 1 is the prediction for the match with players, score and side swapped,
+    which is not 1 minus it. Updates and `jr.beliefs.evidence` weigh a score theta by L(x, y)^theta L(y, x)^(1 - theta),
+    each player's own. What takes 1 - p for the other player's chance does not fit such a game: the log loss, and so
+    `jr.fit` by it, and brackets. `jr.beliefs.outcomes` refuses it.
+    """
 
     name: str
     chance: Callable[[Array, Array], Array]

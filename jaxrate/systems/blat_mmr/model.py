@@ -9,10 +9,10 @@ import numpy as np
 
 from jaxrate.events import Array
 from jaxrate.memory import check_room
-from jaxrate.parameters import ANY, POSITIVE, SHARE, SIDE_ADVANTAGE, Parameter
 from jaxrate.system import Frozen, frozen
-from jaxrate.systems.blat_mmr import sums
-from jaxrate.systems.blat_mmr.kernels import Kernel, Part
+from jaxrate.systems.blat_mmr import checks, sums
+from jaxrate.systems.blat_mmr.hyperparameters import Params
+from jaxrate.systems.blat_mmr.kernels import Kernel, Part, has_width, is_own, of_distance, taken
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.systems.blat_mmr.sums import Grid
 
@@ -21,6 +21,7 @@ ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
 DRAWS = ("inside", "outside")
 PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
 BAND = 100  # taps to either side beyond which Fourier transforms are faster
+TAP = 5  # columns of a product of matrices that cost as much as a tap that differs by strength
 BETAS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
 SHARPEST = 1.0 / 16.0  # of the factory's temperature: nodes grow as its inverse, and there are 8 times as many at most
 ROUNDING = 1e-6  # by which values may differ and still count as those of the factory
@@ -38,6 +39,7 @@ class Model(NamedTuple):
     beta: float  # these three as given to the factory
     temperature: float
     kernel_width: float
+    kernel_values: tuple[float, ...] = ()  # of the hyperparameters of its function
 
 
 def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
@@ -48,11 +50,9 @@ def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, pa
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
     check_room(f"blat_mmr: a grid of {size:g} points", PER_POINT * size)
     grid = Grid(int(size), float(half_width))
-    if abs(params.prior_mean) >= half_width:
-        raise ValueError(f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {half_width:g}")
     if luck.dimension > 1:
         raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
-    if kernel is not None and kernel.clock == "match":
+    if kernel is not None and is_cut(kernel):
         width = params.kernel_width * max(kernel.widths)
         if params.kernel_width < least_width(grid, kernel):
             needed = math.ceil(4.0 * grid.half_width / width) + 1
@@ -63,9 +63,23 @@ def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, pa
     return grid
 
 
+def is_cut(kernel: Kernel) -> bool:
+    """Whether a width below two steps of the grid is refused: for shapes of which little is left then."""
+    return kernel.clock == "match" and not is_own(kernel)
+
+
 def least_width(grid: Grid, kernel: Kernel) -> float:
     """The least kernel_width that the grid resolves, in every match: its widest part has two steps."""
     return 2.0 * grid.step / max(kernel.widths)
+
+
+def places(support: Any, inner: Any) -> Any:
+    """Where kernels and priors see strengths [..., n] or [..., n, d]: distributions at their means."""
+    if inner is None:
+        return support
+    if support.ndim == inner.ndim:
+        return (inner * support).sum(axis=-1)
+    return (inner[..., None] * support).sum(axis=-2)
 
 
 def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Frozen | None, Frozen | None]:
@@ -96,10 +110,9 @@ def choose(model: Model, mixed: bool) -> Model:
         raise ValueError(f"blat_mmr: draws is one of {', '.join(DRAWS)}, got {model.draws!r}")
     if wish not in ALGORITHMS:
         raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
-    if mixed and kernel is not None:
-        raise ValueError('blat_mmr: no kernel is defined for distributions over distributions; take kernel="none"')
     gaussian = kernel is None or kernel.shape == "gaussian"
-    if not gaussian and luck.dimension > 1:
+    own = kernel is not None and is_own(kernel)
+    if not gaussian and not own and luck.dimension > 1:
         raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
 
     def holds(precision: str) -> bool:
@@ -118,23 +131,60 @@ def choose(model: Model, mixed: bool) -> Model:
         )
     if wish == "laplace" and gaussian and kernel is not None:
         raise ValueError('blat_mmr: the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"')
+    if wish in ("laplace", "fft") and kernel is not None and own and (wish == "laplace" or not of_distance(kernel)):
+        raise ValueError(f"blat_mmr: the algorithm {wish} does not fit {kernel!r}; take another, or auto")
     summing = wish
     if wish == "auto":
         smooth = luck.smooth and holds("float64")
         summing = "low_rank" if smooth else "fft" if grid is not None and luck.difference else "naive"
-    if wish == "naive" or (grid is None and gaussian):
+    matrix = kernel is not None and isinstance(kernel.shape, Frozen)
+    if wish == "naive" or ((mixed or (grid is None and (gaussian or own))) and not matrix):
         return model._replace(summing=summing, spreading="naive")
-    if not gaussian:
+    if not gaussian and not own:
         return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
-    fixed = kernel is None or (kernel.clock == "match" and not kernel.own)
-    narrow = kernel is None or band_reach(model, model.kernel_width) <= BAND
-    return model._replace(summing=summing, spreading="band" if fixed and narrow and wish != "fft" else "fft")
+    fixed = kernel is None or is_fixed(kernel)
+    if fixed and wish != "fft" and (kernel is None or _is_narrow(model)):
+        return model._replace(summing=summing, spreading="band")
+    low = fixed and _endless(kernel) == "naive" and own_factors(model) is not None
+    return model._replace(summing=summing, spreading="low_rank" if low else _endless(kernel))
+
+
+def _is_narrow(model: Model) -> bool:
+    """Whether a band is fastest."""
+    if model.grid is None or model.kernel is None:
+        return False
+    most = BAND if of_distance(model.kernel) else min(BAND // 2, (model.grid.size // TAP - 1) // 2)
+    return band_reach(model, model.kernel_width) <= most
+
+
+def own_factors(model: Model) -> tuple[Any, Any] | None:
+    """Of a kernel between strengths that is of low rank with the values given to the factory."""
+    kernel = model.kernel
+    assert kernel is not None
+    points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
+    step = None if model.grid is None else model.grid.step
+    given = frozen(points), step, model.kernel_width, model.kernel_values
+    return checks.factors(kernel, *given, jnp.result_type(float).name)
+
+
+def is_fixed(kernel: Kernel) -> bool:
+    """Whether it is the same for all players at all times."""
+    return kernel.clock == "match" and not kernel.own
+
+
+def _endless(kernel: Kernel | None) -> str:
+    """The algorithm that holds on a grid however far a kernel reaches."""
+    return "fft" if kernel is None or of_distance(kernel) else "naive"
 
 
 def band_reach(model: Model, width: float) -> int:
     """Grid steps from the centre to the last tap of a band, for a `kernel_width`."""
     assert model.grid is not None and model.kernel is not None
-    return math.ceil(REACH[jnp.result_type(float).name] * width * max(model.kernel.widths) / model.grid.step)
+    precision = jnp.result_type(float).name
+    if is_own(model.kernel):
+        points = frozen(model.grid.points)
+        return checks.reach(model.kernel, points, model.grid.step, width, model.kernel_values, precision)
+    return math.ceil(REACH[precision] * width * max(model.kernel.widths) / model.grid.step)
 
 
 @jax.tree_util.register_static
@@ -157,10 +207,14 @@ def form_for(model: Model, params: Any) -> Form:
     """
     nodes = None if model.summing != "low_rank" else _nodes_for(model, params)
     reach = None if model.spreading != "band" or model.kernel is None else _reach_for(model, params)
+    endless = model.kernel is not None and (
+        (model.spreading == "band" and reach is None)
+        or (model.spreading == "low_rank" and (not _as_given(model, params) or own_factors(model) is None))
+    )
     exact = "fft" if model.luck.difference else "naive"
     return Form(
         exact if model.summing == "low_rank" and nodes is None else model.summing,
-        "fft" if model.spreading == "band" and model.kernel is not None and reach is None else model.spreading,
+        _endless(model.kernel) if endless else model.spreading,
         nodes,
         reach or 0,
     )
@@ -196,7 +250,13 @@ def _nodes_for(model: Model, params: Any) -> int | None:
 
 
 def _reach_for(model: Model, params: Any) -> int | None:
-    """The reach of a band that holds the widest kernel: the own one, or twice, four times ...; None if too wide."""
+    """The reach of a band that holds the widest kernel: the own one, or twice, four times ...; None if too wide.
+
+    A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
+    """
+    assert model.kernel is not None
+    if is_own(model.kernel):
+        return band_reach(model, model.kernel_width) if _as_given(model, params) else None
     widest = _ends(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
     if widest <= model.kernel_width * (1.0 + ROUNDING):
@@ -209,33 +269,34 @@ def _reach_for(model: Model, params: Any) -> int | None:
     return reach
 
 
+def kernel_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
+    """Of the hyperparameters of a kernel's function."""
+    return tuple(getattr(params, name) for name in taken(kernel).names)
+
+
+def check_own(model: Model, strengths: Any, params: Any) -> None:
+    """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
+    if model.kernel is not None and is_own(model.kernel):
+        values = tuple(map(float, kernel_values(model.kernel, params)))
+        step = None if model.grid is None else model.grid.step
+        checks.shares(model.kernel, frozen(strengths), step, float(params.kernel_width), values)
+
+
+def _as_given(model: Model, params: Any) -> bool:
+    """Whether a function of one's own has the width and the values that the factory was given."""
+    assert model.kernel is not None
+    given = [(params.kernel_width, model.kernel_width)] if has_width(model.kernel) else []
+    given += zip(kernel_values(model.kernel, params), model.kernel_values, strict=True)
+    ends = [(*_ends(now, (-math.inf, math.inf)), made) for now, made in given]
+    return all(max(abs(x - made) for x in (low, high)) <= ROUNDING * abs(made) for low, high, made in ends)
+
+
 def _ends(value: Any, every: tuple[float, float]) -> tuple[float, float]:
     """The least and the greatest of numbers; those of all that are allowed, where numbers are traced."""
     if isinstance(value, jax.core.Tracer):
         return every
     numbers = np.asarray(value, np.float64)
     return float(numbers.min()), float(numbers.max())
-
-
-class Params(NamedTuple):
-    beta: float | Array
-    prior_mean: float | Array
-    prior_deviation: float | Array
-    kernel_width: float | Array
-    side_advantage: float | Array
-    temperature: float | Array
-
-
-SPACE = Params(
-    beta=Parameter("unit", SHARE, "share", "share of the result that is not luck"),
-    prior_mean=Parameter("real", ANY, "strength", "mean of a newcomer's belief"),
-    prior_deviation=Parameter("positive", POSITIVE, "strength", "deviation of a newcomer's belief"),
-    kernel_width=Parameter(
-        "positive", POSITIVE, "strength", "how far a belief spreads per match (or sqrt of unit time)"
-    ),
-    side_advantage=SIDE_ADVANTAGE,
-    temperature=Parameter("positive", POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)"),
-)
 
 
 class Constants(NamedTuple):

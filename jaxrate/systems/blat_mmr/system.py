@@ -17,7 +17,8 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 """
 
 from collections.abc import Callable
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,40 +26,54 @@ import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.parameters import checked
-from jaxrate.system import Frozen, Rating, RatingSystem, Rules, bind, elapsed, factory, frozen, full
-from jaxrate.systems.blat_mmr import kernels, sums
+from jaxrate.system import Frozen, Rating, RatingSystem, Rules, bind, check_names, elapsed, factory, frozen, full
+from jaxrate.systems.blat_mmr import kernels, priors, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses
+from jaxrate.systems.blat_mmr.hyperparameters import Params, extended
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS, Luck
 from jaxrate.systems.blat_mmr.model import (
-    SPACE,
     Constants,
     Form,
     Model,
-    Params,
     State,
+    check_own,
     choose,
     form_for,
     given_support,
     grid_for,
+    is_cut,
+    is_fixed,
+    kernel_values,
     least_width,
+    own_factors,
+    places,
 )
+from jaxrate.systems.blat_mmr.priors import Prior
 
 CENTRE = 1500.0  # rating of strength 0
 LEAST = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
 BATCH = 256  # players whose beliefs are spread at once, as of a time
 
 
-def init(model: Model, given: tuple[Frozen | None, Frozen | None], params: Params, num_players: int) -> State:
-    """Everyone's prior: normal on the support; over distributions, all of them alike."""
-    support, inner = (None if x is None else jnp.asarray(x, float) for x in given)
-    points = grid_points(model) if support is None else support
-    if inner is None:
-        square = ((points - params.prior_mean) / params.prior_deviation) ** 2
-        belief = jax.nn.softmax(-0.5 * (square if points.ndim == 1 else jnp.sum(square, axis=-1)))
-    else:
+class Given(NamedTuple):
+    """What everyone begins with."""
+
+    support: Frozen | None  # None: the grid
+    inner: Frozen | None
+    prior: Prior
+
+
+def init(model: Model, given: Given, params: Params, num_players: int) -> State:
+    """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
+    support, inner = (None if x is None else jnp.asarray(x, float) for x in (given.support, given.inner))
+    points = grid_points(model) if support is None else places(support, inner)
+    if inner is not None and given.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
+    else:
+        values = {name: getattr(params, name) for name in priors.taken(given.prior).names}
+        belief = priors.belief(given.prior, points, params.prior_mean, params.prior_deviation, values)
     kernel = model.kernel
 
     def everyone(x: Array | None) -> Array | None:
@@ -78,15 +93,31 @@ def prepare(model: Model, form: Form | None, params: Params) -> Constants:
     form = form_for(model, params) if form is None else form
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
-    if model.grid is not None and kernel is not None and kernel.clock == "match" and not kernel.own:
-        parts = _parts(model, form, params.kernel_width, grid_points(model))
+    if form.spreading == "low_rank":
+        parts = kernels.of_factors(*(own_factors(model) or ()))
+    elif kernel is not None and is_fixed(kernel):
+        if model.grid is not None:
+            parts = _parts(model, form, params, params.kernel_width, grid_points(model))
+        elif isinstance(kernel.shape, Frozen):  # whatever the supports
+            parts = _parts(model, form, params, params.kernel_width, jnp.zeros(kernel.shape.shape[:1]))
     return Constants(params, form, table(model, form, params, 0.0), parts)
 
 
-def sized(model: Model, params: Params) -> Callable[[Params], Constants]:
-    """`prepare` in the form that holds for these hyperparameters."""
+def sized(model: Model, given: Given, params: Params) -> Callable[[Params], Constants]:
+    """`prepare` in the form that holds for these hyperparameters; ValueError if they make no kernel or no prior."""
+    if not any(isinstance(x, jax.core.Tracer) or np.ndim(x) for x in params):
+        check(model, given, params)
     prepared: Callable[[Params], Constants] = bind(prepare, model, form_for(model, params))
     return prepared
+
+
+def check(model: Model, given: Given, params: Any) -> None:
+    """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
+    support, inner = (None if x is None else np.asarray(x) for x in (given.support, given.inner))
+    strengths = places(support, inner) if model.grid is None else model.grid.points
+    check_own(model, strengths, params)
+    if inner is None or given.prior is not None:
+        priors.check(given.prior, strengths, params, model.grid)
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
@@ -103,7 +134,7 @@ def advance(model: Model, constants: Constants, rows: State, time: Array) -> Sta
         width = width * rows.width
     least = 0.0 if model.grid is None else model.grid.step / min(model.kernel.widths)
     ripe = (gap > 0) & (width > least)
-    belief = jnp.where(ripe[..., None], _spread_each(model, constants.form, rows, width, rows.belief), rows.belief)
+    belief = jnp.where(ripe[..., None], _spread_each(model, constants, rows, width, rows.belief), rows.belief)
     return rows._replace(belief=belief, time=jnp.where(ripe | jnp.isinf(rows.time), time, rows.time))
 
 
@@ -132,10 +163,12 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernels.spread(kernel.edges, constants.form.spreading, constants.parts, posterior)
+        belief = kernels.spread(
+            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.is_own(kernel)
+        )
     else:
         factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
-        belief = _spread_each(model, constants.form, rows, constants.params.kernel_width * factor, posterior)
+        belief = _spread_each(model, constants, rows, constants.params.kernel_width * factor, posterior)
     return rows._replace(belief=belief)
 
 
@@ -158,23 +191,25 @@ def strengths(model: Model, rows: State) -> Array:
     return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
 
 
-def _parts(model: Model, form: Form, width: Array, points: Array) -> list[kernels.Part]:
+def _parts(model: Model, form: Form, params: Params, width: Array, points: Array) -> list[kernels.Part]:
     assert model.kernel is not None
     step = None if model.grid is None else model.grid.step
-    return kernels.parts(model.kernel, form.spreading, width, points, step, form.reach)
+    values = dict(zip(kernels.taken(model.kernel).names, kernel_values(model.kernel, params), strict=True))
+    return kernels.parts(model.kernel, form.spreading, width, points, step, form.reach, values)
 
 
-def _spread_each(model: Model, form: Form, rows: State, width: Array, belief: Array) -> Array:
+def _spread_each(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
     """Beliefs [..., n] spread by the widths [...], normalised; a width of 0 spreads nothing."""
-    kernel = model.kernel
+    kernel, form = model.kernel, constants.form
     assert kernel is not None
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
-        parts = _parts(model, form, jnp.where(width > 0, width, 1.0), points)
-        return jnp.where(width > 0, kernels.spread(kernel.edges, form.spreading, parts, p), p / jnp.sum(p))
+        parts = _parts(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
+        after = kernels.spread(kernel.edges, form.spreading, parts, p, kernels.is_own(kernel))
+        return jnp.where(width > 0, after, p / jnp.sum(p))
 
-    args = (width, belief) if rows.support is None else (width, belief, rows.support)
+    args = (width, belief) if rows.support is None else (width, belief, places(rows.support, rows.inner))
     if belief.ndim == 1:  # one player, as `advance` sees a match
         return one(*args)
     return jax.lax.map(lambda x: one(*x), args, batch_size=BATCH)
@@ -190,6 +225,7 @@ def blat_mmr(
     draws: str = "inside",
     support: Any = None,
     inner: Any = None,
+    prior: Any = None,
     *,
     beta: float = 0.8,
     prior_mean: float = 0.0,
@@ -197,6 +233,7 @@ def blat_mmr(
     kernel_width: float | None = None,
     side_advantage: float = 0.0,
     temperature: float = 1.0,
+    **more: float,
 ) -> RatingSystem:
     """BlatMMR, of matches.
 
@@ -205,14 +242,19 @@ def blat_mmr(
         `jr.luck.Luck`, also of two sides or of your own making.
       size: points of the grid.
       half_width: the grid reaches from minus this to this strength. None: 7 natural units, 1216 points.
-      kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.kernels.Kernel`.
+      kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.kernels.Kernel`, also of a
+        function or matrix of your own.
       algorithm: "naive", "fft", "laplace", "low_rank", or the fastest that is exact here ("auto"). They agree to
         1e-6 in float32 ("fft": 2e-5), but chances below rounding and weights above 10 want "naive".
       draws: where theta stands in equation (1): "inside" the sum over the opponent's strengths, as in the paper, or
         "outside", as the power of the sum, as in its author's program.
       support: [n] increasing strengths, or [n, d], instead of the grid: everyone's at first; a state may hold others.
       inner: [n, k] probabilities: beliefs are then over n distributions, each on the k strengths support [n, k]
-        (Example 2.15). The prior is uniform; the kernel is "none".
+        (Example 2.15). The prior is uniform and the kernel "none", unless they are given.
+      prior: what is believed of every newcomer, now and later (nu_0 of section 3.2): probabilities [n]; a function of
+        the strengths [n] or [n, d], or of the means of distributions, up to a factor; or a distribution that has a
+        `pdf`. A function's arguments that have numbers for defaults become hyperparameters, as a kernel's do. None:
+        normal, by prior_mean and prior_deviation, which do nothing beside another prior.
       beta: share of the result that is not luck (share, 0 to 1).
       prior_mean: mean of a newcomer's belief (strength, any number).
       prior_deviation: deviation of a newcomer's belief (strength, > 0). None: 0.7 natural units.
@@ -220,46 +262,67 @@ def blat_mmr(
         or by time 0.03 in a week.
       side_advantage: rating points that the better side is worth (points, any number).
       temperature: scale of the luck function: F(x / temperature, ...) (factor, > 0).
+      more: hyperparameters of functions of one's own, by their names there.
 
     With luck functions on the scale of rating points ("bradley_terry_400", "fide") strengths are points, and the
     defaults of the grid, the prior and the kernel with them.
 
+    Sums over the opponent's strengths are "low_rank" if the luck function is smooth: a few dozen nodes hold it, and the
+    two interpolations are small products of matrices, which processors are best at. They are "fft" (section 4.2) if it
+    has a jump or a kink but depends on the difference alone, and "naive" elsewhere; "laplace" is taken if it is named.
+    The Fourier route is the paper's own, of order n log n, but takes five transforms of twice the grid for a match.
+    A kernel of the distance is a sum of shifted beliefs ("band") up to 100 steps of the grid, beyond them a Fourier
+    transform, and "laplace" two walks. One between strengths is a band too if it is narrow, two small products of
+    matrices if its rank is low, and else one with the whole matrix.
+
     The nodes of "low_rank" and the taps of the kernel are as many as the values in use need, also those of `params=`.
     Values that are traced, by `jax.grad` or `jax.vmap`, may be any. A traced `temperature` then makes "low_rank" an
     "fft" (or "naive"), and a traced `kernel_width` makes the kernel a Fourier transform. These hold for all, but take
-    longer: leave what is not learnt a number.
+    longer: leave what is not learnt a number. So it is with the hyperparameters of a kernel's function, where other
+    numbers than the system's own are enough.
 
     Raises:
       ValueError: for an unknown name or a value out of range; for a luck function that is not 1 - itself with the
         players swapped, or whose two sides are not 1 together, unless it has zero_sum=False; for one that is not what
-        else it says of itself; for a grid too coarse for the kernel; for an algorithm that does not fit the rest.
+        else it says of itself; for a grid too coarse for the kernel or the prior; for a kernel or prior that is
+        negative or not finite, or leaves a strength or all of them without mass (names it); for an algorithm that does
+        not fit the rest.
     """
     game = lucks.parse(luck) if isinstance(luck, str) else luck
     if not isinstance(game, Luck):
         raise ValueError(f"blat_mmr: luck is a name or a jr.luck.Luck, got {luck!r}")
     scale = POINTS / game.unit  # of rating points, where strengths are these
-    spec = kernels.parse("none" if inner is not None and kernel == "gaussian" else kernel)
+    spec = kernels.parse("none" if inner is not None and isinstance(kernel, str) and kernel == "gaussian" else kernel)
     weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
     prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
     kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
     hyperparameters = beta, prior_mean, prior_deviation, kernel_width, side_advantage, temperature
-    params = checked("blat_mmr", Params(*hyperparameters), SPACE)
+    functions = kernels.taken(spec), priors.taken(prior)
+    known = [*signature(blat_mmr).parameters][:-1]
+    every, space = extended(hyperparameters, functions, more, known)
+    check_names("blat_mmr", more, [*known, *every._fields[len(hyperparameters) :]])
+    params = checked("blat_mmr", every, space)
     grid = None
-    space: Any = SPACE
     if support is None:
         wide = 7.0 * scale if half_width is None else half_width
         grid = grid_for(size, wide, game, spec, params)
-        if spec is not None and spec.clock == "match":
+        if spec is not None and is_cut(spec):
             space = space._replace(kernel_width=space.kernel_width._replace(least=least_width(grid, spec)))
-    given = given_support(support, inner, game)
-    points = np.asarray(given[0]) if grid is None else grid.points
+        if prior is None:
+            space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
+    given_points, given_inner = given_support(support, inner, game)
+    points = np.asarray(given_points) if grid is None else grid.points
     lucks.check(game, frozen(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension)))
+    at = points if given_inner is None else places(points, np.asarray(given_inner))
+    given = Given(given_points, given_inner, priors.parse(prior, len(at), at))
     given_values = params.beta, params.temperature, params.kernel_width
-    model = Model(game, grid, spec, draws, algorithm, "", *given_values)
+    model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_values(spec, params))
+    check(model, given, params)
     model = choose(model, inner is not None)
-    static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": kernel}
-    static |= {"algorithm": algorithm, "draws": draws, "support": given[0], "inner": given[1]}
+    shown = kernel if isinstance(kernel, str) else spec
+    static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": shown}
+    static |= {"algorithm": algorithm, "draws": draws} | given._asdict()
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
-    rules = rules._replace(sized=bind(sized, model))
+    rules = rules._replace(sized=bind(sized, model, given))
     begin, show = bind(init, model, given), bind(summary, model)
     return RatingSystem("blat_mmr", params, space, (Matches,), begin, rules, show, tuple(static.items()))

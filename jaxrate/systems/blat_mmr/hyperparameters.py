@@ -1,0 +1,69 @@
+"""The hyperparameters of BlatMMR, with those of functions of one's own."""
+
+from collections import namedtuple
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from jaxrate.events import Array
+from jaxrate.parameters import ANY, POSITIVE, SHARE, SIDE_ADVANTAGE, Parameter
+from jaxrate.systems.blat_mmr.functions import Arguments
+
+
+class Params(NamedTuple):
+    beta: float | Array
+    prior_mean: float | Array
+    prior_deviation: float | Array
+    kernel_width: float | Array
+    side_advantage: float | Array
+    temperature: float | Array
+
+
+SPACE = Params(
+    beta=Parameter("unit", SHARE, "share", "share of the result that is not luck"),
+    prior_mean=Parameter("real", ANY, "strength", "mean of a newcomer's belief"),
+    prior_deviation=Parameter("positive", POSITIVE, "strength", "deviation of a newcomer's belief"),
+    kernel_width=Parameter(
+        "positive", POSITIVE, "strength", "how far a belief spreads per match (or sqrt of unit time)"
+    ),
+    side_advantage=SIDE_ADVANTAGE,
+    temperature=Parameter("positive", POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)"),
+)
+
+
+@cache
+def params_with(names: tuple[str, ...]) -> Any:
+    """`Params` with further fields: one class for the same names, which pickles."""
+    if not names:
+        return Params
+    plain = namedtuple("Params", (*Params._fields, *names))  # type: ignore[misc]
+    return type("Params", (plain,), {"__slots__": (), "__reduce__": _reduced})
+
+
+def _reduced(params: Any) -> Any:
+    return _made, (params._fields[len(Params._fields) :], tuple(params))
+
+
+def _made(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return params_with(names)(*values)
+
+
+def extended(
+    given: tuple[Any, ...], functions: Iterable[Arguments], more: Mapping[str, Any], known: Collection[str]
+) -> tuple[Any, Any]:
+    """Hyperparameters and their space, those of functions after the `given` ones.
+
+    `more` holds other values than the defaults. Functions may share a name, whose default is then that of the first.
+
+    Raises:
+      ValueError: if a function has a name that the system knows.
+    """
+    found: dict[str, tuple[float, Parameter]] = {}
+    for function in functions:
+        for name, value, about in zip(*function[1:], strict=True):
+            if name in known:
+                raise ValueError(f"blat_mmr: {about.meaning} has the name of something else; rename it")
+            found.setdefault(name, (value, about))
+    kind = params_with(tuple(found))
+    values = (more.get(name, value) for name, (value, _) in found.items())
+    return kind(*given, *values), kind(*SPACE, *(about for _, about in found.values()))

@@ -1,0 +1,289 @@
+"""Kernels of one's own: functions of the distance or of both strengths, and matrices, against loops."""
+
+from functools import partial
+from typing import Annotated
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.system import bind, frozen, remade
+from jaxrate.systems.blat_mmr import checks, kernels
+from tests.blat import REFERENCE, Kernel, close, match, start
+from tests.conftest import quick
+from tests.reference import blat_kernels_twin as slow
+from tests.reference import blat_twin as twin
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+
+SIZE, WIDTH = 31, 3.0
+GRID = np.linspace(-WIDTH, WIDTH, SIZE)
+STEP = GRID[1] - GRID[0]
+MATRIX = np.random.default_rng(0).uniform(size=(SIZE, SIZE)) * (abs(np.subtract.outer(range(SIZE), range(SIZE))) < 4)
+
+
+def box(d):
+    return jnp.abs(d) <= 1.0
+
+
+def skew(d, *, tilt: float = 0.4, tail: Annotated[float, "positive"] = 1.5):
+    """Strengths rise more often than they fall."""
+    return jnp.exp(tilt * d - tail * jnp.abs(d) ** 1.5)
+
+
+def steadier(x, y, *, low: Annotated[float, "positive"] = 0.3, slope: float = -0.2):
+    return jnp.exp(-0.5 * ((y - x) / (low * jnp.exp(slope * x))) ** 2)
+
+
+def wide(x, y, width, slope=-0.2):
+    return jnp.exp(-jnp.abs(y - x) / (width * jnp.exp(slope * x)))
+
+
+def homeward(x, y, home=0.5):
+    """From anywhere to the same few: a function of where it ends alone."""
+    return jnp.exp(-((y - home) ** 2)) + 0.0 * x
+
+
+def sharp(x, y, *, slope: float = -0.2):
+    """Of two steps of the grid at most."""
+    return jnp.maximum(0.0, 0.3 + 0.1 * slope * x - jnp.abs(y - x))
+
+
+MIXTURE = dict(weights=(0.3, 0.7), widths=(0.7, 1.6))
+SHAPES = {  # the kernel, and its rows by loops on the grid
+    "box": (Kernel(box), lambda edges: slow.of_distance(GRID, box, [(1.0, 0.5)], STEP, edges)),
+    "skew": (Kernel(skew, **MIXTURE), partial(slow.of_distance, GRID, skew, [(0.3, 0.35), (0.7, 0.8)], STEP)),
+    "steadier": (Kernel(steadier), lambda _: slow.between(GRID, steadier)),
+    "wide": (Kernel(wide), lambda _: slow.between(GRID, lambda x, y: wide(x, y, 0.5))),
+    "homeward": (Kernel(homeward), lambda _: slow.between(GRID, homeward)),
+    "matrix": (Kernel(MATRIX), lambda _: MATRIX),
+}
+
+
+@pytest.mark.parametrize("edges", ["global", "source"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_route_is_the_loop(x64, name, edges):
+    kernel, rows = kernels.parse(SHAPES[name][0]._replace(edges=edges)), SHAPES[name][1](edges)
+    belief = np.random.default_rng(1).dirichlet(np.full(SIZE, 0.3), 3)
+    wanted = [slow.spread(p, rows, edges) for p in belief]
+    arguments = kernels.taken(kernel)
+    reach = checks.reach(kernel, frozen(GRID), STEP, 0.5, arguments.values, "float64")
+    values = dict(zip(arguments.names, arguments.values, strict=True))
+
+    @quick
+    def every(p):
+        found = {}
+        for route in ("naive", "band", *(["fft"] if kernels.of_distance(kernel) else [])):
+            points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
+            parts = kernels.parts(kernel, route, width, points, STEP, reach, values)
+            found[route] = kernels.spread(edges, route, parts, p, True)
+        if name == "homeward":
+            left, right = checks.factors(kernel, frozen(GRID), STEP, 0.5, (0.5,), p.dtype.name)
+            assert left.shape == (SIZE, 1)
+            found["low_rank"] = kernels.spread(edges, "low_rank", kernels.of_factors(left, right), p, True)
+        return found
+
+    limit = 1e-12 if x64 else 2e-6
+    for route, after in every(jnp.asarray(belief, float)).items():
+        np.testing.assert_allclose(after, wanted, rtol=0, atol=limit, err_msg=route)
+
+
+def test_example_4_2():
+    """Through the factory, with the result of the paper; the kernel's width is half the box."""
+    n = np.arange(1, 101)
+    p = np.where(np.sqrt(n) % 1 == 0, 0.1, 0.0)
+    system = jr.blat_mmr("coin", size=100, half_width=49.5, kernel=Kernel(box), kernel_width=1.5, prior=p)
+    assert system.rules.sized(system.params).given[1].spreading == "band"
+    after, _ = match(system, [p, p])
+    close(after, [REFERENCE["example_4_2_correct"]] * 2)
+
+
+# Leagues
+
+PLAYERS = 4
+FACTORS = np.array([0.5, 1.0, 1.5, 2.0])
+
+
+def games(n=14):
+    random = np.random.default_rng(2)
+    a = random.integers(0, PLAYERS, n)
+    b = (a + random.integers(1, PLAYERS, n)) % PLAYERS
+    score, time = random.choice([0.0, 0.5, 1.0], n), np.cumsum(random.uniform(1.0, 2.0, n))
+    return jr.matches(np.stack([a, b], 1), score, time), [*zip(time, zip(a, b, score, strict=True), strict=True)]
+
+
+MATCHES, HISTORY = games()
+LUCK = twin.LUCK["duelyst"]
+PRIOR = twin.normal(GRID)
+ON_GRID = dict(size=SIZE, half_width=WIDTH, kernel_width=0.5)
+
+
+def league(system, state=None, **theirs):
+    """Beliefs and predictions are those of the loops."""
+    supports = theirs.pop("supports", [GRID] * PLAYERS)
+    result = jr.run(system, MATCHES, state=state)
+    beliefs = np.asarray(system.init(system.params, PLAYERS).belief if state is None else state.belief)
+    wanted = slow.league(HISTORY, LUCK, supports, beliefs, **theirs)
+    close(result.state.belief, wanted[0], atol=1e-12)
+    close(result.prediction, wanted[1], atol=1e-12)
+
+
+def test_a_league_with_a_kernel_between_strengths():
+    system = jr.blat_mmr(kernel=Kernel(steadier), **ON_GRID)
+    league(system, kernels=[slow.between(GRID, steadier)] * PLAYERS, edges="source")
+
+
+def test_a_kernel_by_time_with_widths_of_the_players():
+    """The width grows with the root of the time, which is more than a step of the grid after any match."""
+    system = jr.blat_mmr(kernel=Kernel(wide, clock="time", own=True, edges="global"), **ON_GRID)
+
+    def by_time(player, gap):
+        return slow.between(GRID, lambda x, y: wide(x, y, 0.5 * FACTORS[player] * np.sqrt(gap)))
+
+    state = system.init(system.params, PLAYERS)._replace(width=jnp.asarray(FACTORS))
+    league(system, state, kernels=None, by_time=by_time, edges="global")
+
+
+def test_players_have_a_width_of_a_function_of_the_distance():
+    system = jr.blat_mmr(kernel=Kernel(skew, own=True), **ON_GRID)
+    state = system.init(system.params, PLAYERS)._replace(width=jnp.asarray(FACTORS))
+    rows = [slow.of_distance(GRID, skew, [(1.0, 0.5 * f)], STEP) for f in FACTORS]
+    league(system, state, kernels=rows, edges="global")
+
+
+@pytest.mark.parametrize("shape", ["gaussian", steadier, "matrix"])
+def test_kernels_of_beliefs_over_distributions(shape):
+    """Example 2.15: by the means of the distributions of each player, or as a matrix says."""
+    random = np.random.default_rng(5)
+    support, inner = random.normal(size=(PLAYERS, 7, 3)), random.dirichlet(np.ones(3), (PLAYERS, 7))
+    mean, matrix = (support * inner).sum(axis=2), random.uniform(size=(7, 7))
+    kernel = Kernel(matrix if shape == "matrix" else shape, edges="source")
+    system = jr.blat_mmr(support=support[0], inner=inner[0], kernel=kernel, kernel_width=0.5)
+    rows = {
+        "gaussian": lambda x: slow.of_distance(x, lambda d: np.exp(-0.5 * d**2), [(1.0, 0.5)]),
+        steadier: lambda x: slow.between(x, steadier),
+        "matrix": lambda _: matrix,
+    }[shape]
+    state = start(system, random.dirichlet(np.ones(7), PLAYERS), support=support, inner=inner)
+    league(system, state, supports=support, inner=inner, kernels=[rows(x) for x in mean], edges="source")
+
+
+def test_a_kernel_of_the_distance_in_three_dimensions():
+    x = np.random.default_rng(3).normal(size=(11, 3))
+    system = jr.blat_mmr("two_of_three", support=x, kernel=Kernel(skew, **MIXTURE), kernel_width=1.0, beta=0.0)
+    p = np.random.default_rng(4).dirichlet(np.ones(11), 2)
+    rows = slow.of_distance(x, skew, [(0.3, 0.7), (0.7, 1.6)])
+    close(match(system, p)[0], [slow.spread(q, rows, "global") for q in p])
+
+
+# Hyperparameters of functions
+
+
+def test_arguments_with_numbers_are_hyperparameters():
+    system = jr.blat_mmr(kernel=Kernel(steadier), low=0.4, **ON_GRID)
+    assert system.params._asdict() == jr.blat_mmr(**ON_GRID).params._asdict() | {"low": 0.4, "slope": -0.2}
+    assert [x.space for x in system.space][-2:] == ["positive", "real"]
+    assert system != jr.blat_mmr(kernel=Kernel(steadier), **ON_GRID)
+    fixed = jr.blat_mmr(kernel=Kernel(bind(cut, 0.7)), **ON_GRID)
+    assert fixed.params._fields[-1] == "height" and "Kernel(shape=cut" in repr(fixed)
+
+
+def cut(low, x, y, height=1.0):
+    return jnp.where(jnp.abs(y - x) < low, height, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "fastest", "holds"),
+    [(skew, "band", "fft"), (sharp, "band", "naive"), (homeward, "low_rank", "naive")],
+)
+def test_other_values_are_those_of_a_system_made_for_them(function, fastest, holds):
+    """As a number, in a sweep, and traced; slopes are those of differences. Another number takes the endless route."""
+    system = jr.blat_mmr(kernel=Kernel(function), **ON_GRID)
+    name = system.params._fields[-1]
+
+    def loss(system, value):
+        params = system.params._replace(**{name: value})
+        p = jr.run(system, MATCHES, params=params, schedule="stream").prediction
+        return -jnp.mean(jnp.log(jnp.where(MATCHES.score == 1.0, p, 1.0 - p)))
+
+    value = 1.7 * getattr(system.params, name)
+    made = remade(system, system.params._replace(**{name: value}))
+    routes = [one.rules.sized(made.params).given[1].spreading for one in (made, system)]  # and slopes are traced
+    assert routes == [fastest, holds]
+    got, slope = quick(jax.value_and_grad(partial(loss, system)))(value)
+    close([loss(system, value), got], float(loss(made, value)), atol=1e-11)
+    low, high = (float(loss(system, value + d)) for d in (-1e-5, 1e-5))
+    np.testing.assert_allclose(slope, (high - low) / 2e-5, rtol=1e-6)
+
+
+def test_fits_move_them():
+    system = jr.blat_mmr(kernel=Kernel(sharp), prior=peaked, **ON_GRID)
+    found = jr.fit(system, MATCHES, free=("slope", "scale"), steps=1)
+    assert found.loss < found.loss_history[0]
+    assert found.system == remade(system, found.params)
+    assert found.params.slope != -0.2 and 0.0 < found.params.scale != 0.7
+
+
+def peaked(x, scale: Annotated[float, "positive"] = 0.7):
+    return jnp.exp(-jnp.abs(x) / scale)
+
+
+# Refusals
+
+
+def holed(d):
+    return jnp.where(d == 0.0, jnp.nan, 1.0)
+
+
+def below(x, y):
+    return jnp.where(jnp.abs(x - 1.0) < 0.05, -0.5, 0.5)
+
+
+def nowhere(x, y):
+    return (jnp.abs(x - y) < 0.1) & (x < 1.1)
+
+
+def sunk(x, y, *, depth=0.1):
+    return jnp.where(x > 0.0, 0.5 - depth, 0.5)
+
+
+def whole(d, a: Annotated[float, "whole"] = 1.0):
+    return a + d
+
+
+HOLE = np.eye(31) - 2.0 * np.eye(31)[3] * np.eye(31)[5][:, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(kernel=Kernel(holed)), "kernel holed is nan at a distance of 0 widths"),
+        (dict(kernel=Kernel(below)), r"kernel below is -0.5 from strength 1.0\d* to -3.0"),
+        (dict(kernel=Kernel(nowhere)), r"kernel nowhere leaves no mass to strength 1.2\d* \(row 21\)"),
+        (dict(kernel=Kernel(lambda d: 0.0 * d)), "has no mass at any distance on the grid"),
+        (dict(kernel=Kernel(HOLE)), "in row 5, column 3"),
+        (dict(kernel=Kernel(np.eye(30))), r"the kernel's matrix must be \[31, 31\], got \(30, 30\)"),
+        (dict(kernel=Kernel(np.ones((2, 3)))), r"a kernel's matrix is \[n, n\], got shape \(2, 3\)"),
+        (dict(kernel=Kernel(lambda d: d[:3] ** 2)), "must broadcast to"),
+        (dict(kernel=Kernel(lambda: 1.0)), "this one takes 0"),
+        (dict(kernel=Kernel(below, clock="time")), "it has no width that a mixture, a clock or a player could change"),
+        (dict(kernel=Kernel(np.eye(31), widths=(2.0,))), "it has no width"),
+        (dict(kernel=Kernel(steadier), algorithm="fft"), "the algorithm fft does not fit"),
+        (dict(kernel=Kernel(lambda d, beta=1.0: d)), "beta of <lambda> has the name of something else"),
+        (dict(kernel=Kernel(whole)), "whole: a is one of real, positive, unit, not 'whole'"),
+        (dict(kernel=box), "a kernel is a name or a jr.kernels.Kernel, got <function box"),
+        (dict(kernel=Kernel(sunk), depth=1.0), "kernel sunk is -0.5 from strength"),
+        (dict(kernel=Kernel(sunk), height=1.0), "blat_mmr has no parameter 'height'"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        jr.blat_mmr(**ON_GRID | given)
+
+
+def test_values_that_make_no_kernel_are_refused():
+    system = jr.blat_mmr(kernel=Kernel(sunk), **ON_GRID)
+    with pytest.raises(ValueError, match="kernel sunk is -0.5 from strength"):
+        jr.run(system, MATCHES, params=system.params._replace(depth=1.0))
