@@ -58,6 +58,7 @@ from jaxrate.systems.glicko import glicko as glicko
 from jaxrate.systems.glicko2 import glicko2 as glicko2
 from jaxrate.systems.outlook import Outlook as Outlook
 from jaxrate.systems.outlook import outlook as outlook
+from jaxrate.systems.rounds import densities as densities
 from jaxrate.systems.topcoder import topcoder as topcoder
 from jaxrate.systems.trueskill.system import trueskill as trueskill
 from jaxrate.systems.urnings import matchmakers as matchmakers

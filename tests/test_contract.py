@@ -51,6 +51,7 @@ VARIANTS = {
     ),
     "urnings_paper": jr.urnings(outcomes=3, weights=(1, 2.5, 1), variant="U1"),
     "elo_mmr_inf": jr.elo_mmr(history=5, rho=math.inf),
+    "elo_mmr_gumbel": jr.elo_mmr(3, density="gumbel", drift=20.0),
 }
 EVERY = SYSTEMS | VARIANTS
 # All else hangs on the rules and on the runner, whatever the settings.

@@ -175,7 +175,8 @@ def by_hand(name, state):
         square = square + 200.0**2 + 40.0**2
         return ndtr(lead / np.sqrt(square[PAIRS].sum(axis=1)))
     square = square + noise_of_elo_mmr(name, np.asarray(state.games))
-    return [logistic_win(*x) for x in zip(lead, *np.sqrt(square[PAIRS].T), strict=True)]
+    win = gumbel_win if name == "elo_mmr_gumbel" else logistic_win
+    return [win(*x) for x in zip(lead, *np.sqrt(square[PAIRS].T), strict=True)]
 
 
 def by_hand_of_teams(name, lead, square):
@@ -189,10 +190,9 @@ def by_hand_of_teams(name, lead, square):
 
 def noise_of_elo_mmr(name, games):
     """[n] gamma^2 + beta^2 of the next contest."""
-    if name != "elo_mmr":
-        return (1.0 + 1.0 / 0.2 + 0.2) * 80.0**2
-    weight = 0.2 * np.array([0.6, 0.8, 1.0])[np.minimum(games, 2)]
-    return (1.0 + 1.0 / weight + weight) * 80.0**2 + 20.0 / weight
+    factors = np.array([*SYSTEMS[name].settings["newcomer"], 1.0])
+    weight = 0.2 * factors[np.minimum(games, len(factors) - 1)]
+    return (1.0 + 1.0 / weight + weight) * 80.0**2 + (SYSTEMS[name].params.drift or 0.0) / weight
 
 
 def logistic_win(lead, one, other):
@@ -200,3 +200,12 @@ def logistic_win(lead, one, other):
     one, other = (x * math.sqrt(3.0) / math.pi for x in (one, other))
     z = np.linspace(-40.0, 40.0, 4001)
     return np.sum(expit(z) * expit(-z) * expit((lead + one * z) / other)) * (z[1] - z[0])
+
+
+def gumbel_win(lead, one, other):
+    """The same of Gumbel variables, whose cdf is exp(-exp(-x))."""
+    one, other = (x * math.sqrt(6.0) / math.pi for x in (one, other))
+    z = np.linspace(-5.0, 40.0, 4001)
+    lead += (other - one) * np.euler_gamma  # of the modes, less that of the means
+    beaten = np.exp(-np.exp(-(lead + one * z) / other))
+    return np.sum(np.exp(-z - np.exp(-z)) * beaten) * (z[1] - z[0])

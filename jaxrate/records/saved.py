@@ -34,6 +34,7 @@ from jaxrate.records.rated import Rated
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.outlook import is_outlook, outlook
+from jaxrate.systems.rounds.densities import Density
 
 LONG = 500  # characters of an error
 BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
@@ -46,7 +47,8 @@ def save(folder: str | os.PathLike[str], rated: Rated) -> None:
     waits for some seconds. Tables that `jaxrate rate` wrote beside the run there go with it.
 
     The system's name, its hyperparameters, and those of its settings that are words, numbers, None or tuples of them
-    are kept.
+    are kept, of a density of one's own the name: then `load` needs `make=lambda **given: jr.elo_mmr(**given |
+    {"density": own})`.
 
     Raises:
       ValueError: if the system was made with something else, such as a function of one's own, or has rules of its own
@@ -80,7 +82,8 @@ def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str,
 def described(rated: Rated) -> dict[str, Any]:
     """What run.json tells of a rated history; ValueError if that cannot be kept."""
     system = rated.system
-    for name, value in system.settings.items():
+    settings = {name: x.name if isinstance(x, Density) else x for name, x in system.settings.items()}
+    for name, value in settings.items():
         if not _plain(value):
             raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
     params = {name: None if x is None else float(x) for name, x in system.params._asdict().items()}
@@ -90,7 +93,7 @@ def described(rated: Rated) -> dict[str, Any]:
         "format": FORMAT,
         "jaxrate": version("jaxrate"),
         "system": system.name,
-        "settings": system.settings,
+        "settings": settings,
         "params": params,
         "period": None if rated.period is None else float(rated.period),
         COUNTS[rated.contests is not None]: len(rated.predictions),

@@ -225,8 +225,12 @@ def mmr(
     team_performance="sum",
     initial_rating=1500.0,
     initial_deviation=350.0,
+    density=None,
 ):
-    """Algorithm 1 in both performance models. `drift` per day; `newcomer` are factors of the first contests' weight."""
+    """Algorithm 1. `drift` per day; `newcomer` are factors of the first contests' weight.
+
+    Performances are logistic or `gaussian`, or have a density of `density_twin`.
+    """
     beliefs = [newcomer_belief(initial_rating, initial_deviation)] * num_players
     played, last = [0] * num_players, [None] * num_players
 
@@ -250,10 +254,12 @@ def mmr(
             for i, x, y in zip(contest.players, new, variance, strict=True):
                 beliefs[i] = newcomer_belief(x, math.sqrt(y))
             return new, np.sqrt(variance), performance
-        performance = performances(rating, np.hypot(deviation, beta), contest.rank, split_ties, gaussian)
+        infer, model = (performances, (gaussian,)) if density is None else (density.performances, ())
+        performance = infer(rating, np.hypot(deviation, beta), contest.rank, split_ties, *model)
         performance = performance if gaussian else np.minimum(performance, contest.ceiling)
         for at, i in enumerate(contest.players):
-            beliefs[i] = learn(beliefs[i], performance[at], beta[at], history, gaussian)
+            add = learn if density is None else density.learn
+            beliefs[i] = add(beliefs[i], performance[at], beta[at], history, *model)
         return [beliefs[i].rating for i in contest.players], (deviation**-2 + beta**-2) ** -0.5, performance
 
     return replay(rounds, num_players, rate, initial_rating, initial_deviation)._replace(beliefs=tuple(beliefs))

@@ -1,5 +1,10 @@
-"""The belief about a player: how it spreads, takes in a performance, and where its mode lies."""
+"""The belief about a player: how it spreads, takes in a performance, and where its mode lies.
 
+A factor of weight w and deviation beta about a performance p says w beta^2 log f((p - s) / beta) of a skill s, with the
+density f of the noise. So it pulls s upwards by -w beta (f'/f)((p - s) / beta).
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -11,14 +16,35 @@ from jaxrate.systems.rounds.field import HIGHEST, LOWEST, UNIT
 from jaxrate.systems.rounds.performance import C
 
 
+class Influence(NamedTuple):
+    """How a performance pulls at a rating: by force pull((p - s) inverse), which is -w beta (f'/f)((p - s) / beta)."""
+
+    pull: Callable[[Array], tuple[Array, Array]]  # and its slope
+    force: float  # what the force is of w beta
+    inverse: float  # what the inverse is of 1 / beta
+
+    @property
+    def weight(self) -> float:
+        """What the weight is of force times inverse."""
+        return 1.0 / (self.force * self.inverse)
+
+
+def _logistic(y: Array) -> tuple[Array, Array]:
+    t = jnp.tanh(y)
+    return t, 1.0 - t * t
+
+
+LOGISTIC = Influence(_logistic, C, 0.5 * C)
+
+
 class Past(NamedTuple):
-    """The belief about a player of logistic performances."""
+    """The belief about a player whose performances are not normal."""
 
     mean: Array  # [num_players] of the Gaussian factor
     weight: Array  # [num_players] of the Gaussian factor
     performance: Array  # [num_players, history] one factor each, in a ring: number k stands in place k modulo history
-    force: Array  # [num_players, history] w_k beta_k C, the most that it pulls; 0 where there is none yet
-    inverse: Array  # [num_players, history] C / (2 beta_k)
+    force: Array  # [num_players, history] w_k beta_k, times `Influence.force`; 0 where there is none yet
+    inverse: Array  # [num_players, history] `Influence.inverse` / beta_k
 
 
 class State(NamedTuple):
@@ -29,7 +55,13 @@ class State(NamedTuple):
     past: Past | None
 
 
-def diffuse(rows: State, growth: Array, rho: float | Array, happens: bool | Array = True) -> State:
+def diffuse(
+    rows: State,
+    growth: Array,
+    rho: float | Array,
+    happens: bool | Array = True,
+    influence: Influence = LOGISTIC,
+) -> State:
     """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
 
     If it does not happen, only the variance is of use.
@@ -43,7 +75,7 @@ def diffuse(rows: State, growth: Array, rho: float | Array, happens: bool | Arra
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
     kappa, t = (jnp.where(happens, x, 1.0) for x in (kappa, t))
-    total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * (2.0 / C**2)
+    total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * influence.weight
     a, b = t * past.weight, (1.0 - t) * total
     mean = past.mean + b / _safe(a + b) * (rows.rating - past.mean)
     past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
@@ -55,11 +87,11 @@ def _safe(total: Array) -> Array:
     return jnp.where(total > 0, total, 1.0)
 
 
-def add(past: Past, p: Array, square: Array, number: Array) -> Past:
+def add(past: Past, p: Array, square: Array, number: Array, influence: Influence = LOGISTIC) -> Past:
     """Performance number `number` [P] (-1: none) of variance beta^2 = `square` joins; what it displaces is merged."""
     history = past.force.shape[1]
     slot = jnp.where(number < 0, -1, number % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
-    old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * (2.0 / C**2)
+    old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * influence.weight
     weight = past.weight + old
     mean = past.mean + old / _safe(weight) * (jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean)
     beta = jnp.sqrt(square)[:, None]
@@ -67,29 +99,40 @@ def add(past: Past, p: Array, square: Array, number: Array) -> Past:
         mean,
         weight,
         jnp.where(slot, p[:, None], past.performance),
-        jnp.where(slot, C / beta, past.force),
-        jnp.where(slot, 0.5 * C / beta, past.inverse),
+        jnp.where(slot, influence.force / beta, past.force),
+        jnp.where(slot, influence.inverse / beta, past.inverse),
     )
 
 
-def mode(past: Past, start: Array) -> Array:
+def mode(past: Past, start: Array, influence: Influence = LOGISTIC) -> Array:
     """The rating [P] at which the factors of a belief balance."""
 
     def pull(x: Array) -> tuple[Array, Array]:
-        t = jnp.tanh((past.performance - x[:, None]) * past.inverse)
-        value = past.weight * (past.mean - x) + jnp.sum(past.force * t, axis=1)
-        return value, -past.weight - jnp.sum(past.force * past.inverse * (1.0 - t * t), axis=1)
+        value, slope = influence.pull((past.performance - x[:, None]) * past.inverse)
+        value = past.weight * (past.mean - x) + jnp.sum(past.force * value, axis=1)
+        return value, -past.weight - jnp.sum(past.force * past.inverse * slope, axis=1)
 
-    low, high = jnp.minimum(past.mean, LOWEST), jnp.maximum(past.mean, HIGHEST)
-    return decreasing_root(pull, start, low, high, UNIT)
+    return decreasing_root(pull, start, *_ends(past), UNIT)
 
 
-def guess(past: Past, rating: Array, p: Array, square: Array) -> Array:
+def _ends(past: Past) -> tuple[Array, Array]:
+    """Between which the mode lies."""
+    return jnp.minimum(past.mean, LOWEST), jnp.maximum(past.mean, HIGHEST)
+
+
+def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influence = LOGISTIC) -> Array:
     """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
     z = (past.performance - rating[:, None]) * past.inverse
-    stiffness = past.weight + jnp.sum(past.force * past.inverse * (1.0 - jnp.tanh(z) ** 2), axis=1)
+    stiffness = past.weight + jnp.sum(past.force * past.inverse * influence.pull(z)[1], axis=1)
     beta, distance = jnp.sqrt(square), p - rating
-    force, inverse = C / beta, 0.5 * C / beta
+    force, inverse = influence.force / beta, influence.inverse / beta
+    if influence.pull is not LOGISTIC.pull:
+
+        def balance(x: Array) -> tuple[Array, Array]:
+            value, slope = influence.pull((p - x) * inverse)
+            return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
+
+        return lax.stop_gradient(decreasing_root(balance, rating, *_ends(past), UNIT))
     gap = jnp.abs(distance)
     pull = force * inverse
     step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far

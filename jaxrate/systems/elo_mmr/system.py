@@ -43,9 +43,11 @@ from jaxrate.parameters import (
     counted,
 )
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
-from jaxrate.systems.elo_mmr import teams
+from jaxrate.systems.elo_mmr import routes, teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
-from jaxrate.systems.rounds import expected, field, performance
+from jaxrate.systems.rounds import expected, field
+from jaxrate.systems.rounds.densities import DENSITIES, Density, parse
+from jaxrate.systems.rounds.hazards import Table
 from jaxrate.text import near
 
 HISTORY = 32
@@ -83,7 +85,8 @@ SPACE = Params(
 class Model(NamedTuple):
     """What is static."""
 
-    history: int | None  # performances kept; None: Gaussian ones, which need not be
+    density: Density  # of the noise of a performance
+    history: int | None  # performances kept; None: normal ones, which need not be
     split_ties: bool
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
@@ -95,6 +98,7 @@ class Constants(NamedTuple):
     weight: float | Array
     limit: float | Array  # L^2
     newcomer: Array  # the factors, and 1
+    table: Table | None  # of the density; None: it is the logistic or the normal one
 
 
 def init(model: Model, params: Any, num_players: int) -> State:
@@ -110,7 +114,7 @@ def init(model: Model, params: Any, num_players: int) -> State:
 
 def prepare(model: Model, params: Any) -> Constants:
     weight, limit = _usual(params)
-    return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float))
+    return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float), routes.table_of(model.density))
 
 
 def _usual(params: Any) -> tuple[float | Array, float | Array]:
@@ -128,7 +132,8 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
     """The pseudodiffusion by elapsed time."""
     if constants.params.drift is None:
         return rows
-    return diffuse(rows, constants.params.drift * elapsed(time, rows.time), _rho(constants))
+    growth = constants.params.drift * elapsed(time, rows.time)
+    return diffuse(rows, growth, _rho(constants), influence=routes.influence_of(constants.table))
 
 
 def _rho(constants: Constants) -> float | Array:
@@ -149,16 +154,11 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
         weight = jnp.ones(2, rows.rating.dtype) if event.context.weight is None else event.context.weight
         there = jnp.ones(2, bool)
     else:
-        there = field.real(event)
-        weight = field.weight(event)
+        there, weight = field.real(event), field.weight(event)
     square, points = rows.variance + sum(noise(constants, rows, weight)), 2 * model.points // 3
     if isinstance(event, Rounds) and model.teams and event.solo is None:
         return teams.predict(model.teams, rows.rating, square, event, points)
-    deviation = jnp.sqrt(square)
-    if model.history is None:
-        below, _ = expected.normal(rows.rating, deviation, there, points)
-    else:
-        below = expected.logistic(rows.rating, deviation, there, field.in_precision(points))
+    below = routes.beaten(model.density, constants.table, rows.rating, jnp.sqrt(square), there, points)
     share = expected.share(below, there)
     return share[0] if isinstance(event, Matches) else share
 
@@ -168,21 +168,22 @@ def update(model: Model, constants: Constants, rows: State, event: Rounds, key: 
     del key
     growth, square = noise(constants, rows, field.weight(event))
     contested = field.contested(event)
-    drifted = diffuse(rows, growth, _rho(constants), contested)
+    influence = routes.influence_of(constants.table)
+    drifted = diffuse(rows, growth, _rho(constants), contested, influence)
     variance = drifted.variance * square / (drifted.variance + square)
     share, settings = variance / square, (event, model.split_ties, field.in_precision(model.points))
     if model.teams and event.solo is None:
         p, variance = teams.infer(model.teams, rows.rating, drifted.variance, square, *settings)
     else:
-        infer = performance.gaussian if model.history is None else performance.logistic
-        p = infer(rows.rating, jnp.sqrt(drifted.variance + square), *settings)
+        deviation = jnp.sqrt(drifted.variance + square)
+        p = routes.infer(model.density, constants.table, rows.rating, deviation, *settings)
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
     if drifted.past is None:
         rating, past = rows.rating + share * (p - rows.rating), None
     else:
-        past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1))
-        rating = mode(past, guess(drifted.past, rows.rating, p, square))
+        past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1), influence)
+        rating = mode(past, guess(drifted.past, rows.rating, p, square, influence), influence)
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past)
@@ -206,6 +207,7 @@ def elo_mmr(
     history: int = HISTORY,
     split_ties: bool = False,
     newcomer: Sequence[float] = (),
+    density: Density | str = "logistic",
     *,
     weight: float | None = None,
     limit_deviation: float | None = None,
@@ -227,6 +229,8 @@ def elo_mmr(
         32 lose is measured in `experiments/elo_mmr_speed.py`.
       split_ties: count a tie as half a win and half a loss, not as one of each.
       newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).
+      density: of the noise of a performance: "logistic", "normal", "gumbel", "laplace", or a `jr.densities.Density` of
+        your own, log-concave and without a corner. The normal one makes it Elo-MMX: `history` and `rho` do not matter.
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
@@ -237,12 +241,12 @@ def elo_mmr(
       rho: how fast drift makes earlier performances Gaussian (>= 0 or inf).
 
     Raises:
-      ValueError: for an unknown name or a value out of range.
+      ValueError: for an unknown name, a value out of range, or a density that is not log-concave or finite: says where.
     """
     counted("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = _noise("elo_mmr", weight, limit_deviation, beta, gamma)
     given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
-    return _system("elo_mmr", given, SPACE, history, split_ties, newcomer, Traits(baseline=True))
+    return _system("elo_mmr", given, SPACE, parse(density), history, split_ties, newcomer, Traits(baseline=True))
 
 
 @factory
@@ -288,8 +292,8 @@ def elo_mmx(
     if team_performance not in teams.PERFORMANCES:
         hint, known = near(str(team_performance), teams.PERFORMANCES), " or ".join(teams.PERFORMANCES)
         raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
-    space, traits = GaussianParams(*SPACE[:-1]), Traits(teams=True)
-    return _system("elo_mmx", given, space, None, split_ties, newcomer, traits, team_performance)
+    space, traits, normal = GaussianParams(*SPACE[:-1]), Traits(teams=True), DENSITIES["normal"]
+    return _system("elo_mmx", given, space, normal, None, split_ties, newcomer, traits, team_performance)
 
 
 def _noise(name: str, weight: float | None, limit: float | None, beta: float | None, gamma: float | None) -> Any:
@@ -307,6 +311,7 @@ def _system(
     name: str,
     given: Any,
     space: Any,
+    density: Density,
     history: int | None,
     split_ties: bool,
     newcomer: Sequence[float],
@@ -324,10 +329,12 @@ def _system(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    model = Model(history, bool(split_ties), factors, field.enough(math.sqrt(square)), team)
     static: dict[str, Any] = {"split_ties": bool(split_ties), "newcomer": factors}
-    static |= {} if history is None else {"history": history}
+    named = density.name if density.name in DENSITIES else density
+    static |= {} if history is None else {"history": history, "density": named}
     static |= {} if team is None else {"team_performance": team}
+    kept = None if density.name == "normal" else history
+    model = Model(density, kept, bool(split_ties), factors, routes.enough(density, math.sqrt(square)), team)
     return RatingSystem(
         name,
         params,

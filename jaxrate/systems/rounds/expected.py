@@ -4,13 +4,15 @@ Normal performances of at most three participants for a point of the table, and 
 are summed over all pairs (`pairs`). Larger rounds are read from tables: of normal performances from those of `levels`;
 of logistic ones from one table of everybody, over each one's own performance. Where deviations differ too much for that
 table it is made anew with eight times the points and nodes, and where they differ yet more, all pairs are summed. The
-slopes are those of the first table.
+slopes are those of the first table. Those of any other density (`hazards`) are read as the logistic ones are.
 
 Of normal performances shares are within 1e-8 of sums over all pairs, and in float32 within 1e-5, however much the
 deviations differ; of logistic ones within 1e-8 in small rounds (1e-6), and within 2e-4 in others. All lie in [0, 1].
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -19,7 +21,7 @@ from jaxrate.events import Array
 from jaxrate.numerics import corrected
 from jaxrate.systems.rounds import field, levels, pairs
 from jaxrate.systems.rounds.field import Field, Kind
-from jaxrate.systems.rounds.pairs import Performances
+from jaxrate.systems.rounds.pairs import Beats, Performances
 
 PAIRS = 3  # participants for each point of the table up to which pairs of normal performances are no slower
 
@@ -42,44 +44,62 @@ def normal(
     return levels.beaten(all_of, there, points)
 
 
+class Integrals(NamedTuple):
+    """How to expect performances of a distribution: by integrals over each one's own performance."""
+
+    coarse: Kind  # for opponents down to about half as wide as oneself
+    fine: Kind  # down to a sixteenth
+    beats: Beats  # for all
+    smooth: float  # on which scale it is as smooth as the logistic one of scale 1
+    reach: float  # in scales, beyond which next to nothing lies
+
+
+LOGISTIC = Integrals(field.LOGISTIC, field.LOGISTIC_FINE, pairs.logistic, 1.0, 16.0)
+
+
 def logistic(centre: Array, deviation: Array, there: Array, points: int) -> Array:
     """[P] how many others each is expected to beat, of logistic performances; `points` are those of the table."""
+    return general(LOGISTIC, centre, deviation, there, points)
+
+
+def general(integrals: Integrals, centre: Array, deviation: Array, there: Array, points: int) -> Array:
+    """The same of any performances, each with mean `centre`."""
     all_of = Performances(centre, jnp.where(there, deviation, 1.0), None)
     if len(there) <= field.SMALL:
-        return pairs.everybody(pairs.logistic, all_of, there)[0]
-    scale = lax.stop_gradient(deviation) / field.LOGISTIC.deviation
+        return pairs.everybody(integrals.beats, all_of, there)[0]
+    scale = lax.stop_gradient(deviation) / integrals.coarse.deviation
     least, most = jnp.min(jnp.where(there, scale, jnp.inf)), jnp.max(jnp.where(there, scale, 0.0))
-    low, high = _reach(all_of, there)
+    low, high = field.reach(centre, integrals.reach * most, there)
 
     def too_coarse(factor: int) -> Array:
         """Whether opponents are too narrow for the nodes, or the points too far apart: 48 are usual in float32."""
-        step = (high - low) / (factor * points)
+        step = (high - low) / (factor * points * integrals.smooth)
         return (most > 2.1 * factor * least) | (step > least * (2.5 if centre.dtype == jnp.float32 else 0.5))
 
-    found = _read(field.LOGISTIC, points, all_of, there)
+    def read(kind: Kind, points: int) -> Callable[[Performances, Array], Array]:
+        """From one table of everybody, over each one's own performance."""
+
+        def found(all_of: Performances, there: Array) -> Array:
+            scale = all_of.deviation / kind.deviation
+            widest = jnp.max(jnp.where(there, scale, 0.0))
+            ends = field.reach(all_of.centre, integrals.reach * widest, there)
+            everyone = Field(all_of.centre, 1.0 / scale, there.astype(scale.dtype), *ends)
+            nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
+            sums, _ = field.sums(kind.shape, everyone, points)
+            x = all_of.centre[:, None] + scale[:, None] * nodes[None, :]
+            below, others = sums(x, True)[0] @ weights, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0)
+            return jnp.clip(below - 0.5, 0.0, others)
+
+        return found
+
     coarse, coarser = too_coarse(1), too_coarse(8)
-    found = corrected(coarse & ~coarser, partial(_read, field.LOGISTIC_FINE, 8 * points), all_of, there, found)
-    return corrected(coarser, _one_sided, all_of, there, found)
+    found = read(integrals.coarse, points)(all_of, there)
+    found = corrected(coarse & ~coarser, read(integrals.fine, 8 * points), all_of, there, found)
+    return corrected(coarser, partial(_one_sided, integrals.beats), all_of, there, found)
 
 
-def _reach(all_of: Performances, there: Array) -> tuple[Array, Array]:
-    widest = jnp.max(jnp.where(there, all_of.deviation, 0.0)) / field.LOGISTIC.deviation
-    return field.reach(all_of.centre, 16.0 * widest, there)
-
-
-def _read(kind: Kind, points: int, all_of: Performances, there: Array) -> Array:
-    """From one table of everybody, over each one's own performance."""
-    scale = all_of.deviation / kind.deviation
-    everyone = Field(all_of.centre, 1.0 / scale, there.astype(scale.dtype), *_reach(all_of, there))
-    nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
-    read, _ = field.sums(kind.shape, everyone, points)
-    x = all_of.centre[:, None] + scale[:, None] * nodes[None, :]
-    below, others = read(x, True)[0] @ weights, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0)
-    return jnp.clip(below - 0.5, 0.0, others)
-
-
-def _one_sided(all_of: Performances, there: Array) -> Array:
-    return pairs.in_turn(pairs.logistic, all_of, there)[0]
+def _one_sided(beats: Beats, all_of: Performances, there: Array) -> Array:
+    return pairs.in_turn(beats, all_of, there)[0]
 
 
 def share(below: Array, there: Array) -> Array:

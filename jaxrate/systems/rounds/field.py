@@ -10,7 +10,7 @@ below 1e-6 rating points with 432 points, and 0.01 with 72, if the step is below
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -194,7 +194,7 @@ def _read(cells: list[Array], everyone: Field, at: Array, x: Array, below: Array
     number, u, per_point = _cell(everyone, at, x)
     c = cells[below][number] if isinstance(below, bool) else jnp.stack(cells)[below.astype(jnp.int32), number]
     c = jnp.moveaxis(c, -1, 0)
-    return horner(c, u), jnp.abs(_slope_of(c, u)) * per_point
+    return horner(c, u), jnp.abs(slope_of(c, u)) * per_point
 
 
 def horner(c: Array, u: Array) -> Array:
@@ -202,9 +202,24 @@ def horner(c: Array, u: Array) -> Array:
     return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-def _slope_of(c: Array, u: Array) -> Array:
-    """Their derivatives."""
+def slope_of(c: Array, u: Array) -> Array:
+    """The derivatives of these polynomials."""
     return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
+
+
+def everett(values: Sequence[Array], u: Array) -> tuple[Array, Array]:
+    """Everett's interpolation between the third and the fourth of six equidistant values, at u in [0, 1]; its slope."""
+    second, third, fourth, fifth = (values[i - 1] - 2.0 * values[i] + values[i + 1] for i in range(1, 5))
+    sides = (
+        (1.0 - u, values[2], third, second - 2.0 * third + fourth),
+        (u, values[3], fourth, third - 2.0 * fourth + fifth),
+    )
+    value, slope = [], []
+    for v, y, two, four in sides:
+        s = v * v
+        value.append(v * (y + (s - 1.0) / 6.0 * (two + (s - 4.0) / 20.0 * four)))
+        slope.append(y + (3.0 * s - 1.0) / 6.0 * two + (5.0 * s * s - 15.0 * s + 4.0) / 120.0 * four)
+    return value[0] + value[1], slope[1] - slope[0]
 
 
 def without_oneself(is_below: Array, smaller: Array, there: Array) -> tuple[Array, Array]:

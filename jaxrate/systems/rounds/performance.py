@@ -12,10 +12,13 @@ whose first sum is the same function for everybody (`field.sums`). Gaussian, wit
 v_j = h(-z) / delta_j, l_j = -h(z) / delta_j, d_j = -z / delta_j, z = (x - m_j) / delta_j; who beat whom then matters at
 every x, so the sums are cumulative over the standings: tabulated for blocks of participants, direct within a block.
 
+Of any other log-concave density the v, l and d are in `hazards`; the sums are those of the Gaussian.
+
 With `split_ties` a tie counts as half a win and half a loss. All who tied solve the same equation.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -64,8 +67,34 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     return field.balance(of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
 
 
+class Noise(NamedTuple):
+    """What is asked of the density f of performances, of mean 0 and variance 1."""
+
+    above: Callable[[Any, Array], tuple[Array, Array]]  # f / (1 - F) and its slope; of side 1 those of f mirrored
+    draw: Callable[[Array], tuple[Array, Array]] | None  # f'/f and its slope; None: it is -z
+    margins: Callable[[Array], tuple[Array, Array]]  # how far below and above everybody a tie outweighs so many
+
+
+def _above(side: Any, y: Array) -> tuple[Array, Array]:
+    h, _, rise, *_ = numerics.tail(y)
+    return h, rise
+
+
+def _margins(opponents: Array) -> tuple[Array, Array]:
+    margin = jnp.sqrt(2.0 * jnp.log(4.0 * opponents))
+    return margin, margin
+
+
+NORMAL = Noise(_above, None, _margins)
+
+
 def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """The same of normal performances; each block of `_BLOCK` participants has a table of 3/2 so many points.
+    """The same of normal performances."""
+    return general(NORMAL, centre, deviation, event, split_ties, points)
+
+
+def general(noise: Noise, centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
+    """The same of any; each block of `_BLOCK` participants has a table of 3/2 so many points.
 
     They are read off by interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
     """
@@ -75,22 +104,31 @@ def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     begin = jnp.arange(num_players, dtype=jnp.int32)  # of a group in the standings: its number
     end = begin + field.sum_by(group, there.astype(jnp.int32))
     widest = jnp.max(jnp.where(there, deviation, 0.0))
-    margin = jnp.sqrt(2.0 * jnp.log(4.0 * jnp.sum(inverse) * widest))
-    low, high = field.reach(centre, widest * margin, there)
+    margins = noise.margins(jnp.sum(inverse) * widest)
+    (low, _), (_, high) = (field.reach(centre, widest * margin, there) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
     order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
     standings = Field(centre[order], inverse[order], inverse[order], low, high)
     mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    losses, wins, guess = _cumulative(standings, 3 * points // 2)
+    losses, wins, guess = _cumulative(noise, standings, 3 * points // 2)
     lost = [losses(k) for k in ((begin, end) if split_ties else (begin,))]
     won = [wins(k) for k in ((begin, end) if split_ties else (end,))]
+
+    def tied(x: Array) -> tuple[Array, Array]:
+        """The sum of d over those who tied."""
+        if noise.draw is None:
+            return -stiffness * (x - mean), -stiffness
+        value, slope = noise.draw((x[group] - centre) * inverse)
+        both = field.sum_by(group, jnp.stack([inverse * value, inverse**2 * slope], axis=-1))
+        return both[:, 0], both[:, 1]
 
     def q(x: Array) -> tuple[Array, Array]:
         terms = [f(x) for f in (*lost, *won)]
         value, slope = (sum(column) / len(lost) for column in zip(*terms, strict=True))
-        return (value, slope) if split_ties else (value - stiffness * (x - mean), slope - stiffness)
+        drawn = (0.0, 0.0) if split_ties else tied(x)
+        return value + drawn[0], slope + drawn[1]
 
     start = mean if guess is None else guess(begin, end, stiffness, mean)
     return field.solve(q, start, end > begin, low, high)[group]
@@ -100,8 +138,8 @@ Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
 Guess = Callable[[Array, Array, Array, Array], Array]
 
 
-def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:
-    """The sums of -h(z) / delta over those before a place k [P] in the standings, and of h(-z) / delta over the others.
+def _cumulative(noise: Noise, standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:
+    """The sums of l over those before a place k [P] in the standings, and of v over the others.
 
     Each is a function of k, and that of x [P], with values and slopes [P]. Large rounds tabulate them at some
     ratings, with a first guess of the zeros of q.
@@ -112,7 +150,9 @@ def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | 
     per_point = (points - 5) / (standings.high - standings.low)  # three neighbours on each side of every rating
     at = standings.low + jnp.arange(-2.0, points - 2.0) / per_point
 
-    def curves(table: Array | None, sign: float, before: bool) -> Curves:
+    def curves(table: Array | None, side: int) -> Curves:
+        sign, before = 1.0 - 2.0 * side, side == 0
+
         def at_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
             whole = k // block
             centre, inverse = (x[:, whole] for x in columns)  # [block, P]
@@ -120,13 +160,13 @@ def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | 
             gain = jnp.where(inside, inverse, 0.0)
 
             def both(x: Array) -> tuple[Array, Array]:
-                h, _, rise, *_ = numerics.tail(sign * (x[None, :] - centre) * inverse)
+                h, rise = noise.above(side, sign * (x[None, :] - centre) * inverse)
                 value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
                 if table is not None:
                     place = (x - standings.low) * per_point
                     number = jnp.clip(place.astype(jnp.int32), 0, points - 6)
                     u = place - number.astype(x.dtype)
-                    more, steepness = _everett([table[whole, number + i] for i in range(6)], u)
+                    more, steepness = field.everett([table[whole, number + i] for i in range(6)], u)
                     value, slope = value + more, slope + steepness * per_point
                 return -sign * value, -sign * slope
 
@@ -135,16 +175,18 @@ def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | 
         return at_place
 
     if block > num_players:
-        return curves(None, 1.0, before=True), curves(None, -1.0, before=False), None
+        return curves(None, 0), curves(None, 1), None
 
-    def tabulate(tables: tuple[Array, Array], sign: Array) -> tuple[tuple[Array, Array], None]:
+    def tabulate(tables: tuple[Array, Array], side: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
         """[blocks, points] the sums over each block, one by one: XLA is slower at a sum over one of three axes."""
+        number, sign = side
         rows = ((x[:, None], y[:, None]) for x, y in zip(*columns, strict=True))
-        return (tables[1], sum(y * numerics.tail(sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
+        return (tables[1], sum(y * noise.above(number, sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
     none = jnp.zeros((len(columns[0][0]), points), at.dtype)
-    losses, wins = lax.scan(tabulate, (none, none), jnp.array([1.0, -1.0], at.dtype))[0]
+    sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
+    losses, wins = lax.scan(tabulate, (none, none), sides)[0]
     losses, wins = numerics.sums_before(losses), numerics.sums_before(wins, after=True)
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
@@ -162,19 +204,4 @@ def _cumulative(standings: Field, points: int) -> tuple[Curves, Curves, Guess | 
         return at[cell] + part / per_point
 
     wins_from = jnp.concatenate([wins[:1], wins[:-1]])  # from a block on; of the first nearly
-    return curves(losses, 1.0, before=True), curves(wins, -1.0, before=False), guess
-
-
-def _everett(values: Sequence[Array], u: Array) -> tuple[Array, Array]:
-    """Everett's interpolation between the third and the fourth of six equidistant values, at u in [0, 1]; its slope."""
-    second, third, fourth, fifth = (values[i - 1] - 2.0 * values[i] + values[i + 1] for i in range(1, 5))
-    sides = (
-        (1.0 - u, values[2], third, second - 2.0 * third + fourth),
-        (u, values[3], fourth, third - 2.0 * fourth + fifth),
-    )
-    value, slope = [], []
-    for v, y, two, four in sides:
-        s = v * v
-        value.append(v * (y + (s - 1.0) / 6.0 * (two + (s - 4.0) / 20.0 * four)))
-        slope.append(y + (3.0 * s - 1.0) / 6.0 * two + (5.0 * s * s - 15.0 * s + 4.0) / 120.0 * four)
-    return value[0] + value[1], slope[1] - slope[0]
+    return curves(losses, 0), curves(wins, 1), guess

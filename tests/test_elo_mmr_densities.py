@@ -1,0 +1,234 @@
+"""Elo-MMR with any log-concave density of performances, against the slow twin, and what the paper proves of them."""
+
+import math
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import jaxrate as jr
+from jaxrate.events import Rounds
+from jaxrate.systems.elo_mmr.belief import Past, add, mode
+from jaxrate.systems.elo_mmr.routes import influence_of
+from jaxrate.systems.rounds import expected, field, performance
+from jaxrate.systems.rounds.densities import DENSITIES, Density
+from jaxrate.systems.rounds.hazards import above, draw, integrals, performances, tabulated
+from tests.conftest import quick
+from tests.reference import density_twin, elo_mmr_twin
+from tests.test_elo_mmr import a_round, as_rounds, rated
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def skewed(x):
+    return 0.5 * x - jnp.cosh(x)
+
+
+OWN = Density("skewed", skewed)
+TWINS = {
+    DENSITIES["gumbel"]: density_twin.GUMBEL,
+    DENSITIES["laplace"]: density_twin.LAPLACE,
+    OWN: density_twin.standardised(lambda x: 0.5 * x - np.cosh(np.clip(x, -500, 500)), lambda x: 0.5 - np.sinh(x)),
+}
+EACH = pytest.mark.parametrize("density", TWINS, ids=lambda density: density.name)
+
+
+def table_of(density):
+    return jax.tree.map(lambda x: jnp.asarray(x, float), tabulated(density).table)
+
+
+def functions(density):
+    """The loss, draw and victory functions of z."""
+    table = table_of(density)
+    return (
+        quick(lambda z: -above(table, 0, z)[0]),
+        quick(lambda z: draw(table, z)[0]),
+        quick(lambda z: above(table, 1, -z)[0]),
+    )
+
+
+# Lemma 3.2
+
+
+@EACH
+def test_loss_draw_and_victory_equal_brute_force(density):
+    """And in steep tails, where that is no longer exact, h' = h (h + d), by the derivative of the polynomials."""
+    twin, z, tail = TWINS[density], np.linspace(-2.0, 3.0, 16), np.linspace(-6.0, 6.0, 13)
+    with jax.enable_x64(True):
+        for found, exact in zip(functions(density), (twin.loss, twin.draw, twin.victory), strict=True):
+            np.testing.assert_allclose(found(z), exact(z), rtol=1e-6, atol=1e-12)
+        h, rise = (np.asarray(x) for x in above(table_of(density), 1, -tail))
+        np.testing.assert_allclose(rise, h * (h - functions(density)[1](tail)), rtol=1e-6, atol=1e-8)
+
+
+@EACH
+def test_loss_draw_and_victory_decrease_and_are_ordered(density, x64):
+    """Lemma 3.2, and finite as far out as ratings reach."""
+    near, far = np.linspace(-3.0, 4.0, 200), np.linspace(-15_000.0, 15_000.0, 1000)
+    for z, strictly in ((near, True), (far, False)):
+        loss, middle, victory = (np.asarray(f(jnp.asarray(z, float))) for f in functions(density))
+        for values in (loss, middle, victory):
+            steps = np.diff(values) / (1.0 + np.abs(values[1:]))
+            assert np.isfinite(values).all() and (steps < 0.0 if strictly else steps < 1e-6).all()
+        assert not strictly or ((loss < middle) & (middle < victory)).all()
+
+
+# Theorem 3.3
+
+
+def infer(density, mu, delta, rank, slots, split_ties=False):
+    """[P] performances in a round of this density, padded."""
+    points = field.in_precision(field.enough(210.0)) * tabulated(density).fine
+    gap = 0, slots - len(mu)
+    there, columns = np.arange(slots) < len(mu), (np.pad(x, gap, mode="edge") for x in (mu, delta))
+    full = np.pad(rank, gap, constant_values=2**31 - 1).astype(np.int32)
+
+    def solve(mu, delta, weight, rank):
+        noise = performances(table_of(density))
+        event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
+        return performance.general(noise, mu, delta, event, split_ties, points)
+
+    found = quick(solve)(*(jnp.asarray(x, float) for x in (*columns, there)), full)
+    return np.asarray(found, float)[: len(mu)]
+
+
+@pytest.mark.parametrize(("number", "double"), [(0, True), (1, False), (2, True)])
+def test_a_performance_is_the_one_zero_of_q_and_rises_with_rank(number, double):
+    density, twin = [*TWINS.items()][number]
+    with jax.enable_x64(double):
+        zeros_of_q(density, twin, 1e-5 if double else 0.02)
+
+
+def zeros_of_q(density, twin, tolerance):
+    for players, slots, split_ties in ((20, 24, False), (300, 310, density.name == "gumbel")):
+        mu, delta, rank = a_round(players, True, seed=players)
+        found = infer(density, mu, delta, rank, slots, split_ties)
+        best = np.argsort(rank, kind="stable")
+        assert (np.diff(found[best])[np.diff(rank[best]) > 0] < 0.0).all()
+        for own in np.unique(rank)[:: 1 + players // 40]:
+            (x,) = np.unique(found[rank == own])
+            sides = elo_mmr_twin.groups(mu.astype(float), delta.astype(float), rank, own)
+            low, high = (twin.balance(x + h, *sides, split_ties) for h in (-tolerance, tolerance))
+            assert low > 0.0 > high
+
+
+# Histories
+
+
+def contests():
+    """Five contests of few, with ties, weights, ceilings and times."""
+    rng, rounds = np.random.default_rng(3), []
+    for k, size in enumerate([6, 4, 7, 6, 5]):
+        who = rng.permutation(8)[:size]
+        rank = np.sort(rng.integers(0, size, size))
+        rank = (rank[None, :] < rank[:, None]).sum(axis=1)
+        ceiling = 1700.0 if k == 2 else math.inf
+        rounds.append(elo_mmr_twin.Round(who, rank, rng.choice([0.5, 2.0]), 5.0 * k, ceiling))
+    return rounds
+
+
+def test_a_history_equals_the_twin():
+    settings = {"history": 2, "newcomer": (0.6,), "drift": 30.0, "rho": 0.5}
+    want = elo_mmr_twin.elo_mmr(contests(), 8, density=TWINS[OWN], **settings)
+    with jax.enable_x64(True):
+        got = rated(jr.elo_mmr(density=OWN, **settings), as_rounds(contests()), 8)
+    np.testing.assert_allclose(got.mean, want.rating, atol=1e-4)
+    np.testing.assert_allclose(got.deviation, want.deviation, rtol=1e-12)
+
+
+def copy_of_logistic(x):
+    return -2.0 * jnp.logaddexp(0.0, x) + x + 7.0
+
+
+def test_the_fast_route_of_logistic_performances_equals_the_tables():
+    mu, delta, rank = a_round(100, True, seed=1)
+    with jax.enable_x64(True):
+        event = Rounds(rank, rank, rank, jnp.ones(100), jnp.zeros(()))
+        fast = performance.logistic(*(jnp.asarray(x, float) for x in (mu, delta)), event, False, 432)
+        np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
+
+
+def test_normal_performances_make_it_elo_mmx():
+    own, theirs = (x.rules.update for x in (jr.elo_mmr(5, density="normal", rho=3.0), jr.elo_mmx()))
+    assert own.function == theirs.function and own.given == (theirs.given[0]._replace(teams=None),)
+
+
+# Predictions
+
+
+def test_who_is_expected_to_beat_whom():
+    """Pairs against brute force; large rounds against all pairs."""
+    density = DENSITIES["laplace"]
+    twin, about = TWINS[density], tabulated(density)
+    mu, delta, _ = a_round(100, False, seed=5)
+    with jax.enable_x64(True):
+        way = integrals(table_of(density), about)
+        for lead, one, other in ((0.0, 200.0, 350.0), (300.0, 400.0, 200.0), (-500.0, 250.0, 250.0)):
+            won, lost = (float(x) for x in way.beats(jnp.asarray(lead), jnp.asarray(one), jnp.asarray(other)))
+            np.testing.assert_allclose([won, won + lost], [twin.beats(lead, one, other), 1.0], atol=1e-6)
+        there, points = jnp.arange(110) < 100, 6 * 48 * about.fine
+        columns = [jnp.asarray(np.pad(x, (0, 10), mode="edge"), float) for x in (mu, delta)]
+        found = quick(lambda *x: expected.general(way, *x, there, points))(*columns)[:100]
+        lead = columns[0][:100, None] - columns[0][None, :100]
+        won, _ = quick(way.beats)(lead, *jnp.broadcast_arrays(columns[1][:100, None], columns[1][None, :100]))
+        np.testing.assert_allclose(found, won.sum(axis=1) - 0.5, atol=0.01)
+
+
+def test_gumbel_performances_of_equal_deviations_differ_by_a_logistic_variable():
+    """So the best of a round is as Plackett and Luce say."""
+    rounds = jr.rounds([0, 0], [0, 1], [0, 1])
+    system = jr.elo_mmr(density="gumbel")
+    with jax.enable_x64(True):
+        state = system.init(system.params, 2)._replace(rating=jnp.array([1600.0, 1500.0]))
+        share = jr.predict(system, state, rounds)
+    deviation = math.sqrt(350.0**2 + (1.0 + 1.0 / 0.2 + 0.2) * 80.0**2)
+    np.testing.assert_allclose(share[0], expit(100.0 * math.pi / math.sqrt(6.0) / deviation), atol=1e-6)
+
+
+def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
+    """The factor of a skill s is f((p - s) / beta): a bad performance pulls further than a good one as far off."""
+    one = jnp.ones(1)
+    past = Past(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
+    influence = influence_of(table_of(DENSITIES["gumbel"]))
+    for distance, least, most in ((1500.0, 50.0, 70.0), (-1500.0, -1500.0, -500.0)):
+        after = add(past, 1500.0 + distance * one, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
+        assert least < float(mode(after, 1500.0 * one, influence)[0]) - 1500.0 < most
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("density", "message"),
+    [
+        ("gumbl", "unknown density 'gumbl'.*gumbel"),
+        (3.0, "a density is a name or a jr.densities.Density"),
+        (Density("gumbel", skewed), "the density 'gumbel' is another one; give your own a name of its own"),
+        (Density("cauchy", lambda x: -jnp.log1p(x**2)), "cauchy: its log is not concave: its slope rises at x = -"),
+        (Density("sharp", lambda x: -jnp.abs(x)), "sharp: its log has a corner, or bends too suddenly, at x = "),
+        (Density("flat", lambda x: 0.0 * x), "flat: its log does not fall away from its maximum"),
+        (Density("rising", lambda x: x), "rising: it has no maximum; its log must rise first and fall later"),
+        (Density("narrow", lambda x: jnp.log(1.0 - x**2)), "narrow: its log is not a number at x = "),
+        (Density("whole", lambda x: -jnp.sum(x**2)), "whole: its log is no elementwise function of an array"),
+    ],
+)
+def test_what_is_no_density_is_refused(density, message):
+    with pytest.raises(ValueError, match=message):
+        jr.elo_mmr(density=density)
+
+
+def test_a_system_with_a_density_of_ones_own_is_a_value_that_is_saved_by_name(tmp_path):
+    system = jr.elo_mmr(1, density=OWN)
+    assert "density=Density('skewed')" in repr(system) and "density='gumbel'" in repr(jr.elo_mmr(density="gumbel"))
+    assert jr.elo_mmr(density=DENSITIES["gumbel"]) == jr.elo_mmr(density="gumbel") != system
+    assert pickle.loads(pickle.dumps(system)) == system and hash(system) == hash(jr.elo_mmr(1, density=OWN))
+    saved = jr.rate(system, jr.read({"contest": [1, 1], "player": ["a", "b"], "rank": [1, 2]}))
+    jr.save(tmp_path, saved)
+    with pytest.raises(ValueError, match="unknown density 'skewed'.*make="):
+        jr.load(tmp_path)
+    loaded = jr.load(tmp_path, make=lambda **given: jr.elo_mmr(**given | {"density": OWN}))
+    assert loaded.system == system
+    jax.tree.map(np.testing.assert_array_equal, loaded.state, saved.state)
