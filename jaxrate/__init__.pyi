@@ -33,6 +33,7 @@ from jaxrate.records.comparison import compare as compare
 from jaxrate.records.history import History as History
 from jaxrate.records.history import history as history
 from jaxrate.records.leaderboard import leaderboard as leaderboard
+from jaxrate.records.leaderboard import modifiers as modifiers
 from jaxrate.records.leaderboard import ratings as ratings
 from jaxrate.records.pairs import pairs as pairs
 from jaxrate.records.rated import Rated as Rated

@@ -101,16 +101,16 @@ def history(matches, events, categories):
     return [(float(t), rows[start[i] : start[i + 1]]) for i, t in enumerate(events.events.time)]
 
 
-def against_twin(x64, matches, categories, outcome, expansion):
+def against_twin(x64, matches, categories, outcome, expansion, grows="all", length=20.0):
     system = jr.category_glicko(
-        categories, outcome, expansion, scale=700, initial_rating=1500, initial_deviation=400, deviation_min=90,
+        categories, outcome, expansion, grows, scale=700, initial_rating=1500, initial_deviation=400, deviation_min=90,
         initial_modifier_deviation=300, growth=60, deviation_max=450, modifier_deviation_max=320, period=7,
         side_advantage=50, match_weight=1.3,
     )  # fmt: skip
-    events = jr.periods(matches, 20.0)
+    events = jr.periods(matches, length)
     wanted, predictions = twin.category_glicko(
         history(matches, events, categories), categories, outcome, expansion, scale=700.0, growth=60.0, minimum=90.0,
-        initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3,
+        initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3, grows=grows,
     )  # fmt: skip
     result = jr.run(system, events)
     state = result.state
@@ -316,6 +316,7 @@ ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
         (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1 to 1000, got 2.0"),
         (lambda: jr.category_glicko(outcome="normal"), "outcome must be probit or logistic, got 'normal'"),
         (lambda: jr.category_glicko(expansion="MAP"), "expansion must be mode or map, got 'MAP'"),
+        (lambda: jr.category_glicko(grows="none"), "grows must be all or unplayed, got 'none'"),
         (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),
         (lambda: jr.category_glicko(modifier_deviation_max=100), "deviation_min, initial_modifier_deviation and modif"),
         (lambda: jr.category_glicko(deviation_max=None), "deviation_max must be > 0, got None"),

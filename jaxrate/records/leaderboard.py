@@ -39,6 +39,31 @@ def ratings(system: RatingSystem | Rated, state: State = None, *, time: Any = No
     return system.summary(params, aged(system, state, as_of(rated, state, time, names), params))
 
 
+def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
+    """Every player's modifier against each category [num_players, categories], and its deviation, of category Glicko.
+
+    Against an opponent of category c a player has the strength rating + modifier c, of a variance that is the sum of
+    both variances. The modifiers of a player sum to zero.
+
+        jr.modifiers(rated, time="2012-04-19").mean[:, rated.categories.tolist().index("Zerg")]
+
+    Args:
+      system, state, time, params: as in `ratings`.
+
+    Raises:
+      ValueError: as `ratings`, or if the system has no modifiers.
+    """
+    rated = system
+    system, state, names = opened(system, state)
+    if not hasattr(state, "modifiers"):
+        raise ValueError(f"{system.name} has no modifiers; take category_glicko")
+    params = system.params if params is None else params
+    rows = aged(system, state, as_of(rated, state, time, names), params)
+    known = rows.modifier_variance > 0  # the modifier of a single category is known
+    deviation = jnp.where(known, jnp.sqrt(jnp.where(known, rows.modifier_variance, 1.0)), 0.0)
+    return Rating(rows.modifiers, deviation)
+
+
 def aged(system: RatingSystem, state: State, time: Any, params: Params) -> State:
     """The state as of a number on its clock."""
     if time is None:

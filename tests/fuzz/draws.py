@@ -23,7 +23,7 @@ STATIC = {
     "elo_mmx": ({}, {"split_ties": True}, {"newcomer": (1e-3, 1e3)}),
     "trueskill": ({}, {"sweeps": 1}),
     "weng_lin": tuple({"model": model} for model in MODELS),
-    "urnings": ({}, {"outcomes": 3}, {"outcomes": 3, "weights": (1, 2, 1), "variant": "U1"}),
+    "urnings": ({}, {"outcomes": 3, "estimate": "share"}, {"outcomes": 3, "weights": (1, 2, 1), "variant": "U1"}),
 }
 FIXED = {"blat_mmr": ("beta", "temperature", "kernel_width")}  # its taps and nodes are cut for these
 FIELD = ("elo_mmr", "elo_mmx", "codeforces", "topcoder")  # ratings of points between bounds, deviations of 1 to 2000

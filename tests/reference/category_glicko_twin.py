@@ -108,16 +108,19 @@ def category_glicko(
     maxima=(1.0, 1.0),
     side_advantage=0.0,
     match_weight=1.0,
+    grows="all",
 ):
     """(rating, modifiers, deviation, their deviations) by player, and the predictions in order."""
     state, last, predictions = {}, {}, []
     newcomer = initial[0], np.zeros(categories), initial[1], np.full(categories, initial[2] if categories > 1 else 0.0)
     for time, games in history:
         active = {player for game in games for player in game[:2]}
-        before = {}
+        before, own = {}, {}
         for player in active:
             rating, modifiers, deviation, deviations = state.get(player, newcomer)
-            more = growth**2 * ((time - last[player]) / period if player in last else 0.0)
+            passed = time - last[player] if player in last else 0.0
+            own[player] = min(passed, period) if grows == "unplayed" else 0.0  # of it in this period, when they play
+            more = growth**2 * (passed - own[player]) / period
             deviation = min(math.sqrt(deviation**2 + more), maxima[0])
             if categories > 1:
                 deviations = np.minimum(np.sqrt(deviations**2 + more), maxima[1])
@@ -163,6 +166,8 @@ def category_glicko(
                 for c, precision in zip(played, precisions[1:], strict=True):
                     modifiers[c] = new[c]
                     deviations[c] = precision**-0.5 if deviations[c] > 0 else 0.0
+            for c in set(range(categories)) - set(played):
+                deviations[c] = math.hypot(deviations[c], growth * math.sqrt(own[player] / period)) * (categories > 1)
             low = np.full(categories, minimum if categories > 1 else 0.0)
             deviations = np.minimum(np.maximum(deviations, low), maxima[1])
             state[player] = rating, modifiers, min(max(deviation, minimum), maxima[0]), deviations

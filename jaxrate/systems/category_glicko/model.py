@@ -94,10 +94,13 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
     return _grown(constants, rows, elapsed(time, rows.time))
 
 
-def begun(constants: Constants, rows: State, event: Matches | Periods) -> State:
-    """The rows as the games of the event find them: the time within a rating period has passed."""
-    if not isinstance(event, Periods):
-        return rows
+def begun(grows: str, constants: Constants, rows: State, event: Matches | Periods) -> State:
+    """The rows as the games of the event find them: the time within a rating period has passed if all grows."""
+    return rows if grows == "unplayed" or not isinstance(event, Periods) else ended(constants, rows, event)
+
+
+def ended(constants: Constants, rows: State, event: Periods) -> State:
+    """The rows when the time within a rating period has passed."""
     passed = within(event, constants.params.period, rows.time)
     grown = _grown(constants, rows, passed)
     return jax.tree.map(

@@ -7,8 +7,9 @@ plays category c they have the strength zeta + eta^c. In a game of i, in categor
 
 and, of normal beliefs about all four, F of the same difference over the root of s^2 and their four variances: that is
 the prediction. In a rating period, t periods after the player's last one, every variance first grows by t growth^2, as
-in Glicko. (The paper lets grow what was not played.) The games of the period, at the beliefs before it, then tell their
-strengths M_c against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
+in Glicko. (With `grows="unplayed"`, as in the paper, the period in which a player plays lets only the variances of
+modifiers grow that were not played.) The games of the period, at the beliefs before it, then tell their strengths M_c
+against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
 
     l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a
 
@@ -58,6 +59,7 @@ from jaxrate.systems.category_glicko.model import (
     advance,
     against,
     begun,
+    ended,
     init,
     prepare,
     unmixed,
@@ -75,9 +77,9 @@ from jaxrate.systems.category_glicko.posterior import (
 )
 
 
-def predict(outcome: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    rows = begun(constants, rows, event)
+    rows = begun(grows, constants, rows, event)
     period, share = unmixed(event, rows.modifiers.shape[-1])
     first, second = sides(rows, period)
     category: Any = period.context.category
@@ -91,11 +93,14 @@ def predict(outcome: str, constants: Constants, rows: State, event: Matches | Pe
     return expected[0] if isinstance(event, Matches) else expected
 
 
-def update(law: str, expansion: str, constants: Constants, rows: State, event: Periods, key: Array | None) -> State:
+def update(
+    law: str, expansion: str, grows: str, constants: Constants, rows: State, event: Periods, key: Array | None
+) -> State:
     """Mode or maximum a posteriori, then modifiers of sum zero, then the bounds."""
     del key
     params, scale, outcome = constants.params, constants.params.scale, OUTCOMES[law]
-    rows = begun(constants, rows, event)
+    idle = ended(constants, rows, event)
+    rows = idle if grows == "all" else rows
     period, _ = unmixed(event, rows.modifiers.shape[-1])
     before = State(
         (rows.rating - params.initial_rating) / scale,
@@ -120,6 +125,7 @@ def update(law: str, expansion: str, constants: Constants, rows: State, event: P
     modifiers, modifier_variance = learn(
         plain[:, None], played, before.modifiers, before.modifier_variance, modifiers, h, q
     )
+    modifier_variance = jnp.where(played, modifier_variance, idle.modifier_variance / scale**2)
     excess = jnp.mean(modifiers, axis=1)
     low, high = constants.low, constants.high
     return State(
@@ -166,6 +172,7 @@ def category_glicko(
     categories: int = 3,
     outcome: str = "probit",
     expansion: str = "mode",
+    grows: str = "all",
     *,
     scale: float = 1000.0,
     initial_rating: float = 1000.0,
@@ -185,6 +192,8 @@ def category_glicko(
       categories: how many there are; with one it is Glicko with a normal distribution.
       outcome: "probit" or "logistic".
       expansion: "mode" as in the paper, or "map".
+      grows: which variances grow in a period for those who play in it, "all", or "unplayed" as in the paper: those of
+        modifiers against categories that they did not meet.
       scale: deviation of the difference of two performances (points, > 0).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer's rating (points, > 0).
@@ -201,13 +210,17 @@ def category_glicko(
       ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
     counted("category_glicko", "categories", categories, 1, 1000)
-    for name, value, known in (("outcome", outcome, OUTCOMES), ("expansion", expansion, ("mode", "map"))):
+    for name, value, known in (
+        ("outcome", outcome, OUTCOMES),
+        ("expansion", expansion, ("mode", "map")),
+        ("grows", grows, ("all", "unplayed")),
+    ):
         if value not in known:
             raise ValueError(f"category_glicko: {name} must be {' or '.join(known)}, got {value!r}")
     newcomer = scale, initial_rating, initial_deviation, initial_modifier_deviation
     bounds = deviation_min, deviation_max, modifier_deviation_max
     given = Params(*newcomer, growth, *bounds, match_weight, period, side_advantage)
-    predicting, learning = bind(predict, outcome), bind(update, outcome, expansion)
+    predicting, learning = bind(predict, outcome, grows), bind(update, outcome, expansion, grows)
     return RatingSystem(
         "category_glicko",
         checked("category_glicko", given, SPACE),
@@ -216,7 +229,7 @@ def category_glicko(
         bind(init, categories),
         Rules(bind(prepare, categories), advance, predicting, learning),
         summary,
-        (("categories", categories), ("outcome", outcome), ("expansion", expansion)),
+        (("categories", categories), ("outcome", outcome), ("expansion", expansion), ("grows", grows)),
         check=bind(check, categories),
         traits=Traits(categories=True, adapt=adapt),
     )

@@ -1,0 +1,58 @@
+"""What grows in category Glicko while some do not play, and the modifiers as of a time."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.test_category_glicko import against_twin, league
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@pytest.mark.parametrize(("outcome", "expansion", "double"), [("probit", "mode", True), ("logistic", "map", False)])
+def test_only_what_was_not_played_grows(outcome, expansion, double):
+    """In many short periods with few games, some of them idle."""
+    with jax.enable_x64(double):
+        against_twin(double, league(4, n=40), 3, outcome, expansion, "unplayed", 7.0)
+
+
+def test_the_slope_by_growth_is_that_of_differences():
+    with jax.enable_x64(True):
+        events, system = (
+            jr.periods(league(4, n=40), 7.0),
+            jr.category_glicko(3, "logistic", "map", "unplayed", period=7),
+        )
+        wide = system.params._replace(deviation_max=400.0, modifier_deviation_max=400.0)
+        schedule = jr.by_level(events)
+
+        def total(growth):
+            return jnp.sum(
+                jr.run(system, events, params=wide._replace(growth=growth), schedule=schedule).prediction ** 2
+            )
+
+        both = jax.jit(lambda growth: jax.jvp(total, (growth,), (1.0,)))
+        (low, _), (_, slope), (high, _) = (both(65.0 + step) for step in (-1e-3, 0.0, 1e-3))
+        assert abs(slope - (high - low) / 2e-3) < 1e-6 * abs(slope) and slope != 0
+
+
+def test_modifiers_are_given_with_their_deviations_as_of_a_time():
+    system = jr.category_glicko(3)
+    played = league(5, n=30)
+    state = jr.run(system, jr.periods(played, 14.0)).state
+    got = jr.modifiers(system, state)
+    np.testing.assert_array_equal(got.mean, state.modifiers)
+    np.testing.assert_allclose(got.deviation, np.sqrt(state.modifier_variance), rtol=1e-6)
+    later = jr.modifiers(system, state, time=float(state.time.max()) + 28.0)
+    aged = np.asarray(state.time.max() + 28.0 - state.time)[:, None] / 14.0 * 65.0**2
+    wanted = np.minimum(np.sqrt(np.asarray(got.deviation) ** 2 + aged), 160.0)
+    np.testing.assert_allclose(later.deviation, wanted, rtol=1e-5)
+    assert (wanted > got.deviation).any() and (later.mean == got.mean).all()
+    one = jr.category_glicko(1)
+    alone = jr.modifiers(one, one.init(one.params, 2))
+    assert not alone.mean.any() and not alone.deviation.any()
+    with pytest.raises(ValueError, match="is before the last event of player"):
+        jr.modifiers(system, state, time=0.0)
+    with pytest.raises(ValueError, match="elo has no modifiers; take category_glicko"):
+        jr.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))
