@@ -172,6 +172,7 @@ class Traits(NamedTuple):
 
     teams: bool = False  # teams of a round share their result; `run` refuses them if the system does not know them
     categories: bool = False  # the categories of the players matter
+    noise: bool = False  # contests may be noisier than others; `run` refuses a column of that if the system knows none
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data

@@ -28,7 +28,10 @@ def as_rounds(contests, shift=0, **options):
         n = len(c.players)
         columns.append([np.full(n, i), c.players, c.rank, *(np.broadcast_to(x, n) for x in c[2:5])])
     contest, player, rank, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
-    return jr.rounds(contest, player, rank, **{"weight": weight, "time": time, "ceiling": ceiling} | options)
+    options = {"weight": weight, "time": time, "ceiling": ceiling} | options
+    if any(c.noise != 1.0 for c in contests):
+        options["noise"] = np.repeat([c.noise for c in contests], [len(c.players) for c in contests])
+    return jr.rounds(contest, player, rank, **options)
 
 
 def rated(system, rounds, num_players):
@@ -142,8 +145,8 @@ def infer_round(infer, mu, delta, weight, rank, split_ties, points):
 
 
 @lru_cache
-def league(ceilings=True):
-    """(rounds of the twin, players): 12 contests of 5 to 300 participants, with ties, weights and ceilings."""
+def league(ceilings=True, noises=(1.0,)):
+    """(rounds of the twin, players): 12 contests of 5 to 300 participants, with ties, weights, ceilings and noise."""
     rng, players = np.random.default_rng(11), 320
     skill = rng.normal(1500.0, 300.0, players)
     contests = []
@@ -152,7 +155,8 @@ def league(ceilings=True):
         score = np.round((skill[who] + rng.normal(0.0, 250.0, size)) / 20.0)
         rank = (score[None, :] > score[:, None]).sum(axis=1)
         ceiling = 1900.0 if ceilings and k % 4 == 1 else math.inf
-        contests.append(twin.Round(who, rank, rng.choice([0.5, 1.0, 2.0]), 3.5 * k + rng.uniform(0.0, 3.0), ceiling))
+        about = rng.choice([0.5, 1.0, 2.0]), 3.5 * k + rng.uniform(0.0, 3.0), ceiling
+        contests.append(twin.Round(who, rank, *about, noise=noises[k % len(noises)]))
     return contests, players
 
 
@@ -166,7 +170,8 @@ def league(ceilings=True):
     ],
 )
 def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
-    contests, players = league(ceilings=factory != "elo_mmx")
+    noises = (1.0, 0.7, 2.0, 0.8, 1.4) if factory in ("elo_mmr", "elo_mmx") else (1.0,)
+    contests, players = league(factory != "elo_mmx", noises)
     trace = getattr(twin, factory)(contests, players, **settings)
     assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 200
     with jax.enable_x64(True):

@@ -257,6 +257,9 @@ ROUND = {"contest": [5, 5, 5, 3, 3], "player": [0, 1, 2, 0, 3], "rank": [1, 2, 3
         ({"ceiling": [math.inf, math.inf, 9, 1, 1]}, "ceiling 9.0 differs within contest 5", 2),
         ({"ceiling": [9, 9, 9, math.nan, math.nan]}, "ceiling is nan, not a finite number", 3),
         ({"ceiling": [9, 9, 9, -math.inf, -math.inf]}, "ceiling is -inf, not a finite number", 3),
+        ({"noise": [1, 1, 1, 1, 2]}, "noise 2.0 differs within contest 3", 4),
+        ({"noise": [1, 1, 1, 0, 0]}, "noise 0.0 is not above 0 (contest 3)", 3),
+        ({"noise": [math.inf] * 5}, "noise is inf, not a finite number (contest 5)", 0),
         ({"contest": [5, 5, 3, 3, 5]}, "contest 5... begins a second time; put the rows of a contest together", 4),
         ({"team": [0, 0, 1, 0]}, "team has shape (4,), expected (5,)", None),
         ({"team": [0, 1, 0, 0, 0]}, "rank 3.0 differs from 1.0 of the same team in row 0 (contest 5)", 2),
@@ -371,7 +374,7 @@ def test_a_part_of_a_history_is_built_from_those_rows_alone():
     same(part(jr.periods(whole, 10.0), 2, 5), jr.periods(some, 10.0))
     contest, rank, weight = np.repeat(np.arange(20), 3), random.integers(0, 3, 60), random.random(60) + 0.1
     who = np.concatenate([random.permutation(9)[:3] for _ in range(20)])
-    rest = {"weight": weight, "time": contest, "ceiling": contest + 9}
+    rest = {"weight": weight, "time": contest, "ceiling": contest + 9, "noise": 1 + contest}
     contests = jr.rounds(contest, who, rank, **rest)
     middle = slice(15, 42)
     few = jr.rounds(contest[middle], who[middle], rank[middle], **{name: x[middle] for name, x in rest.items()})

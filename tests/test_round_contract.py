@@ -1,6 +1,7 @@
 """What is known of jaxrate's own systems of rounds, beyond the contract: settings, ties, matches of two by hand."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -123,6 +124,26 @@ def test_players_beyond_the_state_are_not_predicted():
     system, coming = SYSTEMS["codeforces"], jr.rounds([0, 0, 0], [4, 2, 7], [0, 1, 2])
     with pytest.raises(ValueError, match="the events name player 7, but there are only 5"):
         jr.predict(system, system.init(system.params, 5), coming)
+
+
+NOISY = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], noise=[2.0] * 3)
+
+
+@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if not system.traits.noise])
+def test_the_noise_of_a_contest_is_refused_by_systems_that_know_none(name):
+    message = f"{name} knows no noise of contests; rate them by elo_mmr or elo_mmx, or leave out `noise`"
+    with pytest.raises(ValueError, match=message):
+        jr.run(SYSTEMS[name], NOISY)
+    with pytest.raises(ValueError, match=message):
+        jr.predict(SYSTEMS[name], SYSTEMS[name].init(SYSTEMS[name].params, 3), NOISY)
+
+
+def test_noise_is_a_factor_of_beta_alone():
+    plain = NOISY._replace(events=NOISY.events._replace(noise=None))
+    rate = partial(jr.elo_mmx, gamma=40.0, initial_deviation=100.0)
+    twice, usual = jr.run(rate(beta=400.0), plain), jr.run(rate(beta=200.0), NOISY)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), usual, twice)
+    assert usual.state.rating[0] > 1505.0
 
 
 # Matches of two

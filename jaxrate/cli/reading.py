@@ -38,6 +38,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "team": {"help": "Contests: column of the team, whose players play together and share the rank."},
     "last-rank": {"help": "Contests: column of the last place of a tie, to be checked."},
     "ceiling": {"help": "Contests: column of what the better performances count as."},
+    "noise": {"help": "Contests: column of how much more than usual performances scatter, as 2 in a short contest."},
     "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
     "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
     "neutral": {"help": "Column: true where nobody has the side."},

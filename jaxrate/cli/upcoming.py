@@ -17,7 +17,7 @@ from jaxrate.text import name_of, table
 SHOWN = 30  # rows that are printed
 OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each kind
 OF_MATCHES = "a", "b", "side", "neutral", "category", "mixtures", "columns", *OF_BOTH
-OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", *OF_BOTH
+OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "noise", *OF_BOTH
 
 
 def predicted(report: Report, file: str, rated: jr.Rated, until: float | None) -> tuple[list[str], dict[str, Any]]:

@@ -38,6 +38,8 @@ def contest_fields(roles: Roles, columns: dict[str, Column], players: Any) -> Fi
             values["team"], _ = _codes(roles.team, columns)
         if roles.ceiling is not None:
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
+        if roles.noise is not None:
+            values["noise"] = to_numbers(roles.noise, columns[roles.noise])
         time, clock = to_times(roles.time, columns)
     return Fields(values | time, players, clock, contests=contests)
 

@@ -23,7 +23,7 @@ from jaxrate.events import Ragged, RowError, warn_alone
 def read(
     source: Any, *, a: str | None = None, b: str | None = None, winner: str | None = None, loser: str | None = None,
     contest: str | None = None, player: str | None = None, rank: str | None = None, last: str | None = None,
-    team: str | None = None, ceiling: str | None = None,
+    team: str | None = None, ceiling: str | None = None, noise: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None,
     mixtures: Mapping[Any, Shares] | None = None, columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
@@ -56,6 +56,7 @@ def read(
       team: a column of any hashable type: those with the same value in a contest play together and share the rank.
         A player without a team has a value of their own.
       ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
+      noise: a column, the same within a contest, above 0: by how much performances scatter more than usual there.
       score: the column of player 0's score, in [0, 1]; for contests, see `rank`. None: "score".
       time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
         which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t", or else no time.
@@ -96,7 +97,15 @@ def read(
     tables.pyarrow()
     table = tables.open_source(source)
     given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "player": player, "rank": rank}
-    given |= {"last": last, "team": team, "ceiling": ceiling, "score": score, "time": time, "side": side}
+    given |= {
+        "last": last,
+        "team": team,
+        "ceiling": ceiling,
+        "noise": noise,
+        "score": score,
+        "time": time,
+        "side": side,
+    }
     more = {"neutral": neutral, "weight": weight, "category": category, "columns": columns, "drop": drop}
     with tables.located(table.title, table.where):
         roles = roles_of(table.names, given | more, upcoming)

@@ -7,7 +7,7 @@ from jaxrate.data.tables import check_names, find_name
 from jaxrate.text import cell
 
 WON, PLAYED = ("winner", "loser"), ("a", "b")
-CONTESTS = ("contest", "player", "rank", "last", "team", "ceiling")
+CONTESTS = ("contest", "player", "rank", "last", "team", "ceiling", "noise")
 
 
 class Form(NamedTuple):
@@ -34,6 +34,7 @@ class Roles(NamedTuple):
     last: str | None
     team: str | None
     ceiling: str | None
+    noise: str | None
     drop: list[str]
 
     @property
@@ -45,7 +46,7 @@ class Roles(NamedTuple):
     def numbers(self) -> list[str]:
         """The columns that hold numbers, flags or times."""
         side = None if self.everywhere else self.side
-        one = self.form.result, self.last, self.ceiling, self.time, side, self.neutral, self.weight
+        one = self.form.result, self.last, self.ceiling, self.noise, self.time, side, self.neutral, self.weight
         return [*filter(None, one), *self.further, *self.drop]
 
     @property
@@ -76,8 +77,9 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Rol
     pair = [category] * 2 if isinstance(category, str) else [] if category is None else category
     if not isinstance(pair, (list, tuple)) or len(pair) not in (0, 2):
         raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
-    weight, last, team, ceiling = (given[part] for part in ("weight", "last", "team", "ceiling"))
-    roles = Roles(form, time, weight, side, everywhere, neutral, list(pair), further, last, team, ceiling, drop)
+    weight, last, team, ceiling, noise = (given[part] for part in ("weight", "last", "team", "ceiling", "noise"))
+    pair = list(pair)
+    roles = Roles(form, time, weight, side, everywhere, neutral, pair, further, last, team, ceiling, noise, drop)
     check_names(names, roles.wanted)
     return roles
 

@@ -46,6 +46,7 @@ class Rounds(NamedTuple):
     weight: Array  # [..., P] of the contest, or partial play, above 0; 0 marks padding
     time: Array  # [...] contests count in their order; where time matters it must not decrease
     ceiling: Array | None = None  # [...] performances above it count as it; inf: none
+    noise: Array | None = None  # [...] by how much performances scatter more than usual, a factor of their deviation
     teams: Array | None = None  # [..., T] of any values: there are at most T teams. None: as many as participants
     strict: Array | None = None  # [...] of any value: no teams tie. None: some may
     solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may. (The runner fills these in.)
@@ -95,8 +96,8 @@ def part(events: Any, low: int, high: int) -> Any:
     players = slice(starts[0], starts[-1])
     if isinstance(flat, Rounds):
         player, rank, team, weight = (x[players] for x in flat[:4])
-        ceiling = None if flat.ceiling is None else flat.ceiling[number]
-        return Ragged(Rounds(player, rank, team, weight, flat.time[number], ceiling), starts - starts[0], None)
+        ceiling, noise = (None if x is None else x[number] for x in (flat.ceiling, flat.noise))
+        return Ragged(Rounds(player, rank, team, weight, flat.time[number], ceiling, noise), starts - starts[0], None)
     begin = events.pair_start[low : high + 1]
     pairs = slice(begin[0], begin[-1])
     rest = flat.pair[pairs], flat.score[pairs], flat.time[number], context(flat.context, pairs)

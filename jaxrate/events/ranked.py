@@ -20,6 +20,7 @@ def rounds(
     weight: Any = None,
     time: Any = None,
     ceiling: Any = None,
+    noise: Any = None,
 ) -> Ragged:
     """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
 
@@ -35,6 +36,9 @@ def rounds(
       weight: [n] of the contest, or partial play, above 0. None: 1.
       time: [n] the same within a contest, numbers or dates, as of `matches`. None: no time passes.
       ceiling: [n] the same within a contest: performances above it count as it; inf: none. None: none anywhere.
+      noise: [n] the same within a contest, above 0: by how much performances scatter more than usual there. It is a
+        factor of the system's deviation beta, which may then be fitted, and leaves the drift alone: half an hour where
+        two hours are usual may have a noise of 2, if 1 / beta^2 is in proportion to the duration. None: 1.
 
     Raises:
       ValueError: names the first bad row, counting from 0, its contest, and what is wrong with it.
@@ -42,7 +46,7 @@ def rounds(
     Warns:
       UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
     """
-    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, ceiling=ceiling)
+    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, ceiling=ceiling, noise=noise)
     warn_alone(ragged, np.asarray(contest)[ragged.player_start[:-1]], stacklevel=3)
     return ragged
 
@@ -67,6 +71,7 @@ def build_rounds(
     weight: Any = None,
     time: Any = None,
     ceiling: Any = None,
+    noise: Any = None,
     shown: Shown = PLAINLY,
 ) -> Ragged:
     """`rounds` without the warning."""
@@ -86,6 +91,9 @@ def build_rounds(
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
         time = np.zeros(n) if time is None else as_times(time, n)
         ceiling = None if ceiling is None else as_numbers("ceiling", ceiling, (n,), endless=True)
+        if noise is not None:
+            noise = as_numbers("noise", noise, (n,))
+            fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
         team = None if team is None else as_labels("team", team, n)
     new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first = np.flatnonzero(new)
@@ -96,8 +104,9 @@ def build_rounds(
     again[first[once]] = False
     fail_where(again, lambda row: f"{label(row)} begins a second time; put the rows of a contest together")
     constant("time", time)
-    if ceiling is not None:
-        constant("ceiling", ceiling)
+    for name, values in (("ceiling", ceiling), ("noise", noise)):
+        if values is not None:
+            constant(name, values)
     fail_where(_repeats(which, player), lambda row: f"player {shown.player(player[row])} is in {label(row)} twice")
     if team is None:
         team = np.arange(n) - first[which]
@@ -117,7 +126,7 @@ def build_rounds(
             team.astype(np.int32),
             weight,
             time[first],
-            None if ceiling is None else ceiling[first],
+            *(None if x is None else x[first] for x in (ceiling, noise)),
         ),
         np.append(first, n).astype(np.int64),
         None,

@@ -190,6 +190,12 @@ def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tup
         if len(left_out) == len(fitting):
             know = " or ".join(those_with("teams"))
             raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {know}")
+    flat: Any = None if of_matches else data.rounds.events
+    if flat is not None and flat.noise is not None:
+        left_out |= {name: "it knows no noise of contests" for name in fitting if not chosen[name].traits.noise}
+        if len(left_out) == len(fitting):
+            know = " or ".join(those_with("noise"))
+            raise ValueError(f"none of these systems knows the noise of contests: {', '.join(left_out)}; try {know}")
     for name in fitting:
         if of_matches and not named:
             try:

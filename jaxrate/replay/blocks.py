@@ -160,11 +160,11 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
     if isinstance(ragged, Rounds):
         own = jnp.broadcast_to(jnp.arange(size[0], dtype=jnp.int32), at.shape)
         rank, team = get(ragged.rank, at, inside, LAST_ID), get(ragged.team, at, inside, own)
-        ceiling = None if ragged.ceiling is None else ragged.ceiling[event]
+        ceiling, noise = (None if x is None else x[event] for x in (ragged.ceiling, ragged.noise))
         teams = None if size[1] == size[0] else jnp.zeros((*index.shape, size[1]), bool)
         weight = get(ragged.weight, at, inside, 0.0)
         strict, solo = (None if x is None else x[event] for x in (ragged.strict, ragged.solo))
-        return Rounds(player, rank, team, weight, time, ceiling, teams, strict, solo), drop(at, inside)
+        return Rounds(player, rank, team, weight, time, ceiling, noise, teams, strict, solo), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = jax.tree.map(lambda x: get(x, at, inside, 0), ragged.context._replace(columns=None))

@@ -21,7 +21,7 @@ from jaxrate.replay.blocks import Block, blocks, gather_events, sizes
 from jaxrate.replay.compiling import compiled, most, worth
 from jaxrate.replay.rows import drawn_for, forecast, on_device, put, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, plan
-from jaxrate.replay.state import check_events, check_ids, check_teams, chosen, count, grown, start
+from jaxrate.replay.state import check_contests, check_events, check_ids, chosen, count, grown, start
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sides, sized_for
 
 
@@ -271,7 +271,7 @@ def predict(
     params = chosen(system, params)
     rules = sized_for(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
-        check_teams(system, events)
+        check_contests(system, events)
         known = int(np.max(events.events.player, initial=-1)) + 1
         state = grown(system, params, state, num_players, known)
         rules, copy = _looking_on(rules), jax.tree.map(jnp.array, state)  # the replay works in place

@@ -30,7 +30,7 @@ def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
         if (kind, system.events) == (Matches, (Periods,)):
             hint = "; group them by periods(matches, length), or give `rate` a period"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
-    check_teams(system, events)
+    check_contests(system, events)
     system.check(events)
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
@@ -59,9 +59,19 @@ def chosen(system: RatingSystem, params: Params) -> Params:
     return params
 
 
-def check_teams(system: RatingSystem, events: Any) -> None:
-    """ValueError for contests of teams if the system would rate team-mates as opponents who tie."""
-    if system.traits.teams or not (isinstance(events, Ragged) and isinstance(events.events, Rounds)):
+def check_contests(system: RatingSystem, events: Any) -> None:
+    """ValueError for contests with noise, or with teams, if the system knows none.
+
+    It would rate team-mates as opponents who tie.
+    """
+    if not (isinstance(events, Ragged) and isinstance(events.events, Rounds)):
+        return
+    if events.events.noise is not None and not system.traits.noise:
+        from jaxrate.systems.choosing import those_with
+
+        know = " or ".join(those_with("noise"))
+        raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
+    if system.traits.teams:
         return
     size = np.diff(events.player_start)
     (several,) = np.nonzero(count_teams(events) < size)

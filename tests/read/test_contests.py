@@ -65,6 +65,8 @@ def test_contests_with_ties_and_a_ceiling(source):
     dataset = read(source(columns), last="last", ceiling="ceiling")
     ceiling = [np.inf] * 3 + [99.5] * 2
     same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 1, 3], [2, 0, 0, 5, 3], ceiling=ceiling))
+    noisy = read(source(columns | {"hard": [2.0] * 3 + [0.5] * 2}), noise="hard").rounds.events
+    assert noisy.noise.tolist() == [2.0, 0.5] and dataset.rounds.events.noise is None
     assert dataset.contests.tolist() == ["Spa", "Monza"]
     assert (
         read(source(columns | {"ceiling": [None] * 5}), ceiling="ceiling").rounds.events.ceiling.tolist()
@@ -109,6 +111,7 @@ BAD_CONTESTS = {
     "again": ({"contest": ["p", "q", "p", "q", "q"]}, {}, 2, "contest 'p' begins a second time; put the rows"),
     "ceiling": ({"c": [1, 1, 1, 1, 2]}, {"ceiling": "c"}, 4, "ceiling 2.0 differs within contest 'Monza'"),
     "ceiling, missing": ({"c": [1, None, 1, 1, 1]}, {"ceiling": "c"}, 1, "ceiling inf differs within contest 'Spa'"),
+    "no noise": ({"n": [1, 1, 1, 1, None]}, {"noise": "n"}, 4, "column 'n' has no value"),
     "no rank": ({"rank": [1, 2, None, 1, 2]}, {}, 2, "column 'rank' has no value"),
     "no last": ({"last": [1, 3, None, 9, 4]}, {"last": "last"}, 2, "column 'last' has no value"),
     "backward": ({"last": [1, 3, 3, 8, 4]}, {"last": "last"}, 3, "the places 9 to 8 end before they begin"),

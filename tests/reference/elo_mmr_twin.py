@@ -27,6 +27,7 @@ class Round(NamedTuple):
     time: float = 0.0  # days
     ceiling: float = math.inf  # of performances
     team: Any = None  # [P] numbers, of Elo-MMX; None: everyone plays alone
+    noise: float = 1.0  # a factor of beta
 
 
 class Trace(NamedTuple):
@@ -245,6 +246,7 @@ def mmr(
         beta = np.empty(len(rating))
         for at, i in enumerate(contest.players):
             beta[at], gamma2 = spread(i, contest.weight[at], contest.time)
+            beta[at] *= contest.noise
             beliefs[i], variance = diffuse(beliefs[i], deviation[at] ** 2, gamma2, rho)
             deviation[at] = math.sqrt(variance)
             played[i], last[i] = played[i] + 1, contest.time

@@ -3,5 +3,6 @@
 system.py  the system: its formulas, hyperparameters, state and rules, and the factories of Elo-MMR and Elo-MMX
 teams.py   Elo-MMX of teams
 belief.py  the belief about a player: how it spreads, learns and where its mode lies
+spread.py  how far skills drift and performances scatter
 routes.py  which of the ways to infer and to expect performances a density takes
 """

@@ -3,7 +3,8 @@
 A contest of weight w (times the contest's own, times a factor in a newcomer's first contests) lets a skill drift by
 gamma^2 = w L^2, and a performance is skill plus noise of variance beta^2 = (1 + 1/w) L^2, so that deviations settle at
 L, the limit. With drift by the clock, D per unit of time, gamma^2 grows by D days and beta^2 by D / w; a beta that is
-given stays as it is.
+given stays as it is. The noise of a contest (section 3.1: "free to set beta differently for each contest") multiplies
+its beta, whatever that is made of, and leaves gamma alone.
 
 A belief is a Gaussian factor of weight w_0 about m, and one logistic factor of weight w_k and deviation beta_k about
 each earlier performance p_k. Its mode mu is the rating. Before a contest, with kappa = sigma^2 / (sigma^2 + gamma^2)
@@ -45,6 +46,7 @@ from jaxrate.parameters import (
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
 from jaxrate.systems.elo_mmr import routes, teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
+from jaxrate.systems.elo_mmr.spread import given_noise, noise, usual
 from jaxrate.systems.rounds import expected, field
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse
 from jaxrate.systems.rounds.hazards import Table
@@ -113,19 +115,8 @@ def init(model: Model, params: Any, num_players: int) -> State:
 
 
 def prepare(model: Model, params: Any) -> Constants:
-    weight, limit = _usual(params)
+    weight, limit = usual(params)
     return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float), routes.table_of(model.density))
-
-
-def _usual(params: Any) -> tuple[float | Array, float | Array]:
-    """w and L, of beta and gamma if those are given."""
-    weight, limit = params.weight, params.limit_deviation
-    if params.beta is not None and params.gamma is not None:
-        ratio = params.gamma / params.beta  # w / sqrt(1 + w)
-        weight = 0.5 * ratio * (ratio + jnp.sqrt(ratio**2 + 4.0))
-        limit = params.gamma / jnp.sqrt(weight)
-    assert weight is not None and limit is not None
-    return weight, limit
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
@@ -140,22 +131,14 @@ def _rho(constants: Constants) -> float | Array:
     return getattr(constants.params, "rho", 0.0)
 
 
-def noise(constants: Constants, rows: State, weight: Array) -> tuple[Array, Array]:
-    """gamma^2 and beta^2 of a contest that counts `weight` for each."""
-    w = constants.weight * weight * constants.newcomer[jnp.minimum(rows.games, len(constants.newcomer) - 1)]
-    params = constants.params
-    drift = 0.0 if params.drift is None or params.beta is not None else params.drift / w
-    return w * constants.limit, (1.0 + 1.0 / w) * constants.limit + drift
-
-
 def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     if isinstance(event, Matches):
         weight = jnp.ones(2, rows.rating.dtype) if event.context.weight is None else event.context.weight
-        there = jnp.ones(2, bool)
+        there, factor = jnp.ones(2, bool), None
     else:
-        there, weight = field.real(event), field.weight(event)
-    square, points = rows.variance + sum(noise(constants, rows, weight)), 2 * model.points // 3
+        there, weight, factor = field.real(event), field.weight(event), event.noise
+    square, points = rows.variance + sum(noise(constants, rows, weight, factor)), 2 * model.points // 3
     if isinstance(event, Rounds) and model.teams and event.solo is None:
         return teams.predict(model.teams, rows.rating, square, event, points)
     below = routes.beaten(model.density, constants.table, rows.rating, jnp.sqrt(square), there, points)
@@ -166,7 +149,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
 def update(model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None) -> State:
     """Let skills drift, infer the performances, and add them to the beliefs."""
     del key
-    growth, square = noise(constants, rows, field.weight(event))
+    growth, square = noise(constants, rows, field.weight(event), event.noise)
     contested = field.contested(event)
     influence = routes.influence_of(constants.table)
     drifted = diffuse(rows, growth, _rho(constants), contested, influence)
@@ -199,7 +182,7 @@ def _clocked(params: Any) -> bool:
 
 
 def _settled(params: Any) -> float | Array:
-    return _usual(params)[1]
+    return usual(params)[1]
 
 
 @factory
@@ -244,9 +227,11 @@ def elo_mmr(
       ValueError: for an unknown name, a value out of range, or a density that is not log-concave or finite: says where.
     """
     counted("elo_mmr", "history", history, 1, 10_000)
-    weight, limit_deviation, beta, gamma = _noise("elo_mmr", weight, limit_deviation, beta, gamma)
+    weight, limit_deviation, beta, gamma = given_noise("elo_mmr", weight, limit_deviation, beta, gamma)
     given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
-    return _system("elo_mmr", given, SPACE, parse(density), history, split_ties, newcomer, Traits(baseline=True))
+    return _system(
+        "elo_mmr", given, SPACE, parse(density), history, split_ties, newcomer, Traits(baseline=True, noise=True)
+    )
 
 
 @factory
@@ -287,24 +272,13 @@ def elo_mmx(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    weight, limit_deviation, beta, gamma = _noise("elo_mmx", weight, limit_deviation, beta, gamma)
+    weight, limit_deviation, beta, gamma = given_noise("elo_mmx", weight, limit_deviation, beta, gamma)
     given = GaussianParams(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation)
     if team_performance not in teams.PERFORMANCES:
         hint, known = near(str(team_performance), teams.PERFORMANCES), " or ".join(teams.PERFORMANCES)
         raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
-    space, traits, normal = GaussianParams(*SPACE[:-1]), Traits(teams=True), DENSITIES["normal"]
+    space, traits, normal = GaussianParams(*SPACE[:-1]), Traits(teams=True, noise=True), DENSITIES["normal"]
     return _system("elo_mmx", given, space, normal, None, split_ties, newcomer, traits, team_performance)
-
-
-def _noise(name: str, weight: float | None, limit: float | None, beta: float | None, gamma: float | None) -> Any:
-    """weight, limit_deviation, beta and gamma: two of them, the first two unless others are given."""
-    if (beta, gamma) == (None, None):
-        return 0.2 if weight is None else weight, 80.0 if limit is None else limit, None, None
-    if (weight, limit) != (None, None):
-        raise ValueError(f"{name}: give weight and limit_deviation, or beta and gamma, not both")
-    if beta is None or gamma is None:
-        raise ValueError(f"{name}: beta and gamma go together; give both")
-    return None, None, beta, gamma
 
 
 def _system(
