@@ -202,10 +202,12 @@ def spread(edges: str | None, algorithm: str, components: list[Part], belief: Ar
     # The mass that will be left is known before: one pass less than to normalise at the end.
     left = _plus([x.weight * x.kept for x in components])
     mass = jnp.matmul(belief, left[:, None], precision=EXACT)
-    after = _plus([x.weight * apply(algorithm, x.table, belief) for x in components])
     if own:
-        return jnp.where(mass > 0.0, after, belief) / jnp.where(mass > 0.0, mass, jnp.sum(belief, -1, keepdims=True))
-    return 1.0 / mass * after
+        known = jnp.where(mass > 0.0, mass, jnp.sum(belief, axis=-1, keepdims=True))
+        after = _plus([x.weight * apply(algorithm, x.table, belief) for x in components])
+        return jnp.where(mass > 0.0, after, belief) / known
+    scale = 1.0 / mass
+    return scale * _plus([x.weight * apply(algorithm, x.table, belief) for x in components])
 
 
 def apply(algorithm: str, table: Any, p: Array) -> Array:
