@@ -15,9 +15,10 @@ known ratings, whom they never meet twice, so that nothing they do comes back to
   of ten games; in the picture tau is 1.2, the highest value its author recommends, and volatilities are bounded by 0.5.
 - Aligned incentives (theorem 5.5): what they gained after winning three events, against the result in the one before.
 - Teams (section 7): Elo-MMX and Elo-MMR of whole teams, by club or by the five who play; Elo-MMX of each player
-  alone, all of a team with its rank; and TrueSkill's teams. Two hyperparameters, on a grid, and a factor of the logit
-  are chosen by the log loss on the first half; scored is the second, one step ahead. On three simulated leagues whose
-  teams perform as the sum of their members' performances, and on professional League of Legends.
+  alone, all of a team with its rank; Elo-MMX of teams, shared among their members; and TrueSkill's teams. Two
+  hyperparameters, on a grid, and a factor of the logit are chosen by the log loss on the first half; scored is the
+  second, one step ahead. On three simulated leagues whose teams perform as the sum of their members' performances, and
+  on professional League of Legends.
 """
 
 import time
@@ -317,6 +318,7 @@ METHODS = {
     "Elo-MMR(1), clubs": (jr.elo_mmr, "club", ELO_MMX),
     "Elo-MMX, fives": (jr.elo_mmx, "five", ELO_MMX),
     "Elo-MMX, players": (jr.elo_mmx, "player", ELO_MMX),
+    "Elo-MMX, teams": (jr.elo_mmx, "team", ELO_MMX),
     "TrueSkill, teams": (TRUESKILL, "team", BETAS),
 }
 

@@ -36,6 +36,7 @@ from jaxrate.records.leaderboard import leaderboard as leaderboard
 from jaxrate.records.leaderboard import modifiers as modifiers
 from jaxrate.records.leaderboard import ratings as ratings
 from jaxrate.records.pairs import pairs as pairs
+from jaxrate.records.performed import performances as performances
 from jaxrate.records.rated import Rated as Rated
 from jaxrate.records.rating import rate as rate
 from jaxrate.records.report import report as report
@@ -60,6 +61,7 @@ from jaxrate.systems.glicko2 import glicko2 as glicko2
 from jaxrate.systems.outlook import Outlook as Outlook
 from jaxrate.systems.outlook import outlook as outlook
 from jaxrate.systems.rounds import densities as densities
+from jaxrate.systems.rounds.inferred import Performances as Performances
 from jaxrate.systems.topcoder import topcoder as topcoder
 from jaxrate.systems.trueskill.system import trueskill as trueskill
 from jaxrate.systems.urnings import matchmakers as matchmakers

@@ -67,6 +67,12 @@ class Update(Protocol):
     def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State: ...
 
 
+class Infer(Protocol):
+    """`Update`, which also returns what it infers on the way: leaves [P], one value per participant of a round."""
+
+    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> tuple[State, Any]: ...
+
+
 class Bound(NamedTuple):
     """A function with its first arguments given: as `functools.partial`, but a plain value.
 
@@ -115,6 +121,7 @@ class Rules(NamedTuple):
     update: Update
     draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
     sized: Callable[[Params], Callable[[Params], Constants]] | None = None  # see `sized_for`
+    infer: Infer | None = None  # in place of `update`; then `run` returns it beside each prediction, as a pair
 
 
 def sized_for(rules: Rules, params: Params) -> Rules:
@@ -175,6 +182,7 @@ class Traits(NamedTuple):
     noise: bool = False  # contests may be noisier than others; `run` refuses a column of that if the system knows none
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
+    infer: Infer | None = None  # its rule `update`, with the `Performances` that it infers
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
     drawn: Callable[[Any], None] | None = (
         None  # ValueError for numbers that `draw` never makes; None: none may be given

@@ -13,6 +13,7 @@ from scipy.special import expit, ndtr
 import jaxrate as jr
 from jaxrate import numerics
 from jaxrate.events import LAST_ID, Rounds
+from jaxrate.records.performed import with_performances
 from jaxrate.systems.rounds import expected, field, performance
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
@@ -175,8 +176,11 @@ def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
     trace = getattr(twin, factory)(contests, players, **settings)
     assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 200
     with jax.enable_x64(True):
-        got = rated(getattr(jr, factory)(**settings), as_rounds(contests), players)
+        system = getattr(jr, factory)(**settings)
+        result, performed = with_performances(system, as_rounds(contests), num_players=players)
+        got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
     np.testing.assert_allclose(got.mean, trace.rating, rtol=1e-9)
+    np.testing.assert_allclose(performed.performance, np.concatenate(trace.performance), rtol=1e-9)
     if got.deviation is not None:
         np.testing.assert_allclose(got.deviation, trace.deviation, rtol=1e-9)
 

@@ -265,9 +265,10 @@ def _career(rated: jr.Rated, name: str) -> list[str]:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
     digits = decimals(found["rating"])
     shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
-    shown |= {"rating": f".{digits}f", "deviation": f".{digits}f", "change": f"+.{digits}f"}
+    shown |= dict.fromkeys(("rating", "deviation", "performance"), f".{digits}f")
+    shown |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
     rows = [
-        [format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]
+        ["" if x != x else format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]
         for row in zip(*found.values(), strict=True)
     ]
     head = [key.replace("_", " ") for key in found]

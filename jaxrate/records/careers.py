@@ -10,6 +10,7 @@ from jaxrate.events import period_end
 from jaxrate.records.leaderboard import aged, ratings
 from jaxrate.records.moments import as_of, moment
 from jaxrate.records.outlooks import by_side
+from jaxrate.records.performed import COLUMNS
 from jaxrate.records.rated import Rated, find, to_days
 from jaxrate.system import Rating, State
 
@@ -21,7 +22,8 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
     before, its deviation (if the system has one), and the change. A row of a contest has time, contest, participants,
     the player's rank, the one that was expected, the rating before, its deviation, and the change; and the number of
     teams, where there are any, among which theirs is ranked. The change is up to the next row, so all the change of a
-    rating period stands at the player's last match there.
+    rating period stands at the player's last match there. Of systems that infer performances the performance and the
+    rank needed follow, see `performances`; NaN where there is none.
 
     Args:
       rated: a rated history.
@@ -58,7 +60,9 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
             "score": np.where(first, got["score"], 1.0 - got["score"]),
             "probability": np.where(first, got["prediction"], 1.0 - got["prediction"]),
         } | by_side(got, first)
-    return columns | before | {"change": np.append(before["rating"][1:], final) - before["rating"]}
+    change = {"change": np.append(before["rating"][1:], final) - before["rating"]}
+    after = {key: got[key].astype(float) for key in COLUMNS if rated.contests is not None and key in got}
+    return columns | before | change | after
 
 
 def rating_at(rated: Rated, player: Any, date: Any) -> Rating:

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxrate.data.tables import Values, pyarrow
 from jaxrate.records.careers import leaves
+from jaxrate.records.performed import COLUMNS
 from jaxrate.replay.compiling import blank
 from jaxrate.system import RatingSystem, State
 
@@ -37,6 +38,7 @@ PARTICIPATIONS = {
     "prediction": "floating",
     "rating": "floating",
 }
+PERFORMED = dict(zip(COLUMNS, ("floating", "integer"), strict=True))  # columns that only some have, with nulls
 NAMES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")
 TIMES = ("null", "integer", "floating", "date", "timestamp")
 MANY, DENSE = 1_000_000, 8  # rows of predictions, and rows in a byte: true ones take some 30 bytes each
@@ -201,7 +203,8 @@ def _read(raw: bytes, rows: int, wanted: Mapping[str, str], more: bool = False) 
         names = file.schema_arrow.names
         if len(set(names)) != len(names) or set(wanted) - set(names):
             raise ValueError(f"its columns are {_short(names)}, not {', '.join(wanted)}")
-        for name, kind in wanted.items():
+        optional = {name: kind for name, kind in PERFORMED.items() if name in names}
+        for name, kind in {**wanted, **optional}.items():
             found = file.schema_arrow.field(name).type
             kinds = {"time": TIMES, "name": NAMES}.get(kind, (kind,))
             if not any(getattr(arrow.types, f"is_{x}")(found) for x in kinds):

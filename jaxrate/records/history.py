@@ -10,7 +10,19 @@ from jaxrate.events import Array, Matches, Periods, Ragged
 from jaxrate.replay.rows import shapes
 from jaxrate.replay.run import run
 from jaxrate.replay.state import chosen
-from jaxrate.system import Constants, Params, Rating, RatingSystem, Rules, State, bind, check_system, sides, sized_for
+from jaxrate.system import (
+    Constants,
+    Infer,
+    Params,
+    Rating,
+    RatingSystem,
+    Rules,
+    State,
+    bind,
+    check_system,
+    sides,
+    sized_for,
+)
 
 
 class History(NamedTuple):
@@ -27,17 +39,25 @@ class History(NamedTuple):
 
 def history(system: RatingSystem, events: Matches | Ragged | Dataset, **options: Any) -> History:
     """`run` with the same options, numbers and errors, recording the ratings that each event found."""
+    return recorded(system, events, **options)[0]
+
+
+def recorded(
+    system: RatingSystem, events: Matches | Ragged | Dataset, infer: Infer | None = None, **options: Any
+) -> tuple[History, Any]:
+    """The same, and what the rule `infer` says of each event, in place of `update`; None without it."""
     check_system(system)
     rules = sized_for(system.rules, chosen(system, options.get("params")))
-    rules = _recording(rules, system.summary)
-    state, (prediction, before) = run(system._replace(rules=rules), events, **options)
-    return History(state, prediction, before)
+    rules = _recording(rules, system.summary, infer)
+    state, seen = run(system._replace(rules=rules), events, **options)
+    ((prediction, before), inferred) = seen if infer is not None else (seen, None)
+    return History(state, prediction, before), inferred
 
 
-def _recording(rules: Rules, summary: Any) -> Rules:
+def _recording(rules: Rules, summary: Any, infer: Infer | None) -> Rules:
     """Rules whose prediction is the pair of the prediction and the ratings of the event's players."""
-    predict = bind(_predict, rules, summary)
-    return Rules(bind(_prepare, rules), bind(_advance, rules), predict, bind(_update, rules), rules.draw)
+    own = bind(_prepare, rules), bind(_advance, rules), bind(_predict, rules, summary), bind(_update, rules)
+    return Rules(*own, rules.draw, infer=None if infer is None else bind(_infer, infer))
 
 
 def _prepare(rules: Rules, params: Params) -> Constants:
@@ -53,6 +73,10 @@ def _predict(rules: Rules, summary: Any, constants: Constants, rows: State, even
     if isinstance(event, Periods):
         seen = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *sides(seen, event))
     return rules.predict(constants[0], rows, event), seen
+
+
+def _infer(infer: Infer, constants: Constants, rows: State, event: Any, key: Array | None) -> tuple[State, Any]:
+    return infer(constants[0], rows, event, key)
 
 
 def _update(rules: Rules, constants: Constants, rows: State, event: Any, key: Array | None) -> State:

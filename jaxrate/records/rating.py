@@ -18,10 +18,12 @@ from jaxrate.events import (
     period_number,
     periods,
 )
-from jaxrate.records.history import History, history
+from jaxrate.records.history import History
 from jaxrate.records.outlooks import of_contests, of_matches
+from jaxrate.records.performed import with_performances
 from jaxrate.records.rated import Rated, show_time, to_dates
 from jaxrate.system import RatingSystem, check_system
+from jaxrate.systems.rounds.inferred import Performances
 
 
 def rate(
@@ -38,7 +40,8 @@ def rate(
     their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
     many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
     rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
-    stands beside that of participants. Deviations are left out if the system has none.
+    stands beside that of participants. Deviations are left out if the system has none. Systems that infer performances
+    add them, and the rank that would have kept the rating, see `performances`; both are null where there is none.
 
     Of an `outlook` the chances stand beside the prediction, which is still the expected score, or the share: win, draw
     and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and the
@@ -80,10 +83,13 @@ def rate(
         system.check(data.events)
     if system.rules.draw is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
-    result = history(system, events, state=None if onto is None else onto.state, key=key, num_players=n)
+    state = None if onto is None else onto.state
+    result, performed = with_performances(system, events, state=state, key=key, num_players=n)
     flat = data.matches if matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
-    table = pyarrow().table(_matches(data, result, names) if matches else _contests(data, result, names, onto))
+    table = pyarrow().table(
+        _matches(data, result, names) if matches else _contests(data, result, performed, names, onto)
+    )
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
         games[: len(onto.games)] += onto.games
@@ -113,7 +119,9 @@ def _matches(data: Dataset, result: History, names: Any) -> dict[str, Any]:
     return columns
 
 
-def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) -> dict[str, Any]:
+def _contests(
+    data: Dataset, result: History, performed: Performances | None, names: Any, onto: Rated | None
+) -> dict[str, Any]:
     """The columns of the predictions. A contest without a name, or with one that no table holds, has its number."""
     arrow = pyarrow()
     rounds: Any = data.rounds.events
@@ -139,6 +147,9 @@ def _contests(data: Dataset, result: History, names: Any, onto: Rated | None) ->
     columns |= of_contests(result.prediction, data.rounds) | {"rating": np.asarray(result.before.mean)}
     if result.before.deviation is not None:
         columns["deviation"] = np.asarray(result.before.deviation)
+    if performed is not None:
+        columns["performance"] = arrow.array(performed.performance, mask=np.isnan(performed.performance))
+        columns["rank_needed"] = arrow.array(performed.rank_needed, mask=performed.rank_needed == 0)
     return columns
 
 

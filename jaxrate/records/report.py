@@ -177,7 +177,7 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Shee
 # after a + with their sign.
 
 KINDS = {"player": "text", "opponent": "text", "score": "plain", "probability": "3", "expected_rank": "1"}
-KINDS |= dict.fromkeys(("participants", "teams", "rank", "games"), "0")
+KINDS |= dict.fromkeys(("participants", "teams", "rank", "rank_needed", "games"), "0")
 
 
 def _kind(column: str, values: Values, digits: int) -> str:

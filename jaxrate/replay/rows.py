@@ -39,9 +39,12 @@ def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> Stat
 
 
 def step(rules: Rules, constants: Constants, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
-    """One event on its rows: the rows after it, and the prediction before it."""
+    """One event on its rows: the rows after it, and the prediction before it, with what it says if the rules infer."""
     rows = advance(rules, constants, rows, event)
     guess = rules.predict(constants, rows, event)
+    if rules.infer is not None:
+        rows, inferred = rules.infer(constants, rows, event, drawn)
+        return rows, (guess, inferred)
     return rules.update(constants, rows, event, drawn), guess
 
 

@@ -191,7 +191,8 @@ def _run_ragged(
         """The prediction of the first event, padded, for its shape."""
         events, _ = gather_events(flat, starts, steps[0].number, steps[0].size)
         event = jax.tree.map(lambda x: x[0, 0], events)
-        return forecast(rules, rules.prepare(params), take(state, event.player), event)
+        given = rules, rules.prepare(params), take(state, event.player), event
+        return forecast(*given) if rules.infer is None else step(*given, key)[1]
 
     def arguments(block: Block, so_far: tuple[State, Any]) -> tuple[Any, ...]:
         return rules, block.size, params, so_far, flat, starts, block.number, key

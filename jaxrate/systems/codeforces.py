@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, factory, full, never
-from jaxrate.systems.rounds import expected, field
+from jaxrate.systems.rounds import expected, field, inferred
 from jaxrate.systems.rounds.field import Field
 
 
@@ -78,7 +78,9 @@ def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -
     return expected.share(field.without_oneself(is_below, jnp.where(is_below, below, above), there)[0], there)
 
 
-def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
+def infer(
+    points: int, params: Params, rows: State, event: Rounds, key: Array | None
+) -> tuple[State, inferred.Performances]:
     """Find the performances, and move towards them."""
     del key
     sums, inverse, everyone, below, above = ranks(points, params, rows, event)
@@ -98,7 +100,12 @@ def update(points: int, params: Params, rows: State, event: Rounds, key: Array |
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     share = jax.nn.sigmoid(jnp.log(params.weight * field.weight(event)))  # v / (1 + v) of any v
-    return State(jnp.where(field.contested(event), rows.rating + share * (p - rows.rating), rows.rating))
+    state = State(jnp.where(field.contested(event), rows.rating + share * (p - rows.rating), rows.rating))
+    return state, inferred.performances(p, rows.rating, inferred.rank_by_sums(above - 0.5, everyone.gain, event), event)
+
+
+def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
+    return infer(points, params, rows, event, key)[0]
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -122,5 +129,6 @@ def codeforces(
     """
     params = checked("codeforces", Params(beta, weight, initial_rating), SPACE)
     points = field.enough(params.beta)
-    rules, traits = Rules(prepare, advance, bind(predict, points), bind(update, points)), Traits(baseline=True)
+    rules = Rules(prepare, advance, bind(predict, points), bind(update, points))
+    traits = Traits(baseline=True, infer=bind(infer, points))
     return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, clocked=never, traits=traits)

@@ -21,8 +21,8 @@ from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, PROPER_SHARE, RATING, Parameter, checked
-from jaxrate.system import Rating, RatingSystem, Rules, factory, full, never
-from jaxrate.systems.rounds import expected, field
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
+from jaxrate.systems.rounds import expected, field, inferred
 
 POINTS = 160  # of the tables, in float32: volatilities differ much
 LEAST = 1e-24  # squared volatility, where the weights would leave none
@@ -78,7 +78,7 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     return expected.share(places(rows, event)[0], field.real(event))
 
 
-def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
+def infer(constants: Params, rows: State, event: Rounds, key: Array | None) -> tuple[State, inferred.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
     there, rating = field.real(event), rows.rating
@@ -102,11 +102,16 @@ def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> 
     cap = (150.0 + 1500.0 / (number + 1.0)) * jnp.sqrt(weight) * q / (0.18 + 0.42 / number)
     variance = left * (change * (p - rating) ** 2 + rows.variance)
     contested = field.contested(event)
-    return State(
+    state = State(
         jnp.where(contested, rating + jnp.clip(change * (p - rating), -cap, cap), rating),
         jnp.where(contested, jnp.maximum(variance, LEAST), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
+    return state, inferred.performances(p, rating, inferred.rank_by_sums(above - 0.5, gain, event), event)
+
+
+def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
+    return infer(constants, rows, event, key)[0]
 
 
 def _deviate(part: Array, rest: Array, count: Array, there: Array) -> Array:
@@ -121,6 +126,7 @@ def summary(params: Params, rows: State) -> Rating:
 
 
 RULES = Rules(prepare, advance, predict, update)
+TRAITS = Traits(infer=infer)
 
 
 @factory
@@ -149,4 +155,4 @@ def topcoder(
       ValueError: for an unknown name or a value out of range.
     """
     params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
-    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, RULES, summary, clocked=never)
+    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, RULES, summary, clocked=never, traits=TRAITS)

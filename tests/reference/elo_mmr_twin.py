@@ -39,6 +39,7 @@ class Trace(NamedTuple):
     ratings: list  # of [P]
     deviations: list  # of [P]
     beliefs: tuple = ()  # [n] at the end, where a system has any
+    again: Any = ()  # of functions: the performances [P], had the ranks been these; None for a skipped round
 
 
 # Performances
@@ -127,6 +128,23 @@ def team_performances(rating, variance, noise, contest, split_ties, mean):
     return performance, new, left
 
 
+def ranks_needed(perform, rating, rank, team=None):
+    """[P] the worst rank, from 1, at which one performs at the rating before or above; 0 if at none.
+
+    One's team moves to behind so many of the others, who stay in their order, and ties with nobody.
+    """
+    rank, team = np.asarray(rank), np.arange(len(rank)) if team is None else np.asarray(team)
+    needed = np.zeros(len(rank), int)
+    for own in np.unique(team):
+        mine = team == own
+        for place in np.unique([*rank[~mine], -1]):  # behind those of this rank and of better ones
+            score = np.where(mine, place + 0.5, rank)
+            new = (score < score[:, None]).sum(axis=1)
+            if (perform(new)[mine] >= rating[mine] - 1e-6).all():
+                needed[mine] = 1 + len(np.unique(team[~mine & (rank <= place)]))
+    return needed
+
+
 # Beliefs
 
 
@@ -196,19 +214,21 @@ def learn(belief, performance, beta, history=None, gaussian=False):
 
 
 def replay(rounds, num_players, rate, initial_rating, initial_deviation):
-    """Each round by `rate(round, rating, deviation)` -> the same of its participants, and performances."""
+    """Each round by `rate(round, rating, deviation)` -> the same of its participants; performances by rank."""
     rating, deviation = np.full(num_players, float(initial_rating)), np.full(num_players, float(initial_deviation))
-    performance, ratings, deviations = [], [], []
+    performance, ratings, deviations, again = [], [], [], []
     for contest in rounds:
         players, rank = np.asarray(contest.players, int), np.asarray(contest.rank)
         weight = np.broadcast_to(np.asarray(contest.weight, float), players.shape)
         performance.append(np.full(players.shape, np.nan))
         if len(np.unique(rank)) > 1:  # a contest in which everybody ties is as good as none
             contest = contest._replace(players=players, rank=rank, weight=weight)
-            rating[players], deviation[players], performance[-1] = rate(contest, rating[players], deviation[players])
+            rating[players], deviation[players], perform = rate(contest, rating[players], deviation[players])
+            performance[-1] = perform(rank)
+        again.append(perform if len(np.unique(rank)) > 1 else None)
         ratings.append(rating[players])
         deviations.append(deviation[players])
-    return Trace(rating, deviation, performance, ratings, deviations)
+    return Trace(rating, deviation, performance, ratings, deviations, (), again)
 
 
 def mmr(
@@ -252,17 +272,24 @@ def mmr(
             played[i], last[i] = played[i] + 1, contest.time
         if contest.team is not None:
             kind = split_ties, team_performance == "mean"
-            performance, new, variance = team_performances(rating, deviation**2, beta**2, contest, *kind)
+            before = rating, deviation**2, beta**2
+            _, new, variance = team_performances(*before, contest, *kind)
             for i, x, y in zip(contest.players, new, variance, strict=True):
                 beliefs[i] = newcomer_belief(x, math.sqrt(y))
-            return new, np.sqrt(variance), performance
+            return new, np.sqrt(variance), lambda x: team_performances(*before, contest._replace(rank=x), *kind)[0]
+
+        delta = np.hypot(deviation, beta)
         infer, model = (performances, (gaussian,)) if density is None else (density.performances, ())
-        performance = infer(rating, np.hypot(deviation, beta), contest.rank, split_ties, *model)
-        performance = performance if gaussian else np.minimum(performance, contest.ceiling)
+
+        def perform(rank):
+            performance = infer(rating, delta, rank, split_ties, *model)
+            return performance if gaussian else np.minimum(performance, contest.ceiling)
+
+        performance = perform(contest.rank)
         for at, i in enumerate(contest.players):
             add = learn if density is None else density.learn
             beliefs[i] = add(beliefs[i], performance[at], beta[at], history, *model)
-        return [beliefs[i].rating for i in contest.players], (deviation**-2 + beta**-2) ** -0.5, performance
+        return [beliefs[i].rating for i in contest.players], (deviation**-2 + beta**-2) ** -0.5, perform
 
     return replay(rounds, num_players, rate, initial_rating, initial_deviation)._replace(beliefs=tuple(beliefs))
 
@@ -293,11 +320,13 @@ def codeforces(
         def expected(x):  # the rank of a player at x
             return 0.5 + expit(scale * (rating - x)).sum()
 
-        wanted = np.sqrt((1.0 + ties(contest.rank)) * [expected(x) for x in rating])
-        performance = np.array([zero(lambda x, w=w: expected(x) - w) for w in wanted])
-        performance = np.minimum(performance, contest.ceiling)
+        def perform(rank):
+            wanted = np.sqrt((1.0 + ties(rank)) * [expected(x) for x in rating])
+            performance = np.array([zero(lambda x, w=w: expected(x) - w) for w in wanted])
+            return np.minimum(performance, contest.ceiling)
+
         step = weight * contest.weight
-        return (rating + step * performance) / (1.0 + step), deviation, performance
+        return (rating + step * perform(contest.rank)) / (1.0 + step), deviation, perform
 
     return replay(rounds, num_players, rate, initial_rating, initial_deviation)
 
@@ -312,14 +341,18 @@ def topcoder(rounds, num_players, *, weight_new=0.6, weight_limit=0.18, initial_
         c = math.sqrt((deviation**2).mean() + rating.var(ddof=1))
         lead = (rating - rating[:, None]) / np.hypot(deviation, deviation[:, None])  # [i, j] of j before i
         expected = ndtr(np.sqrt(w)[:, None] * lead).sum(axis=1)
-        actual = 0.5 + ties(contest.rank)
-        performance = np.minimum(rating + c * (ndtri(expected / n) - ndtri(actual / n)), contest.ceiling)
+
+        def perform(rank):
+            actual = 0.5 + ties(rank)
+            return np.minimum(rating + c * (ndtri(expected / n) - ndtri(actual / n)), contest.ceiling)
+
+        performance = perform(contest.rank)
         q = weight_limit + (weight_new - weight_limit) / count
         step = w * q / (1.0 - q) * np.where(rating >= 2500.0, 0.8, np.where(rating >= 2000.0, 0.9, 1.0))
         cap = (150.0 + 1500.0 / (count + 1.0)) * np.sqrt(w) * q / (0.18 + 0.42 / count)
         target = (rating + step * performance) / (1.0 + step)
         volatility = np.sqrt((target - rating) ** 2 / step + deviation**2 / (1.0 + step))
-        return np.clip(target, rating - cap, rating + cap), volatility, performance
+        return np.clip(target, rating - cap, rating + cap), volatility, perform
 
     return replay(rounds, num_players, rate, initial_rating, initial_deviation)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Rounds
 from jaxrate.systems.elo_mmr.belief import LOGISTIC, Influence
-from jaxrate.systems.rounds import expected, field, performance
+from jaxrate.systems.rounds import expected, field, inferred, performance
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazards import Table, draw, integrals, performances, tabulated
 
@@ -45,6 +45,16 @@ def infer(
     if table is not None:
         return performance.general(performances(table), rating, deviation, event, *settings)
     found = performance.gaussian if density.name == "normal" else performance.logistic
+    return found(rating, deviation, event, *settings)
+
+
+def rank_needed(
+    density: Density, table: Table | None, rating: Array, deviation: Array, event: Rounds, *settings: Any
+) -> Array:
+    """[P] the worst ranks at which performances are at least the ratings; the settings are those of `infer`."""
+    if table is not None:
+        return inferred.general(performances(table), rating, deviation, event, *settings)
+    found = inferred.gaussian if density.name == "normal" else inferred.logistic
     return found(rating, deviation, event, *settings)
 
 

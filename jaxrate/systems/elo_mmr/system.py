@@ -25,82 +25,24 @@ A contest in which nobody beats anybody changes nothing.
 """
 
 import math
-from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.parameters import (
-    DEVIATION,
-    MAYBE_NOT_NEGATIVE,
-    MAYBE_POSITIVE,
-    RATING,
-    Parameter,
-    Range,
-    checked,
-    counted,
-)
+from jaxrate.parameters import checked, counted
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
 from jaxrate.systems.elo_mmr import routes, teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
+from jaxrate.systems.elo_mmr.model import SPACE, Constants, GaussianParams, Model, Params
 from jaxrate.systems.elo_mmr.spread import given_noise, noise, usual
-from jaxrate.systems.rounds import expected, field
+from jaxrate.systems.rounds import expected, field, inferred
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse
-from jaxrate.systems.rounds.hazards import Table
 from jaxrate.text import near
 
 HISTORY = 32
-
-
-class Params(NamedTuple):
-    weight: float | Array | None
-    limit_deviation: float | Array | None
-    beta: float | Array | None
-    gamma: float | Array | None
-    drift: float | Array | None
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    rho: float | Array
-
-
-_tuple: Any = namedtuple
-GaussianParams = _tuple("GaussianParams", Params._fields[:-1], module=__name__)  # Gaussian performances have no rho
-
-
-SPACE = Params(
-    weight=Parameter("positive", MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2"),
-    limit_deviation=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle"),
-    beta=Parameter("positive", MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two"),
-    gamma=Parameter("positive", MAYBE_POSITIVE, "points", "drift of a skill in every contest; goes with beta"),
-    drift=Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none"),
-    initial_rating=RATING._replace(range=field.RATINGS),
-    initial_deviation=DEVIATION,
-    rho=Parameter(
-        "positive", Range(">= 0 or inf", 0.0, endless=True), "1", "how fast drift makes earlier performances Gaussian"
-    ),
-)
-
-
-class Model(NamedTuple):
-    """What is static."""
-
-    density: Density  # of the noise of a performance
-    history: int | None  # performances kept; None: normal ones, which need not be
-    split_ties: bool
-    newcomer: tuple[float, ...]  # factors of the weight in the first contests
-    points: int  # of tables, in float32
-    teams: str | None = None  # what a team's performance is of its members', of `teams.PERFORMANCES`; None: no teams
-
-
-class Constants(NamedTuple):
-    params: Any
-    weight: float | Array
-    limit: float | Array  # L^2
-    newcomer: Array  # the factors, and 1
-    table: Table | None  # of the density; None: it is the logistic or the normal one
 
 
 def init(model: Model, params: Any, num_players: int) -> State:
@@ -147,8 +89,25 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
 
 
 def update(model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None) -> State:
-    """Let skills drift, infer the performances, and add them to the beliefs."""
     del key
+    return _learn(model, constants, rows, event)[0]
+
+
+def infer(
+    model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None
+) -> tuple[State, inferred.Performances]:
+    del key
+    state, p = _learn(model, constants, rows, event)
+    square = rows.variance + sum(noise(constants, rows, field.weight(event), event.noise))
+    settings = event, model.split_ties, field.in_precision(model.points)
+    if model.teams and event.solo is None:
+        return state, teams.performances(model.teams, p, rows.rating, square, *settings)
+    rank = routes.rank_needed(model.density, constants.table, rows.rating, jnp.sqrt(square), *settings)
+    return state, inferred.performances(p, rows.rating, rank, event)
+
+
+def _learn(model: Model, constants: Constants, rows: State, event: Rounds) -> tuple[State, Array]:
+    """Let skills drift, infer the performances, and add them to the beliefs."""
     growth, square = noise(constants, rows, field.weight(event), event.noise)
     contested = field.contested(event)
     influence = routes.influence_of(constants.table)
@@ -169,7 +128,7 @@ def update(model: Model, constants: Constants, rows: State, event: Rounds, key: 
         rating = mode(past, guess(drifted.past, rows.rating, p, square, influence), influence)
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
-    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past)
+    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p
 
 
 def summary(params: Any, rows: State) -> Rating:
@@ -320,5 +279,5 @@ def _system(
         tuple(static.items()),
         _clocked,
         _settled,
-        traits=traits,
+        traits=traits._replace(infer=bind(infer, model)),
     )

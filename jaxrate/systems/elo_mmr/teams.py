@@ -19,7 +19,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Rounds
-from jaxrate.systems.rounds import expected, field, performance
+from jaxrate.systems.rounds import expected, field, inferred, performance
 from jaxrate.systems.rounds.teams import Teams, by_number, each, line_up, total
 
 PERFORMANCES = "sum", "mean"  # of a team: what it is of its members'
@@ -67,11 +67,34 @@ def infer(
     """
     teams, square = line_up(event), variance + noise
     known = line(kind, rating, square, event, teams)
-    ranked = event._replace(rank=teams.rank, weight=known.there.astype(rating.dtype))
+    ranked = _ranked(known, event, teams)
     p = performance.gaussian(known.mean, jnp.sqrt(known.variance), ranked, split_ties, FINER * points)
-    if event.ceiling is not None:  # of everybody in the team
-        p = jnp.minimum(p, jnp.where(known.there, total(teams, known.part), 1.0) * event.ceiling)
+    if event.ceiling is not None:
+        p = jnp.minimum(p, _ceiling(known, event.ceiling, teams))
     surprise, precision = (each(teams, x) for x in ((p - known.mean) / known.variance, 1.0 / known.variance))
     left = 1.0 - known.part**2 * variance * precision
     least = noise / square  # if one's own performance were known
     return rating + known.part * square * surprise, variance * jnp.maximum(left, least)
+
+
+def performances(
+    kind: str, p: Array, rating: Array, square: Array, event: Rounds, split_ties: bool, points: int
+) -> inferred.Performances:
+    """Those of the members, `p` [P], with the rank that would have kept the ratings of the team."""
+    teams = line_up(event)
+    known = line(kind, rating, square, event, teams)
+    ranked = _ranked(known, event, teams)
+    needed = inferred.gaussian(known.mean, jnp.sqrt(known.variance), ranked, split_ties, FINER * points)
+    if event.ceiling is not None:
+        needed = jnp.where(_ceiling(known, event.ceiling, teams) < known.mean, 0, needed)
+    return inferred.Performances(p, each(teams, needed))
+
+
+def _ranked(known: Line, event: Rounds, teams: Teams) -> Rounds:
+    """The round of the teams."""
+    return event._replace(rank=teams.rank, weight=known.there.astype(known.mean.dtype))
+
+
+def _ceiling(known: Line, ceiling: Array, teams: Teams) -> Array:
+    """[T] of a team, from everybody's."""
+    return jnp.where(known.there, total(teams, known.part), 1.0) * ceiling

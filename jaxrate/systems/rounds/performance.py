@@ -98,21 +98,11 @@ def general(noise: Noise, centre: Array, deviation: Array, event: Rounds, split_
 
     They are read off by interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
     """
-    there, num_players = field.real(event), len(event.rank)
-    inverse = jnp.where(there, 1.0 / deviation, 0.0)
-    group = jnp.minimum(event.rank, num_players - 1)
-    begin = jnp.arange(num_players, dtype=jnp.int32)  # of a group in the standings: its number
-    end = begin + field.sum_by(group, there.astype(jnp.int32))
-    widest = jnp.max(jnp.where(there, deviation, 0.0))
-    margins = noise.margins(jnp.sum(inverse) * widest)
-    (low, _), (_, high) = (field.reach(centre, widest * margin, there) for margin in margins)
-    # Sorting one array is four times as fast as sorting with an index beside it.
-    short = num_players**2 <= LAST_ID
-    order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
-    standings = Field(centre[order], inverse[order], inverse[order], low, high)
+    begin, group, _, (low, high), losses, wins, guess = standing(noise, centre, deviation, event, points)
+    end = begin + field.sum_by(group, field.real(event).astype(jnp.int32))
+    inverse = jnp.where(field.real(event), 1.0 / deviation, 0.0)
     mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    losses, wins, guess = _cumulative(noise, standings, 3 * points // 2)
     lost = [losses(k) for k in ((begin, end) if split_ties else (begin,))]
     won = [wins(k) for k in ((begin, end) if split_ties else (end,))]
 
@@ -136,6 +126,34 @@ def general(noise: Noise, centre: Array, deviation: Array, event: Rounds, split_
 
 Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
 Guess = Callable[[Array, Array, Array, Array], Array]
+
+
+class Standing(NamedTuple):
+    """A round, in the order in which its participants came."""
+
+    begin: Array  # [P] where a group begins: its number
+    group: Array  # [P] which each participant is in
+    order: Array  # [P] who stands in a place
+    ends: tuple[Array, Array]  # between which performances lie
+    losses: Curves  # the sums of l over those before a place
+    wins: Curves  # and of v over the others
+    guess: Guess | None
+
+
+def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int) -> Standing:
+    """The round, with the arguments of `general`."""
+    there, num_players = field.real(event), len(event.rank)
+    inverse = jnp.where(there, 1.0 / deviation, 0.0)
+    group = jnp.minimum(event.rank, num_players - 1)
+    begin = jnp.arange(num_players, dtype=jnp.int32)
+    widest = jnp.max(jnp.where(there, deviation, 0.0))
+    margins = noise.margins(jnp.sum(inverse) * widest)
+    (low, _), (_, high) = (field.reach(centre, widest * margin, there) for margin in margins)
+    # Sorting one array is four times as fast as sorting with an index beside it.
+    short = num_players**2 <= LAST_ID
+    order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
+    standings = Field(centre[order], inverse[order], inverse[order], low, high)
+    return Standing(begin, group, order, (low, high), *_cumulative(noise, standings, 3 * points // 2))
 
 
 def _cumulative(noise: Noise, standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:

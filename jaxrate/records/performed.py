@@ -1,0 +1,86 @@
+"""At what rating everybody performed in contests, and the rank that it would have taken."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.data.dataset import Dataset, open_data
+from jaxrate.events import Ragged, Rounds
+from jaxrate.records.history import History, recorded
+from jaxrate.records.rated import Rated
+from jaxrate.system import RatingSystem, check_system
+from jaxrate.systems.rounds.inferred import Performances
+
+COLUMNS = Performances._fields  # of the tables of contests
+
+
+def performances(
+    system: RatingSystem | Rated, contests: Ragged | Dataset | None = None, **options: Any
+) -> Performances:
+    """At what rating everybody performed in each contest, and the rank that would have kept their rating.
+
+    The performance is what the system infers from the result before it moves the ratings: the zero of the paper's Q
+    (Ebtekar and Liu 2021, Theorem 3.3) in Elo-MMR and Elo-MMX, and what Codeforces and TopCoder call a performance;
+    under a ceiling, if there is one. A member of a team has the performance that is expected of them, given that of
+    the team. A rating rises if the performance lies above it, and falls if it lies below (of an asymmetric density of
+    Elo-MMR only nearly so).
+
+    The rank needed is the worst at which that performance would have been at least the rating before, had everybody
+    else come in the order in which they did: 1 + the number of others, or of other teams, ahead. Nobody ties there.
+
+        data = jr.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]])
+        jr.performances(jr.elo_mmr(), data)
+
+    Args:
+      system: `elo_mmr()`, `elo_mmx()`, `codeforces()` or `topcoder()`; or a history that one of them rated.
+      contests: as of `run`; none with a rated history, which has its own.
+      options: `params`, `state`, `num_players` and `schedule`, as of `run`.
+
+    Returns:
+      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests in which nobody
+      beat anybody; and ranks from 1, 0 in such contests and where even the first place would not have kept the rating,
+      since the ceiling lies below it.
+
+    Raises:
+      ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
+        `run` does.
+    """
+    if isinstance(system, Rated):
+        if contests is not None or options:
+            raise ValueError("a rated history has contests of its own; give nothing else")
+        table = system.predictions
+        if not set(COLUMNS) <= {*table.column_names} or table["performance"].null_count == len(table) > 0:
+            _check(system.system)
+            raise ValueError("this history was rated without performances; rate the contests again")
+        performance, rank = (table[name].to_numpy().astype(float) for name in COLUMNS)
+        return Performances(performance, np.nan_to_num(rank).astype(np.int32))
+    check_system(system)
+    _check(system)
+    _, found = with_performances(system, contests, **options)
+    assert found is not None
+    return found
+
+
+def _check(system: RatingSystem) -> None:
+    """ValueError for a system without performances."""
+    if system.traits.infer is None:
+        from jaxrate.systems.choosing import those_with
+
+        raise ValueError(f"{system.name} infers no performances; {', '.join(those_with('infer'))} do")
+
+
+def with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
+    """The history, and its performances on the host if these are contests and the system infers some."""
+    opened, _ = open_data(events)
+    contests = isinstance(opened, Ragged) and isinstance(opened.events, Rounds)
+    result, found = recorded(system, events, system.traits.infer if contests else None, **options)
+    if found is None:
+        return result, None
+    found = jax.tree.map(np.asarray, found)
+    if not len(found.performance):
+        return result, found
+    start, performance = opened.player_start, found.performance
+    contested = np.repeat(np.logical_or.reduceat(opened.events.rank > 0, start[:-1]), np.diff(start))
+    performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
+    return result, Performances(performance, np.where(contested, found.rank_needed, np.int32(0)))

@@ -1,0 +1,58 @@
+"""Elo-MMR's hyperparameters, what is static about it, and what its rules need of them."""
+
+from collections import namedtuple
+from typing import Any, NamedTuple
+
+from jaxrate.events import Array
+from jaxrate.parameters import DEVIATION, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, RATING, Parameter, Range
+from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds.densities import Density
+from jaxrate.systems.rounds.hazards import Table
+
+
+class Params(NamedTuple):
+    weight: float | Array | None
+    limit_deviation: float | Array | None
+    beta: float | Array | None
+    gamma: float | Array | None
+    drift: float | Array | None
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    rho: float | Array
+
+
+_tuple: Any = namedtuple
+GaussianParams = _tuple("GaussianParams", Params._fields[:-1], module=__name__)  # Gaussian performances have no rho
+
+
+SPACE = Params(
+    weight=Parameter("positive", MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2"),
+    limit_deviation=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle"),
+    beta=Parameter("positive", MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two"),
+    gamma=Parameter("positive", MAYBE_POSITIVE, "points", "drift of a skill in every contest; goes with beta"),
+    drift=Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none"),
+    initial_rating=RATING._replace(range=field.RATINGS),
+    initial_deviation=DEVIATION,
+    rho=Parameter(
+        "positive", Range(">= 0 or inf", 0.0, endless=True), "1", "how fast drift makes earlier performances Gaussian"
+    ),
+)
+
+
+class Model(NamedTuple):
+    """What is static."""
+
+    density: Density  # of the noise of a performance
+    history: int | None  # performances kept; None: normal ones, which need not be
+    split_ties: bool
+    newcomer: tuple[float, ...]  # factors of the weight in the first contests
+    points: int  # of tables, in float32
+    teams: str | None = None  # what a team's performance is of its members', of `teams.PERFORMANCES`; None: no teams
+
+
+class Constants(NamedTuple):
+    params: Any
+    weight: float | Array
+    limit: float | Array  # L^2
+    newcomer: Array  # the factors, and 1
+    table: Table | None  # of the density; None: it is the logistic or the normal one
