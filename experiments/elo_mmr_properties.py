@@ -312,14 +312,14 @@ def professional(path):
 
 
 ELO_MMX = {"weight": (0.01, 0.03, 0.1, 0.3, 1.0), "limit_deviation": (20.0, 40.0, 80.0, 160.0, 320.0)}
-BETAS = {"beta": (100.0, 200.0, 400.0, 800.0, 1600.0), "tau": (1.0, 4.0, 15.0, 60.0)}
+BETA, DRIFT = (100.0, 200.0, 400.0, 800.0, 1600.0), (1.0, 4.0, 15.0, 60.0)
 METHODS = {
     "Elo-MMX, clubs": (jr.elo_mmx, "club", ELO_MMX),
     "Elo-MMR(1), clubs": (jr.elo_mmr, "club", ELO_MMX),
     "Elo-MMX, fives": (jr.elo_mmx, "five", ELO_MMX),
     "Elo-MMX, players": (jr.elo_mmx, "player", ELO_MMX),
-    "Elo-MMX, teams": (jr.elo_mmx, "team", ELO_MMX),
-    "TrueSkill, teams": (TRUESKILL, "team", BETAS),
+    "Elo-MMX, teams": (partial(jr.elo_mmx, beta=200, gamma=35), "team", {"beta": BETA, "gamma": DRIFT}),
+    "TrueSkill, teams": (TRUESKILL, "team", {"beta": BETA, "tau": DRIFT}),
 }
 
 
