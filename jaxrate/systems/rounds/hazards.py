@@ -157,6 +157,7 @@ def tabulated(density: Density) -> Tabulated:
     total = np.logaddexp(below[start], beyond[start])
     below[end:] = total + np.log1p(-np.exp(beyond[end:] - total))
     beyond[:start] = total + np.log1p(-np.exp(below[:start] - total))
+    _refuse(density, mean + scale * z, ~np.isfinite(below + beyond), "is not finite further out than")
     both = (z, g - beyond, d, bend), (-z[::-1], (g - below)[::-1], -d[::-1], bend[::-1])
     table = Table(
         np.stack([_hazard_cells(h, slope, curve) for _, h, slope, curve in both]),
