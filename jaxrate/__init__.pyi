@@ -62,6 +62,7 @@ from jaxrate.systems.outlook import Outlook as Outlook
 from jaxrate.systems.outlook import outlook as outlook
 from jaxrate.systems.rounds import densities as densities
 from jaxrate.systems.rounds.inferred import Performances as Performances
+from jaxrate.systems.skills.system import skills as skills
 from jaxrate.systems.topcoder import topcoder as topcoder
 from jaxrate.systems.trueskill.system import trueskill as trueskill
 from jaxrate.systems.urnings import matchmakers as matchmakers

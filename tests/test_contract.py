@@ -29,6 +29,7 @@ SYSTEMS = {
     "category_glicko": jr.category_glicko(side_advantage=20, deviation_max=300, modifier_deviation_max=250),
     "trueskill": jr.trueskill(side_advantage=2.0, drift=0.5, draw_probability=0.3),
     "weng_lin": jr.weng_lin(side_advantage=2.0, drift=0.5, kappa=0.8),
+    "skills": jr.skills(seasons=(20.0, 60.0), growth=30.0, reversion=400.0, match_growth=9.0, experience=12.0),
     "blat_mmr": jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.4, side_advantage=20),
     "urnings": jr.urnings(outcomes=3, size=30),
     "elo_mmr": jr.elo_mmr(history=3, split_ties=True, newcomer=(0.6, 0.8), drift=20.0, rho=0.3),
@@ -43,6 +44,7 @@ VARIANTS = {
     "category_glicko_site": jr.category_glicko(
         3, "logistic", "map", side_advantage=20, deviation_max=300, modifier_deviation_max=250
     ),
+    "skills_margin": jr.skills("margin", 1, "rest", True, (20.0, 60.0), margin_scale=60.0, compression=3.0, rest=9.0),
     "blat_mmr_fft": jr.blat_mmr("trueskill(0.1)", 31, 3.0, algorithm="fft", kernel_width=0.4, beta=0.9),
     "blat_mmr_laplace": jr.blat_mmr("laplace", 15, 3.0, "laplace", "laplace", "outside", kernel_width=0.9),
     "blat_mmr_own": jr.blat_mmr(support=np.linspace(-2, 2, 9) ** 3, kernel="gaussian_by_time", temperature=1.5),
@@ -63,7 +65,7 @@ BY_SETTINGS = {
     slopes.slopes_equal_finite_differences,
 }
 SLOPES = {slopes.vmap_equals_one_by_one, slopes.slopes_equal_finite_differences, slopes.slopes_are_finite}
-ROUNDED = {"trueskill", "blat_mmr"}  # to the width of a step: by multiplying and adding at once, or in sums
+ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
 def chosen(name):

@@ -578,7 +578,7 @@ def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
 
 MADE = {
     "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx, "elo": jr.elo,
-    "glicko": jr.glicko, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
+    "glicko": jr.glicko, "skills": jr.skills, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
     "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
     "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
     "urnings": lambda: jr.outlook(jr.urnings(outcomes=3)),

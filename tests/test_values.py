@@ -104,7 +104,7 @@ def test_factories_say_what_their_parameters_are(name):
     parameters = inspect.signature(make).parameters
     text = " ".join(inspect.getdoc(make).split())
     for key, parameter in parameters.items():
-        assert parameter.kind is not parameter.VAR_KEYWORD or f"{key}: hyperparameters of functions" in text
+        assert parameter.kind is not parameter.VAR_KEYWORD or f"{key}: hyperparameters of " in text
     for field, value, about in zip(system.params._fields, system.params, system.space, strict=True):
         assert parameters[field].default in (value, None)
         unit = "" if about.unit == "1" else f"{about.unit}, "

@@ -53,7 +53,7 @@ def rate(
         categories, `categories=onto.categories`.
       period: the length of rating periods; None: match by match, or contest by contest.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
-        BlatMMR, TrueSkill and contests to rounding; with Urnings by chance). Players who are new to it join as
+        BlatMMR, TrueSkill, skills and contests to rounding; with Urnings by chance). Players who are new to it join as
         newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
@@ -68,7 +68,7 @@ def rate(
     names = _column(data.players)
     if names is None:
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
-    categories = data.categories if "categories" in system.settings else None
+    categories = data.categories if system.settings.get("categories", 1) > 1 else None
     if categories is not None and (_column(categories) is None or isinstance(categories[0], bytes)):
         raise ValueError("the names of categories must be all text, or all numbers, to be kept")
     if period is not None:

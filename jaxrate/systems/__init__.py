@@ -10,6 +10,7 @@ from jaxrate.systems.elo import elo
 from jaxrate.systems.elo_mmr.system import elo_mmr, elo_mmx
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
+from jaxrate.systems.skills.system import skills
 from jaxrate.systems.topcoder import topcoder
 from jaxrate.systems.trueskill.system import trueskill
 from jaxrate.systems.urnings.system import urnings
@@ -20,6 +21,7 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "glicko": glicko,
     "glicko2": glicko2,
     "category_glicko": category_glicko,
+    "skills": skills,
     "blat_mmr": blat_mmr,
     "elo_mmr": elo_mmr,
     "elo_mmx": elo_mmx,

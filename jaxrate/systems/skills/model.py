@@ -1,0 +1,185 @@
+"""Settings, hyperparameters and state of skills."""
+
+from collections import namedtuple
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxrate.events import Array
+from jaxrate.parameters import (
+    DEVIATION,
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    PERIOD,
+    RATING,
+    SIDE_ADVANTAGE,
+    Parameter,
+    Range,
+)
+from jaxrate.system import Rating, full
+
+MAYBE_ANY = Range("any number or None", optional=True)
+MAYBE_SHARE = Range("above 0, below 1, or None", 0.0, 1.0, above=True, below=True, optional=True)
+GROWTH = "points per sqrt(period)"
+
+
+class Model(NamedTuple):
+    """What is fixed before hyperparameters have values."""
+
+    outcome: str  # "win" | "logistic" | "margin"
+    categories: int  # 1: there are no modifiers
+    covariates: tuple[str, ...]  # the names of columns
+    own_side: bool
+    seasons: tuple[float, ...]  # when each begins
+    margin: tuple[str, ...]  # the name of its column, or of the points of both sides
+
+    @property
+    def modifiers(self) -> int:
+        return self.categories if self.categories > 1 else 0
+
+    @property
+    def size(self) -> int:
+        """D: of the vector that is believed of a player."""
+        return 1 + self.modifiers + self.own_side
+
+
+class Params(NamedTuple):
+    growth: float | Array
+    initial_rating: float | Array
+    initial_deviation: float | Array
+    deviation_max: float | Array | None
+    modifier_growth: float | Array | None
+    initial_modifier_deviation: float | Array | None
+    own_side_growth: float | Array | None
+    initial_own_side_deviation: float | Array | None
+    match_growth: float | Array | None
+    reversion: float | Array | None
+    season_keep: float | Array | None
+    season_growth: float | Array | None
+    experience: float | Array | None
+    side_advantage: float | Array
+    noise: float | Array | None
+    draw_margin: float | Array | None
+    margin_scale: float | Array | None
+    compression: float | Array | None
+    period: float | Array
+
+
+SPACE = Params(
+    growth=Parameter("positive", NOT_NEGATIVE, GROWTH, "growth of the deviation of a common skill"),
+    initial_rating=RATING,
+    initial_deviation=DEVIATION._replace(bounds=(None, "deviation_max")),
+    deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation to which time leads"),
+    modifier_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth of the deviations of modifiers"),
+    initial_modifier_deviation=Parameter("positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's modifiers"),
+    own_side_growth=Parameter(
+        "positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth of the deviation of an own side advantage"
+    ),
+    initial_own_side_deviation=Parameter(
+        "positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's own side advantage"
+    ),
+    match_growth=Parameter(
+        "positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a match"
+    ),
+    reversion=Parameter(
+        "positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost"
+    ),
+    season_keep=Parameter("unit", MAYBE_SHARE, "1", "share of a lead that is kept from season to season"),
+    season_growth=Parameter(
+        "positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a season"
+    ),
+    experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, per unit of log(1 + matches played)"),
+    side_advantage=SIDE_ADVANTAGE,
+    noise=Parameter("fixed", MAYBE_POSITIVE, "points", "deviation of the difference of two performances"),
+    draw_margin=Parameter("positive", MAYBE_POSITIVE, "points", "difference of performances below which they draw"),
+    margin_scale=Parameter(
+        "positive", MAYBE_POSITIVE, "points per unit", "rating points that a unit of the margin is worth"
+    ),
+    compression=Parameter(
+        "positive", MAYBE_POSITIVE, "units of the margin", "margin above which margins are compressed"
+    ),
+    period=PERIOD,
+)
+COVARIATE = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
+
+
+class State(NamedTuple):
+    mean: Array  # [num_players, D] common skill, modifiers, own side advantage, in points; [num_players] if D = 1
+    covariance: Array  # [num_players, D, D] as of `time`; [num_players] if D = 1
+    games: Array | None  # [num_players] matches played, by weight. None: experience does not count
+    time: Array  # [num_players] end of the last event; inf before the first
+
+
+class Constants(NamedTuple):
+    params: Any
+    newcomer: Any  # [D] the mean
+    growth: Any  # [D] of the variances, per unit of time
+    highest: Any  # [D] variances to which time lets them grow
+    match_growth: Any  # of the variance; None: none
+    noise: Any  # the variance; None: the outcome has its own
+
+
+@lru_cache
+def params_of(covariates: tuple[str, ...]) -> Any:
+    """The class of hyperparameters: `Params`, and a weight for each covariate of that name."""
+    if not covariates:
+        return Params
+    fields: Any = namedtuple("Params", Params._fields + covariates)  # type: ignore[misc]
+    return type("Params", (fields,), {"__slots__": (), "__reduce__": _reduced})  # pickle knows no class made on the way
+
+
+def _reduced(params: Any) -> tuple[Any, ...]:
+    return _restored, (params._fields[len(Params._fields) :], tuple(params))
+
+
+def _restored(covariates: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return params_of(covariates)(*values)
+
+
+def parts(model: Model, common: Any, modifier: Any, own_side: Any) -> Any:
+    """[D] of a number for each kind of part; the number itself if D = 1."""
+    if model.size == 1:
+        return common
+    each = [common, *[modifier] * model.modifiers, *[own_side] * model.own_side]
+    return jnp.stack([jnp.asarray(x, float) for x in each])
+
+
+def initial_variance(model: Model, params: Any) -> Any:
+    """[D] of a newcomer."""
+    deviations = params.initial_deviation, params.initial_modifier_deviation, params.initial_own_side_deviation
+    return parts(model, *(None if x is None else x**2 for x in deviations))
+
+
+def init(model: Model, params: Any, num_players: int) -> State:
+    mean, variance = parts(model, params.initial_rating, 0.0, 0.0), initial_variance(model, params)
+    if model.size == 1:
+        mean, covariance = full(num_players, mean), full(num_players, variance)
+    else:
+        mean = jnp.broadcast_to(mean, (num_players, model.size))
+        covariance = jnp.broadcast_to(jnp.diag(variance), (num_players, model.size, model.size))
+    games = None if params.experience is None else full(num_players, 0.0)
+    return State(mean, covariance, games, full(num_players, jnp.inf))
+
+
+def prepare(model: Model, params: Any) -> Constants:
+    highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
+    growth = params.growth, params.modifier_growth, params.own_side_growth
+    most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation
+    return Constants(
+        params,
+        parts(model, params.initial_rating, 0.0, 0.0),
+        parts(model, *(None if x is None else x**2 / params.period for x in growth)),
+        parts(model, *(None if x is None else x**2 for x in most)),
+        None if params.match_growth is None else params.match_growth**2,
+        None if params.noise is None else params.noise**2,
+    )
+
+
+def summary(model: Model, params: Any, rows: State) -> Rating:
+    """What a player would bring to a neutral match: their common skill, and their experience."""
+    common, variance = (rows.mean, rows.covariance) if model.size == 1 else (rows.mean[:, 0], rows.covariance[:, 0, 0])
+    if rows.games is not None:
+        common = common + params.experience * jnp.log1p(rows.games)
+    return Rating(common, jnp.sqrt(variance))

@@ -1,0 +1,87 @@
+"""How likely results are, and what they say of the players."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import ndtr
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.numerics import tail, truncated
+from jaxrate.systems.skills.model import Constants, Model
+from jaxrate.systems.skills.strengths import Meeting, columns
+
+Q = math.log(10.0) / 400.0
+OUTCOMES = "win", "logistic", "margin"
+Message = tuple[Array, Array]  # the precision I, and V: I times by how much the mean of it is ahead of the prior's
+
+
+def attenuation(variance: Array) -> Array:
+    """Glicko's g."""
+    return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
+
+
+def expected_score(model: Model, constants: Constants, pair: Meeting) -> Array:
+    """[...] of the first player; a draw is half a win."""
+    variance = pair.first.variance + pair.second.variance
+    if model.outcome == "logistic":
+        return jax.nn.sigmoid(attenuation(variance) * (Q * pair.ahead))
+    inverse, margin = lax.rsqrt(constants.noise + variance), constants.params.draw_margin
+    if margin is None:
+        return ndtr(pair.ahead * inverse)
+    return 0.5 * (ndtr((pair.ahead - margin) * inverse) + ndtr((pair.ahead + margin) * inverse))
+
+
+def messages(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> tuple[Message, Message]:
+    """What each game says of the strength of its first and of its second player."""
+    if model.outcome == "logistic":
+        return (
+            logistic(pair.ahead, pair.second.variance, event.score),
+            logistic(-pair.ahead, pair.first.variance, 1.0 - event.score),
+        )
+    if model.outcome == "margin":
+        surprise = points(model, constants, event) - pair.ahead
+        first, second = (1.0 / (constants.noise + x.variance) for x in (pair.second, pair.first))
+        return (first, first * surprise), (second, -second * surprise)
+    square = constants.noise + pair.first.variance + pair.second.variance
+    inverse = lax.rsqrt(square)
+    push, lost, left = probit(constants, pair.ahead * inverse, inverse, event.score)
+    push = push * inverse
+
+    def message(mine: Array, theirs: Array, sign: float) -> Message:
+        kept = (constants.noise + theirs + mine * left) / square  # 1 - mine lost / square, which would cancel
+        return lost / square / kept, sign * push / kept
+
+    one, two = pair.first.variance, pair.second.variance
+    return message(one, two, 1.0), message(two, one, -1.0)
+
+
+def logistic(ahead: Array, variance: Array, score: Array) -> Message:
+    """Glicko's, of a game against an opponent of this variance."""
+    g = attenuation(variance)
+    e = jax.nn.sigmoid(g * (Q * ahead))
+    return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
+
+
+def probit(constants: Constants, lead: Array, inverse: Array, score: Array) -> tuple[Array, Array, Array]:
+    """Of a difference N(lead, 1): the change of its mean, what its variance loses, and what is left of that."""
+    margin = constants.params.draw_margin
+    if margin is None:
+        win, loss, other = tail(-lead), tail(lead), 1.0 - score
+        push, lost, left = (score * win[i] + other * sign * loss[i] for i, sign in ((0, -1.0), (2, 1.0), (3, 1.0)))
+        return push, lost, left
+    sign = jnp.where(score < 0.5, -1.0, 1.0)
+    push, lost, left, _ = truncated(sign * lead, margin * inverse, score == 0.5)
+    return sign * push, lost, left
+
+
+def points(model: Model, constants: Constants, event: Matches | Periods) -> Array:
+    """[...] y, the margin of the first player in rating points, compressed."""
+    params: Any = constants.params
+    given = [columns(event)[name] for name in model.margin]
+    size = jnp.abs(given[0] if len(given) == 1 else given[0] - given[1])
+    if params.compression is not None:
+        size = params.compression * jnp.log1p(size / params.compression)
+    return params.margin_scale * (jnp.sign(event.score - 0.5) * size)

@@ -1,0 +1,88 @@
+"""What time does to beliefs: they grow wider, fall back to the newcomer's, and step from season to season."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Periods
+from jaxrate.system import elapsed, within
+from jaxrate.systems.skills.model import Constants, Model, State
+
+
+def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
+    """The clock first, then the seasons that begin until `time`."""
+    rows = by_clock(model, constants, rows, elapsed(time, rows.time))
+    return by_season(model, constants, rows, rows.time, time)
+
+
+def begun(model: Model, constants: Constants, rows: State, event: Any) -> State:
+    """The rows as the games of the event find them: the time within a rating period has passed, but no season in it."""
+    if not isinstance(event, Periods):
+        return rows
+    return by_clock(model, constants, rows, within(event, constants.params.period, rows.time))
+
+
+def by_clock(model: Model, constants: Constants, rows: State, passed: Array) -> State:
+    """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
+    keep, span, reversion = None, passed, constants.params.reversion
+    if reversion is not None:
+        keep, span = jnp.exp(-passed / reversion), -0.5 * reversion * jnp.expm1(-2.0 * passed / reversion)
+    if model.size > 1:
+        span = span[..., None] * jnp.broadcast_to(constants.growth, (*passed.shape, model.size))
+    else:
+        span = constants.growth * span
+    return changed(model, constants, rows, keep, span)
+
+
+def by_season(model: Model, constants: Constants, rows: State, since: Array, until: Array) -> State:
+    """After the seasons that begin later than `since`, and not later than `until`."""
+    params, starts = constants.params, model.seasons
+    if not starts:
+        return rows
+    begin = jnp.broadcast_to(jnp.asarray(np.array(starts), float), (*since.shape, len(starts)))
+    passed = (begin > since[..., None]) & (begin <= jnp.broadcast_to(until, since.shape)[..., None])
+    count = jnp.sum(passed.astype(since.dtype), axis=-1)
+    lost = jnp.log(jnp.asarray(params.season_keep, since.dtype))  # 0 where the share is rounded to 1
+    sums = jnp.expm1(2.0 * count * lost) / jnp.where(lost < 0, jnp.expm1(2.0 * lost), -1.0)
+    keep, added = jnp.exp(count * lost), params.season_growth**2 * jnp.where(lost < 0, sums, count)
+    return changed(model, constants, rows, keep, common(model, added))
+
+
+def changed(model: Model, constants: Constants, rows: State, keep: Array | None, added: Array) -> State:
+    """The share `keep` of what sets rows apart from newcomers, and variances that grow, but never beyond the highest.
+
+    Args:
+      keep: [...], or None for all of it.
+      added: [..., D] to the variances; [...] if D = 1.
+    """
+    mean, covariance = rows.mean, rows.covariance
+    newcomer, highest = constants.newcomer, constants.highest
+    if model.size > 1:
+        newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
+        keep = None if keep is None else keep[..., None]
+    if keep is not None:
+        mean = newcomer + keep * (mean - newcomer)
+        covariance = (keep if model.size == 1 else keep[..., None]) ** 2 * covariance
+    room = jnp.maximum(highest - diagonal(model, covariance), 0.0)
+    return rows._replace(mean=mean, covariance=widened(model, covariance, jnp.minimum(added, room)))
+
+
+def diagonal(model: Model, covariance: Array) -> Array:
+    """[..., D] the variances."""
+    return covariance if model.size == 1 else jnp.diagonal(covariance, axis1=-2, axis2=-1)
+
+
+def common(model: Model, x: Array) -> Array:
+    """[..., D] of which the common skill has x, and the rest nothing; x itself if D = 1."""
+    if model.size == 1:
+        return x
+    return jnp.concatenate([x[..., None], jnp.zeros((*x.shape, model.size - 1), x.dtype)], axis=-1)
+
+
+def widened(model: Model, covariance: Array, added: Array) -> Array:
+    """With [..., D] added to the variances."""
+    if model.size == 1:
+        return covariance + added
+    one = jnp.broadcast_to(jnp.eye(model.size, dtype=covariance.dtype), covariance.shape)
+    return covariance + one * added[..., None]

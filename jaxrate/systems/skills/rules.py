@@ -1,0 +1,36 @@
+"""What skills expect before an event, and learn after it."""
+
+import jax.numpy as jnp
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.system import Rules, bind
+from jaxrate.systems.skills.model import Constants, Model, State, prepare
+from jaxrate.systems.skills.observations import expected_score, messages
+from jaxrate.systems.skills.passing import advance, begun, by_season
+from jaxrate.systems.skills.posterior import learn
+from jaxrate.systems.skills.strengths import meeting
+
+
+def predict(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+    """Expected score of the first player."""
+    rows = begun(model, constants, rows, event)
+    return expected_score(model, constants, meeting(model, constants, rows, event, constants.match_growth))
+
+
+def update(model: Model, constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
+    """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
+    del key
+    rows, extra, end = begun(model, constants, rows, event), constants.match_growth, event.time
+    if extra is not None and event.context.weight is not None:
+        extra = extra * event.context.weight
+    pair = meeting(model, constants, rows, event, extra)
+    after = learn(model, constants, rows, event, pair, messages(model, constants, pair, event))
+    if isinstance(event, Periods):
+        end = end + constants.params.period
+        since = jnp.where(jnp.isfinite(rows.time), jnp.maximum(rows.time, event.time), event.time)
+        after = by_season(model, constants, after, since, end)
+    return after._replace(time=jnp.full_like(rows.time, end))
+
+
+def rules_of(model: Model) -> Rules:
+    return Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))

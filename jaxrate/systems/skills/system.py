@@ -1,0 +1,250 @@
+"""Skills: a Gaussian filter for results, margins, surfaces, covariates, seasons and experience.
+
+A player is a vector theta: a common skill, a modifier for each category, and a side advantage of their own, where these
+are asked for. It is believed to be normal, of mean m and covariance P. In a match of a against b they bring x^T theta,
+where x picks the common skill, the modifier of the category that they meet (shares, if the opponent mixes categories),
+and their own side by +1 or -1, and a should perform better by
+
+    d = x_a^T theta_a - x_b^T theta_b + side_advantage side + sum_k w_k z_k
+        + experience (log(1 + games_a) - log(1 + games_b))
+
+with the covariates z_k of the match. The variances of x^T theta are s_a and s_b; `match_growth`^2 is added to that of a
+common skill in every match, before it counts.
+
+Time. Between events variances grow by growth^2 a period, each kind of part by its own. With `reversion` tau it is the
+Ornstein-Uhlenbeck process about a newcomer's mean: after t the share k = exp(-t / tau) of a lead is left, and
+
+    P <- k^2 P + growth^2 tau / 2 (1 - k^2)      (Uhlenbeck and Ornstein 1930), tau in periods
+
+When a season begins, after the time that passed, m <- newcomer's + season_keep (m - newcomer's), P <- season_keep^2 P,
+and the common skill gains `season_growth`^2, once for each season. Neither makes a variance larger than a newcomer's,
+or than `deviation_max`^2 of a common skill.
+
+What a match says of x^T theta of a player is a message of precision I and a surprise V, linear in x:
+
+    P' = P - P x x^T P I / (1 + s I),   m' = m + P' x V
+
+win: the better performance wins, with noise of variance noise^2, so P(a wins) = Phi(d / c), c^2 = noise^2 + s_a + s_b;
+I and V match mean and variance of the belief after it (TrueSkill, Herbrich, Minka and Graepel 2006, of two players). A
+draw is half a win and half a loss, in log likelihood; with `draw_margin` it is a difference within it.
+logistic: Glicko's, where only the opponent's variance attenuates (Glickman 1999).
+margin: y = d + noise, so I = 1 / (noise^2 + s_b) and V = I (y - d) of a, the Kalman filter (Kalman 1960). y has the
+sign of the result and the size of the margin in units of `margin_scale` rating points, compressed by `compression` k as
+k log(1 + |margin| / k). What is predicted is the result, as after win.
+
+A match of weight w counts as w matches. The games of a rating period all count at the beliefs before it: their
+precisions x x^T I and their surprises x V add up. Beliefs of two players stay independent after a match, as in Glicko
+and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter for online rating: one-fits-all
+approach", with a covariance for each player.)
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from jaxrate.events import Context, Matches, Periods, Ragged, as_moment, fail_where
+from jaxrate.parameters import checked, counted
+from jaxrate.system import Facts, RatingSystem, Traits, bind, by_period, check_names, factory
+from jaxrate.systems.skills.model import COVARIATE, SPACE, Model, Params, init, params_of, summary
+from jaxrate.systems.skills.observations import OUTCOMES
+from jaxrate.systems.skills.rules import rules_of
+
+NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
+
+
+def check(model: Model, events: Matches | Ragged) -> None:
+    """ValueError if the matches lack what the model needs, or have other categories."""
+    flat: Any = events.events if isinstance(events, Ragged) else events
+    context: Context = flat.context
+    for name in (*model.covariates, *(model.margin if model.outcome == "margin" else ())):
+        if name not in (context.columns or {}):
+            raise ValueError(
+                f"skills needs the column {name!r} of the matches: columns=... of `matches` or `read`, --column"
+            )
+    if model.own_side and context.side is None:
+        raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
+    if not model.modifiers:
+        return
+    category: Any = context.category
+    if category is None:
+        raise ValueError("skills with categories needs those of the matches: category=... of `matches` or `read`")
+    have = f"skills has {model.categories} of them; make it with categories=..."
+    if category.ndim == 3:
+        if category.shape[-1] != model.categories:
+            raise ValueError(f"the matches have shares of {category.shape[-1]} categories, but {have}")
+        return
+    highest = np.max(category, axis=-1, initial=0)
+    fail_where(highest >= model.categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
+
+
+def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """As many categories as the data have, and the period that they are rated in."""
+    return ({} if facts.categories is None else {"categories": facts.categories}) | by_period(facts, changes)
+
+
+def usual(model: Model, given: Params) -> Params:
+    """With a usual value for each hyperparameter of a part that the model has, unless it is given.
+
+    Raises:
+      ValueError: for a value of a part that the model lacks.
+    """
+    noisy = model.outcome != "logistic"
+    seasons = "needs seasons=..., their first times"
+    needs: dict[str, tuple[bool, float | None, str]] = {
+        "modifier_growth": (model.modifiers > 0, 3.0, "needs categories=..., two or more"),
+        "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
+        "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
+        "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
+        "season_keep": (bool(model.seasons), 0.8, seasons),
+        "season_growth": (bool(model.seasons), 30.0, seasons),
+        "noise": (noisy, 300.0, NOT_FOR_LOGISTIC),
+        "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
+        "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
+        "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
+    }
+    for name, (has, value, why) in needs.items():
+        if getattr(given, name) is None and has:
+            given = given._replace(**{name: value})
+        elif getattr(given, name) is not None and not has:
+            raise ValueError(f"skills: {name} {why}")
+    return given
+
+
+def names_of(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, from one or several."""
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"skills: {setting} must be names of columns, got {value!r}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"skills: {setting} names a column twice: {', '.join(names)}")
+    return names
+
+
+def starts(seasons: Sequence[Any]) -> tuple[float, ...]:
+    """When the seasons begin, in increasing order."""
+    times = tuple(as_moment("seasons", x) for x in (seasons if np.ndim(seasons) else (seasons,)))
+    if any(a >= b for a, b in pairwise(times)):
+        raise ValueError("skills: seasons must increase; give the first time of each once")
+    return times
+
+
+@factory
+def skills(
+    outcome: str = "win",
+    categories: int = 1,
+    covariates: str | Sequence[str] = (),
+    own_side: bool = False,
+    seasons: Sequence[Any] = (),
+    margin: str | Sequence[str] = "margin",
+    *,
+    growth: float = 10.0,
+    initial_rating: float = 1500.0,
+    initial_deviation: float = 150.0,
+    deviation_max: float | None = None,
+    modifier_growth: float | None = None,
+    initial_modifier_deviation: float | None = None,
+    own_side_growth: float | None = None,
+    initial_own_side_deviation: float | None = None,
+    match_growth: float | None = None,
+    reversion: float | None = None,
+    season_keep: float | None = None,
+    season_growth: float | None = None,
+    experience: float | None = None,
+    side_advantage: float = 0.0,
+    noise: float | None = None,
+    draw_margin: float | None = None,
+    margin_scale: float | None = None,
+    compression: float | None = None,
+    period: float = 7.0,
+    **weights: float,
+) -> RatingSystem:
+    """One filter of matches and rating periods that takes margins, surfaces, covariates, sides, seasons and experience.
+
+    What the data do not have is off. A part that is on has usual values where none are given: `fit` finds better ones.
+
+        data = jr.datasets.nfl()
+        column = data.matches.context.columns["season"]
+        begin = data.matches.time[np.diff(column, prepend=0) > 0]
+        points = "home_points", "away_points"
+        system = jr.skills("margin", margin=points, seasons=begin, compression=10.0, side_advantage=50.0)
+        rated = jr.rate(system, data)
+
+    The rating that is shown is what a player would bring to a neutral match: the common skill, and their experience.
+    The parts apart are the columns of `state.mean`.
+
+    Args:
+      outcome: what is learnt from: "win", "logistic" (the result, as in Glicko) or "margin".
+      categories: how many there are, such as surfaces; with one there are no modifiers.
+      covariates: the names of columns of the matches: what speaks for the first player (komi, rest, ...). The weight of
+        each is a hyperparameter of its name (points per unit, any number), at first 0.
+      own_side: whether players have a side advantage of their own, beside the common one.
+      seasons: the time at which each begins, increasing; numbers, or dates.
+      margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
+        counts; its sign is the score's, and a draw has no margin.
+      growth: growth of the deviation of a common skill (points per sqrt(period), >= 0).
+      initial_rating: rating of a newcomer (points, any number).
+      initial_deviation: deviation of a newcomer (points, > 0).
+      deviation_max: largest deviation to which time leads (points, > 0 or None). None: the newcomer's.
+      modifier_growth: growth of the deviations of modifiers (points per sqrt(period), >= 0 or None). None: 3, with
+        categories.
+      initial_modifier_deviation: deviation of a newcomer's modifiers (points, > 0 or None). None: 50, with categories.
+      own_side_growth: growth of the deviation of an own side advantage (points per sqrt(period), >= 0 or None). None:
+        3, with own_side.
+      initial_own_side_deviation: deviation of a newcomer's own side advantage (points, > 0 or None). None: 30, with
+        own_side.
+      match_growth: growth of the deviation of a common skill by a match (points, >= 0 or None).
+      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
+      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
+        seasons.
+      season_growth: growth of the deviation of a common skill by a season (points, >= 0 or None). None: 30, with
+        seasons.
+      experience: worth of experience, per unit of log(1 + matches played) (points, any number or None).
+      side_advantage: rating points that the better side is worth (points, any number).
+      noise: deviation of the difference of two performances (points, > 0 or None). None: 300, but for "logistic".
+      draw_margin: difference of performances below which they draw (points, > 0 or None).
+      margin_scale: rating points that a unit of the margin is worth (points per unit, > 0 or None). None: 25, with
+        "margin".
+      compression: margin above which margins are compressed (units of the margin, > 0 or None).
+      period: length of a rating period (days, or the unit of time, > 0).
+      **weights: hyperparameters of covariates, by their names.
+
+    Raises:
+      ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
+        a covariate that cannot be the name of a hyperparameter, or seasons that do not increase.
+    """
+    if outcome not in OUTCOMES:
+        raise ValueError(f"skills: outcome must be {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}, got {outcome!r}")
+    counted("skills", "categories", categories, 1, 100)
+    if not isinstance(own_side, bool):
+        raise ValueError(f"skills: own_side must be True or False, got {own_side!r}")
+    margin, covariates = names_of("margin", margin), names_of("covariates", covariates)
+    if len(margin) not in (1, 2):
+        raise ValueError("skills: margin must be one column, or two: the points of each side")
+    settings = "outcome", "categories", "covariates", "own_side", "seasons", "margin"
+    for name in covariates:
+        if not name.isidentifier() or name.startswith("_") or name in (*Params._fields, *settings, *Params.__dict__):
+            raise ValueError(f"skills: a covariate must be one plain word that is no hyperparameter; rename {name!r}")
+    check_names("skills", weights, (*settings, *Params._fields, *covariates))
+    model = Model(outcome, categories, covariates, own_side, starts(seasons), margin)
+    side = own_side_growth, initial_own_side_deviation
+    season = season_keep, season_growth
+    newcomer = growth, initial_rating, initial_deviation, deviation_max, modifier_growth, initial_modifier_deviation
+    rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period
+    given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest))
+    made, space = params_of(covariates), (*SPACE, *(COVARIATE for _ in covariates))
+    params = made(*given, *(weights.get(name, 0.0) for name in covariates))
+    return RatingSystem(
+        "skills",
+        checked("skills", params, made(*space)),
+        made(*space),
+        (Matches, Periods),
+        bind(init, model),
+        rules_of(model),
+        bind(summary, model),
+        tuple(zip(settings, (outcome, categories, covariates, own_side, model.seasons, margin), strict=True)),
+        check=bind(check, model),
+        traits=Traits(categories=True, adapt=adapt),
+    )

@@ -1,0 +1,163 @@
+"""Skills by plain loops: dense matrices, one game at a time, every formula as it is written, with SciPy's normal law.
+
+A history is a list of (time, games). A single match is a period of one game that takes no time (`duration`).
+"""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+Q = math.log(10.0) / 400.0
+OFF = {
+    "match_growth": 0.0, "reversion": math.inf, "season_keep": 1.0, "season_growth": 0.0, "experience": 0.0,
+    "draw_margin": None, "side_advantage": 0.0, "compression": None, "modifier_growth": 0.0, "own_side_growth": 0.0,
+    "initial_modifier_deviation": 0.0, "initial_own_side_deviation": 0.0, "deviation_max": None, "weights": (),
+}  # fmt: skip
+
+
+def game(a, b, score, side=0.0, weight=1.0, category=(0, 0), z=(), margin=0.0):
+    """A game of a against b; `category` is that of each, which the other meets, or their shares."""
+    return SimpleNamespace(a=a, b=b, score=score, side=side, weight=weight, category=category, z=z, margin=margin)
+
+
+def hazard(z):
+    """phi(z) / Phi(z)."""
+    return math.exp(-0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_ndtr(z))
+
+
+def density(z):
+    return math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+
+
+class Skills:
+    def __init__(self, outcome, categories=1, own_side=False, seasons=(), period=7.0, duration=0.0, **params):
+        self.outcome, self.categories, self.own_side, self.seasons = outcome, categories, own_side, seasons
+        self.p = SimpleNamespace(**(OFF | params))
+        self.period, self.duration = period, duration
+        p = self.p
+        kinds = [(p.initial_deviation, p.growth)]
+        if categories > 1:
+            kinds += [(p.initial_modifier_deviation, p.modifier_growth)] * categories
+        if own_side:
+            kinds += [(p.initial_own_side_deviation, p.own_side_growth)]
+        self.initial = np.array([x**2 for x, _ in kinds])
+        self.growth = np.array([x**2 for _, x in kinds])
+        self.highest = self.initial.copy()
+        if p.deviation_max is not None:
+            self.highest[0] = p.deviation_max**2
+        self.newcomer = np.zeros(len(kinds))
+        self.newcomer[0] = p.initial_rating
+        self.players = {}
+
+    def player(self, name):
+        fresh = SimpleNamespace(m=self.newcomer.copy(), P=np.diag(self.initial), games=0.0, time=None)
+        return self.players.setdefault(name, fresh)
+
+    def pass_time(self, one, since, until):
+        """Growth and reversion by the clock."""
+        periods = max(until - since, 0.0) / self.period
+        keep = math.exp(-periods * self.period / self.p.reversion)
+        if keep < 1.0:
+            tau = self.p.reversion / self.period
+            added = self.growth * tau / 2.0 * (1.0 - keep**2)
+        else:
+            added = self.growth * periods
+        one.m = self.newcomer + keep * (one.m - self.newcomer)
+        one.P = keep**2 * one.P
+        room = np.maximum(self.highest - np.diag(one.P), 0.0)
+        one.P = one.P + np.diag(np.minimum(added, room))
+
+    def pass_seasons(self, one, since, until):
+        for start in self.seasons:
+            if since < start <= until:
+                keep = self.p.season_keep
+                one.m = self.newcomer + keep * (one.m - self.newcomer)
+                one.P = keep**2 * one.P
+                room = max(self.highest[0] - one.P[0, 0], 0.0)
+                one.P[0, 0] += min(self.p.season_growth**2, room)
+
+    def pick(self, met, side):
+        x = [1.0]
+        if self.categories > 1:
+            x += list(met) if np.ndim(met) else [float(c == met) for c in range(self.categories)]
+        return np.array(x + ([side] if self.own_side else []))
+
+    def strengths(self, g, extra):
+        """What each brings, mean and variance with `extra` matches' growth, and the difference expected."""
+        sides = []
+        for name, met, side in ((g.a, g.category[1], g.side), (g.b, g.category[0], -g.side)):
+            one, x = self.player(name), self.pick(met, side)
+            sides.append((x, x @ one.m, x @ one.P @ x + extra * self.p.match_growth**2, one.games))
+        (_, ma, _, na), (_, mb, _, nb) = sides
+        ahead = ma - mb + self.p.side_advantage * g.side + np.dot(self.p.weights, g.z)
+        return sides, ahead + self.p.experience * (math.log(1.0 + na) - math.log(1.0 + nb))
+
+    def predict(self, g):
+        (a, b), d = self.strengths(g, 1.0)
+        variance = a[2] + b[2]
+        if self.outcome == "logistic":
+            return 1.0 / (1.0 + math.exp(-Q * d / math.sqrt(1.0 + 3.0 * Q**2 * variance / math.pi**2)))
+        spread, margin = math.sqrt(self.p.noise**2 + variance), self.p.draw_margin or 0.0
+        return 0.5 * (ndtr((d - margin) / spread) + ndtr((d + margin) / spread))
+
+    def message(self, g, mine, theirs, d, score):
+        """Precision and precision times (mean less prior mean) of what a game says of x^T theta of one player."""
+        if self.outcome == "logistic":
+            attenuation = 1.0 / math.sqrt(1.0 + 3.0 * Q**2 * theirs / math.pi**2)
+            expected = 1.0 / (1.0 + math.exp(-attenuation * Q * d))
+            return (Q * attenuation) ** 2 * expected * (1.0 - expected), Q * attenuation * (score - expected)
+        if self.outcome == "margin":
+            y, k = abs(g.margin), self.p.compression
+            y = self.p.margin_scale * (y if k is None else k * math.log(1.0 + y / k)) * np.sign(score - 0.5)
+            variance = self.p.noise**2 + theirs
+            return 1.0 / variance, (y - d) / variance
+        spread, margin = math.sqrt(self.p.noise**2 + mine + theirs), self.p.draw_margin
+        if margin is None:  # log Z = score log Phi(z) + (1 - score) log Phi(-z)
+            z = d / spread
+            first = (score * hazard(z) - (1.0 - score) * hazard(-z)) / spread
+            win, loss = hazard(z) * (hazard(z) + z), hazard(-z) * (hazard(-z) - z)
+            second = -(score * win + (1.0 - score) * loss) / spread**2
+        elif score == 0.5:  # log Z = log(Phi(u) - Phi(l))
+            u, low = (margin - d) / spread, (-margin - d) / spread
+            mass = ndtr(u) - ndtr(low)
+            slope = -(density(u) - density(low)) / mass
+            second = (-(u * density(u) - low * density(low)) / mass - slope**2) / spread**2
+            first = slope / spread
+        else:
+            sign = 1.0 if score > 0.5 else -1.0
+            z = (sign * d - margin) / spread
+            first, second = sign * hazard(z) / spread, -hazard(z) * (hazard(z) + z) / spread**2
+        mean, variance = mine * first, mine + mine**2 * second  # the moments matched; then the prior is taken out
+        precision = 1.0 / variance - 1.0 / mine
+        return precision, mean / variance
+
+    def play(self, time, games):
+        """The predictions of the games of one event, which all count together."""
+        names = sorted({x for g in games for x in (g.a, g.b)})
+        end = time + self.duration
+        for name in names:
+            one = self.player(name)
+            if one.time is not None:
+                self.pass_time(one, one.time, time)
+                self.pass_seasons(one, one.time, time)
+                self.pass_time(one, max(one.time, time), end)
+        predictions = [self.predict(g) for g in games]
+        told = []
+        for g in games:
+            (a, b), d = self.strengths(g, g.weight)
+            told.append((g.a, g.weight, a[0], *self.message(g, a[2], b[2], d, g.score)))
+            told.append((g.b, g.weight, b[0], *self.message(g, b[2], a[2], -d, 1.0 - g.score)))
+        for name in names:
+            one, own = self.player(name), [x[1:] for x in told if x[0] == name]
+            count = sum(w for w, *_ in own)
+            one.P[0, 0] += count * self.p.match_growth**2
+            precision = np.linalg.inv(one.P) + sum(w * i * np.outer(x, x) for w, x, i, _ in own)
+            one.P = np.linalg.inv(precision)
+            one.m = one.m + one.P @ sum(w * v * x for w, x, _, v in own)
+            one.games, last = one.games + count, one.time
+            if self.duration:
+                self.pass_seasons(one, time if last is None else max(last, time), end)
+            one.time = end
+        return predictions

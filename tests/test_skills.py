@@ -1,0 +1,223 @@
+"""Skills against the slow twin, Glicko, TrueSkill and a dense Kalman filter."""
+
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import jaxrate as jr
+from jaxrate.systems.skills.model import SPACE
+from jaxrate.testing.cases import near
+from tests.conftest import quick
+from tests.reference.skills_twin import Skills, game
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+PLAYERS, MATCHES, SEASONS, LENGTH = 12, 150, (31.0, 62.5, 63.0, 100.0), 7.0
+PARTS = {
+    "growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "match_growth": 7.0, "side_advantage": 22.0,
+}  # fmt: skip
+MORE = {"season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0, "experience": 15.0}
+MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}
+OWN_SIDE = {"own_side_growth": 2.0, "initial_own_side_deviation": 33.0}
+COLUMNS = {"covariates": ("komi", "rest")}
+CASES = {  # settings and hyperparameters
+    "win": ({"categories": 3, "own_side": True, **COLUMNS}, PARTS | MODIFIERS | OWN_SIDE | {"noise": 280.0}),
+    "draws": (
+        {"outcome": "win", "seasons": SEASONS},
+        PARTS | MORE | {"noise": 280.0, "draw_margin": 60.0, "deviation_max": 170.0},
+    ),
+    "margin": (
+        {"outcome": "margin", "categories": 3, "seasons": SEASONS, "margin": ("home", "away")},
+        PARTS | MORE | MODIFIERS | {"noise": 280.0, "draw_margin": 10.0, "margin_scale": 9.0, "compression": 8.0},
+    ),
+    "logistic": ({"outcome": "logistic", "own_side": True, "seasons": SEASONS, **COLUMNS}, PARTS | MORE | OWN_SIDE),
+}
+
+
+def league(mixed=False, seed=0, n=MATCHES, categories=3):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, PLAYERS, n)
+    player = np.stack([first, (first + random.integers(1, PLAYERS, n)) % PLAYERS], axis=1)
+    category = random.dirichlet(np.ones(categories), (n, 2)) if mixed else random.integers(0, categories, (n, 2))
+    columns = {"komi": random.normal(size=n), "rest": random.normal(size=n)}
+    return jr.matches(
+        player,
+        random.integers(0, 3, n) / 2,
+        np.sort(random.uniform(0, 120, n)),
+        side=random.integers(-1, 2, n),
+        weight=random.choice([0.5, 1.0], n),
+        category=category,
+        columns=columns | {x: random.integers(0, 30, n) for x in ("home", "away")},
+    )
+
+
+def system_of(case):
+    settings, params = CASES[case]
+    return jr.skills(**settings, **params, **({"komi": 4.0, "rest": -6.0} if "covariates" in settings else {}))
+
+
+def by_twin(case, events, periods):
+    settings, params = CASES[case]
+    settings = {"outcome": case} | {x: y for x, y in settings.items() if x not in ("covariates", "margin")}
+    weights = (4.0, -6.0) if "covariates" in CASES[case][0] else ()
+    twin = Skills(**settings, **params, weights=weights, duration=LENGTH if periods else 0.0)
+    of, columns = events.context, events.context.columns
+    games = [
+        game(
+            *map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i],
+            (columns["komi"][i], columns["rest"][i])[: len(weights)], columns["home"][i] - columns["away"][i],
+        )
+        for i in range(len(events.score))
+    ]  # fmt: skip
+    time = np.floor(events.time / LENGTH) * LENGTH if periods else np.arange(len(games))
+    together = np.split(np.arange(len(games)), np.flatnonzero(np.diff(time)) + 1)
+    start = time if periods else events.time
+    guess = [twin.play(start[rows[0]], [games[i] for i in rows]) for rows in together]
+    return twin, np.concatenate(guess)
+
+
+@pytest.mark.parametrize(("case", "form"), [*((x, "matches") for x in CASES), ("win", "periods"), ("draws", "periods")])
+def test_against_the_twin(x64, case, form):
+    events, system = league(mixed=case == "win"), system_of(case)
+    result = jr.run(system, jr.periods(events, LENGTH) if form == "periods" else events)
+    twin, guess = by_twin(case, events, form == "periods")
+    rows = [twin.players[i] for i in range(PLAYERS)]
+    size, digits = len(rows[0].m), 1e-10 if x64 else 1e-4
+    mean = np.array([x.m for x in rows]).reshape(np.shape(result.state.mean))
+    covariance = np.array([x.P for x in rows]).reshape(np.shape(result.state.covariance))
+    np.testing.assert_allclose(result.prediction, guess, atol=digits)
+    np.testing.assert_allclose(result.state.mean, mean, atol=2000 * digits)
+    np.testing.assert_allclose(result.state.covariance, covariance, atol=2e4 * size * digits)
+    shown = mean if size == 1 else mean[:, 0]
+    if system.params.experience is not None:
+        shown = shown + system.params.experience * np.log1p([x.games for x in rows])
+    np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=digits)
+
+
+@pytest.mark.parametrize("periods", [False, True])
+def test_logistic_of_one_skill_is_glicko(double, periods):
+    events = jr.periods(league(), LENGTH) if periods else league()
+    glicko = jr.run(jr.glicko(c=12, initial_deviation=140, deviation_max=160, side_advantage=20), events)
+    params = {"growth": 12, "initial_deviation": 140, "deviation_max": 160, "side_advantage": 20}
+    skills = jr.run(jr.skills("logistic", **params), events)
+    near("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
+
+
+def test_win_with_a_draw_margin_is_trueskill(double):
+    trueskill = jr.trueskill(beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=1500, initial_deviation=130)
+    margin = float(2.0**0.5 * trueskill.rules.prepare(trueskill.params).margin)
+    system = jr.skills(growth=0, initial_deviation=130, noise=2.0**0.5 * 200.0, match_growth=9.0, draw_margin=margin)
+    events = league()
+    events = events._replace(context=events.context._replace(weight=None))
+    wanted, got = jr.run(trueskill, events), jr.run(system, events)
+    near("the run", (got.state.mean, got.state.covariance, got.prediction),
+         (wanted.state.rating, wanted.state.variance, wanted.prediction), 1e-11)  # fmt: skip
+
+
+def test_margins_are_a_kalman_filter_without_its_cross_terms(double):
+    """Which makes a difference of some hundredths of a deviation."""
+    random, n = np.random.default_rng(3), 20
+    player = np.array([random.permutation(n)[:2] for _ in range(60)])
+    points, noise = random.normal(0, 12, 60), 250.0
+    events = jr.matches(player, 0.5 + 0.5 * np.sign(points), columns={"margin": points})
+    system = jr.skills("margin", initial_deviation=180, noise=noise, margin_scale=20)
+    guess = jr.run(system, events)
+    leads = []
+    for cross in (True, False):
+        mean, P, lead = np.full(n, 1500.0), np.eye(n) * 180.0**2, []
+        for (a, b), y in zip(player, 20 * points, strict=True):
+            h = np.zeros(n)
+            h[a], h[b] = 1.0, -1.0
+            spread = h @ P @ h + noise**2
+            lead.append(h @ mean / np.sqrt(spread))
+            mean, P = mean + P @ h / spread * (y - h @ mean), P - np.outer(P @ h, h @ P) / spread
+            P = P if cross else np.diag(np.diag(P))
+        leads.append(lead)
+    np.testing.assert_allclose(guess.state.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(guess.state.covariance, np.diag(P), rtol=1e-12)
+    np.testing.assert_allclose(guess.prediction, ndtr(leads[1]), rtol=1e-12)
+    off = np.abs(np.subtract(*leads))
+    assert (off[:5] == 0).all() and 0.03 < off.max() < 0.3
+
+
+def test_the_order_of_categories_and_of_players_does_not_matter(double):
+    events, system = league(seed=1), system_of("margin")
+    side, weight, category, columns = events.context
+    one, order = jr.run(system, events), np.array([2, 0, 1])
+    columns = columns | {"home": columns["away"], "away": columns["home"]}
+    other = events._replace(
+        player=events.player[:, ::-1],
+        score=1.0 - events.score,
+        context=jr.Context(-side, weight, order[category][:, ::-1], columns),
+    )  # fmt: skip
+    two, parts = jr.run(system, other), np.append(0, 1 + order)
+    np.testing.assert_allclose(two.prediction, 1.0 - one.prediction, atol=1e-12)
+    np.testing.assert_allclose(two.state.mean[:, parts], one.state.mean, atol=1e-9)
+    np.testing.assert_allclose(two.state.covariance[:, parts][:, :, parts], one.state.covariance, atol=1e-7)
+
+
+def test_slopes_equal_differences(double):
+    """Of categories and of draws within a margin; the contract has the rest."""
+    params = PARTS | MODIFIERS | {"noise": 280.0, "draw_margin": 60.0}
+    events, system = league(n=40), jr.skills(categories=3, **params)
+
+    def measured(params):
+        done = jr.run(system, events, params=params)
+        return jnp.mean(done.prediction**2) + 1e-6 * jnp.sum(done.state.mean**2) + 1e-6 * jnp.sum(done.state.covariance)
+
+    slopes = quick(jax.jacfwd(measured))(jax.tree.map(jnp.asarray, system.params))
+    moved = [{x: y * (1 + 1e-5 * sign)} for x, y in params.items() for sign in (-1, 1)]
+    many = jax.tree.map(lambda *x: jnp.stack(x), *(system.params._replace(**x) for x in moved))
+    low, high = quick(jax.vmap(measured))(many).reshape(-1, 2).T
+    for i, (name, value) in enumerate(params.items()):
+        np.testing.assert_allclose(getattr(slopes, name), (high[i] - low[i]) / (2e-5 * value), rtol=2e-5, err_msg=name)
+
+
+def test_covariances_stay_positive_definite_in_a_long_history():
+    """In float32, where nothing grows, and each of few players learns more from 30,000 matches than it can hold."""
+    events = league(seed=2, n=200_000, categories=5)
+    system = jr.skills(categories=5, growth=0, modifier_growth=0, noise=60.0, initial_modifier_deviation=90)
+    covariance = np.asarray(jr.run(system, events).state.covariance, np.float64)
+    assert (covariance == covariance.transpose(0, 2, 1)).all()
+    deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    assert deviation.min() < 60 and deviation.max() < 150
+    correlation = covariance / deviation[:, :, None] / deviation[:, None, :]
+    assert np.linalg.eigvalsh(correlation).min() > 1e-7
+
+
+def test_systems_with_covariates_are_plain_values():
+    system = system_of("logistic")
+    assert pickle.loads(pickle.dumps(system)) == system
+    assert system.params.komi == 4.0 and system.space[: len(SPACE)] == SPACE
+    assert jr.skills(covariates="komi").params.komi == 0.0
+    dates = jr.skills(seasons=["2020-09-01", "2021-09-01"])
+    assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: jr.skills("score"), "outcome must be win, logistic or margin"),
+        (lambda: jr.skills(komi=3), "skills has no parameter 'komi'"),
+        (lambda: jr.skills(covariates="noise"), "rename 'noise'"),
+        (lambda: jr.skills(covariates=("x", "x")), "names a column twice"),
+        (lambda: jr.skills(seasons=(3, 2)), "seasons must increase"),
+        (lambda: jr.skills(modifier_growth=3), "modifier_growth needs categories"),
+        (lambda: jr.skills(season_keep=0.5), "season_keep needs seasons"),
+        (lambda: jr.skills("logistic", draw_margin=3), "draw_margin does not go with"),
+        (lambda: jr.skills(compression=3), "compression needs outcome='margin'"),
+        (lambda: jr.skills(own_side=1), "own_side must be True or False"),
+        (lambda: jr.skills(deviation_max=100), "must not decrease"),
+        (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),
+        (lambda: jr.run(jr.skills("margin"), league()), "needs the column 'margin'"),
+        (lambda: jr.run(jr.skills(categories=2), league()), "category 2, counting from 0"),
+        (lambda: jr.run(jr.skills(categories=2), jr.matches([[0, 1]], [1])), "needs those of the matches"),
+        (lambda: jr.run(jr.skills(own_side=True), jr.matches([[0, 1]], [1])), "needs the sides"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
