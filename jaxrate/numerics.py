@@ -118,6 +118,22 @@ def corrected(needed: Array, function: Callable[..., Any], *args: Any) -> Any:
     return jax.tree.map(lambda x, y: x + lax.stop_gradient(y - x), args[-1], better)
 
 
+def mended(needed: Array, function: Callable[..., Array], *args: Any) -> Array:
+    """args[-1] [n, ...], and where needed [n] function(which, *args[:-1]), a few at a time; slopes are of args[-1]."""
+    *given, otherwise = lax.stop_gradient(args)
+    count = min(64, len(needed))
+
+    def step(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        needed, found = carry
+        which = jnp.argsort(~needed)[:count].astype(jnp.int32)
+        new, old = function(which, *given), found[which]
+        new = jnp.where(needed[which].reshape(-1, *[1] * (old.ndim - 1)), new, old)
+        return needed.at[which].set(False), found.at[which].set(new)
+
+    better = lax.while_loop(lambda carry: jnp.any(carry[0]), step, (needed, otherwise))[1]
+    return args[-1] + lax.stop_gradient(better - args[-1])
+
+
 def solve_definite(matrix: Array, y: Array) -> Array:
     """x [n, k] of matrix x = y, for few unknowns and symmetric matrices [n, k, k], positive or negative definite.
 

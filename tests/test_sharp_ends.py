@@ -41,7 +41,7 @@ def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
         everyone = field.Field(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0)
         table = jax.jit(lambda x: field.sums(field.logistic, everyone, field.enough(deviation))[0](x, True)[0])
         x = jnp.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
-        got, (wanted, slope) = table(x), field._direct(field.logistic, everyone, x, True)
+        got, (wanted, slope) = table(x), field.direct(field.logistic, everyone, x, True)
         error = np.asarray(abs(got - wanted) / slope)
     assert error.max() < 0.01
 

@@ -11,11 +11,13 @@ weight W:
     r_i <- (r_i + v perf) / (1 + v)
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jaxrate import numerics
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, factory, full, never
@@ -57,14 +59,25 @@ def ranks(
     points: int, params: Params, rows: State, event: Rounds
 ) -> tuple[field.Sums, field.Inverse, Field, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
-    there = field.real(event)
+    there, rating = field.real(event), rows.rating
     scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(field.weight(event)))
     gain = there.astype(scale.dtype)
     margin = jnp.max(jnp.where(there, scale, 0.0)) * jnp.log(4.0 * jnp.sum(gain) + 4.0)
-    everyone = Field(rows.rating, 1.0 / scale, gain, *field.reach(rows.rating, margin, there))
-    sums, inverse = field.sums(field.logistic, everyone, field.in_precision(points))
-    below, above = (sums(rows.rating, side)[0] for side in (True, False))
+    everyone = Field(rating, 1.0 / scale, gain, *field.reach(rating, margin, there))
+    points = field.in_precision(points)
+    sums, inverse, _ = field.sums(field.logistic, everyone, points)
+    both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
+    if len(rating) > field.SMALL:
+        both = numerics.mended(there & field.too_coarse(everyone, points), _own, everyone, both)
+    below, above = jnp.clip(both, 0.5, jnp.maximum(jnp.sum(gain) - 0.5, 0.5)).T
     return sums, inverse, everyone, below, above
+
+
+def _own(who: Array, everyone: Field) -> Array:
+    """[R, 2] how many are expected below and above some of them."""
+    return jnp.stack(
+        [field.direct(field.logistic, everyone, everyone.centre[who], x)[0] for x in (True, False)], axis=1
+    )
 
 
 def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
@@ -97,6 +110,9 @@ def infer(
     ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
     guess = inverse(jnp.where(few < many, ratio, -ratio))
     p = field.balance(sums, few < many, target, guess, there, everyone.low, everyone.high)
+    if len(p) > field.SMALL:
+        coarse = field.too_coarse(everyone, field.in_precision(points))
+        p = numerics.mended(there & coarse, _balance, everyone, few < many, target, p)
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     share = jax.nn.sigmoid(jnp.log(params.weight * field.weight(event)))  # v / (1 + v) of any v
@@ -106,6 +122,12 @@ def infer(
 
 def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
     return infer(points, params, rows, event, key)[0]
+
+
+def _balance(who: Array, everyone: Field, from_below: Array, target: Array) -> Array:
+    """[R] the performances of some, from all [P]."""
+    sums, there = partial(field.direct, field.logistic, everyone), jnp.ones_like(who, bool)
+    return field.balance(sums, from_below[who], target[who], everyone.centre[who], there, everyone.low, everyone.high)
 
 
 def summary(params: Params, rows: State) -> Rating:

@@ -85,7 +85,7 @@ def general(integrals: Integrals, centre: Array, deviation: Array, there: Array,
             ends = field.reach(all_of.centre, integrals.reach * widest, there)
             everyone = Field(all_of.centre, 1.0 / scale, there.astype(scale.dtype), *ends)
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
-            sums, _ = field.sums(kind.shape, everyone, points)
+            sums, *_ = field.sums(kind.shape, everyone, points)
             x = all_of.centre[:, None] + scale[:, None] * nodes[None, :]
             below, others = sums(x, True)[0] @ weights, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0)
             return jnp.clip(below - 0.5, 0.0, others)

@@ -28,12 +28,14 @@ NumPy = np.ndarray[Any, Any]
 LOWEST, HIGHEST = -6000.0, 9000.0  # between which performances are looked for
 RATINGS = Range("-6000 to 9000", LOWEST, HIGHEST)  # of newcomers
 UNIT = 1024.0  # the size of ratings
+WIDEST = 1.5  # scales between the points of a table in float32, the most
 SMALL = 64  # participants up to which the sums are taken directly
 _BLOCK = 256  # participants whose cdfs at all points fit in a cache
 
 Shape = Callable[[Array], tuple[Array, Array, Array, Array]]  # cdf, its complement, density and its derivative
 Sums = Callable[[Array, Array | bool], tuple[Array, Array]]  # of ratings x [...]: the sum below (True) or above, slope
 Inverse = Callable[[Array], Array]  # of logarithms of below / above: nearly the rating where they are so
+Doubt = Callable[[Array], Array]  # of ratings [...]: whether sums say too little there
 
 
 class Kind(NamedTuple):
@@ -87,7 +89,8 @@ NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
 def enough(deviation: float) -> int:
     """Points of a table for scales of this deviation or wider, in float32: one scale apart in the widest rounds.
 
-    Systems take it from their own parameters. Much narrower ones given to `run` need a system of their own.
+    Systems take it from their own parameters. With much narrower ones given to `run` performances are as right, but not
+    their slopes, and large rounds take longer.
     """
     return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / max(deviation, 1.0))), 72, 2304))
 
@@ -115,17 +118,43 @@ def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
     return lax.stop_gradient((low, high))  # no answer depends on them
 
 
-def sums(shape: Shape, everyone: Field, points: int) -> tuple[Sums, Inverse]:
-    """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; and an approximate inverse."""
+def sums(shape: Shape, everyone: Field, points: int) -> tuple[Sums, Inverse, Doubt]:
+    """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; an approximate inverse; and doubts.
+
+    Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
+    """
     at = jnp.linspace(everyone.low, everyone.high, points)
     if len(everyone.centre) <= SMALL:
-        read = partial(_direct, shape, everyone)
-        return read, partial(_inverse, at, read(at, True)[0], read(at, False)[0])
+        read = partial(direct, shape, everyone)
+        (below, first), (above, _) = (read(at, side) for side in (True, False))
+        return read, partial(_inverse, at, below, above), partial(_doubt, everyone, at, _flat(below, above, first))
     below, above, first, second = _tabulate(shape, everyone, at)
+    doubtful = _flat(below, above, first) | too_coarse(everyone, points)
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
     cells = [jnp.stack(hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
-    return partial(_read, cells, everyone, at), partial(_inverse, at, below, above)
+    return (
+        partial(_read, cells, everyone, at),
+        partial(_inverse, at, below, above),
+        partial(_doubt, everyone, at, doubtful),
+    )
+
+
+def too_coarse(everyone: Field, points: int) -> Array:
+    """[] whether points of a table would be too far apart for somebody."""
+    most = jnp.max(jnp.where(everyone.gain > 0, everyone.inverse, 0.0))
+    return (everyone.high - everyone.low) * most > points * (WIDEST if most.dtype == jnp.float32 else 0.2 * WIDEST)
+
+
+def _flat(below: Array, above: Array, slope: Array) -> Array:
+    """[points] where rounding of the smaller sum moves the rating of such a sum too far."""
+    eps = float(np.finfo(slope.dtype).eps)
+    return jnp.minimum(below, above) * (10.0 * eps**0.5) > slope * UNIT
+
+
+def _doubt(everyone: Field, at: Array, doubtful: Array, x: Array) -> Array:
+    number, _, _ = _cell(everyone, at, x)
+    return doubtful[number] | doubtful[number + 1]
 
 
 def _inverse(at: Array, below: Array, above: Array, target: Array) -> Array:
@@ -138,7 +167,7 @@ def _inverse(at: Array, below: Array, above: Array, target: Array) -> Array:
     return lax.stop_gradient(at[number] + part * (at[1] - at[0]))
 
 
-def _direct(shape: Shape, everyone: Field, x: Array, below: Array | bool) -> tuple[Array, Array]:
+def direct(shape: Shape, everyone: Field, x: Array, below: Array | bool) -> tuple[Array, Array]:
     centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (everyone.centre, everyone.inverse))
     z = (x[..., None] - centre) * inverse
     value, _, density, _ = shape(jnp.where(jnp.asarray(below)[..., None], z, -z))

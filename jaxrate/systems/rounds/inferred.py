@@ -55,7 +55,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     gain = jnp.where(there, inverse, 0.0)
     widest = jnp.max(jnp.where(there, deviation, 0.0)) / performance.C
     everyone = field.Field(centre, inverse, gain, *field.reach(centre, 16.0 * widest, there))
-    of_all, _ = field.sums(field.logistic, everyone, points)
+    of_all, *_ = field.sums(field.logistic, everyone, points)
     return rank_by_sums(of_all(centre, False)[0] - 0.5 * gain, gain, event)
 
 

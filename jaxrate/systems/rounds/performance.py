@@ -18,9 +18,12 @@ With `split_ties` a tie counts as half a win and half a loss. All who tied solve
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxrate import numerics
@@ -53,7 +56,7 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
     margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
     widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
     low, high = field.reach(centre, widest * margin, there)
-    of_all, inverse_of_all = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
+    of_all, inverse_of_all, doubt = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
 
     def sums(x: Array, below: Array) -> tuple[Array, Array]:
         """The sums of all, and once more of those who tied."""
@@ -64,7 +67,41 @@ def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, p
         return total + again[:, 0], slope + again[:, 1]
 
     guess = inverse_of_all(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
-    return field.balance(of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
+    found = field.balance(of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
+    everyone = Field(centre, inverse, gain, low, high)
+    return numerics.mended(there & doubt(found), partial(_one_by_one_logistic, half), everyone, group, found)
+
+
+def _one_by_one_logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
+    """[R] the performances of some, where what they lack is balanced, without cancellation.
+
+    Of those above x nearly all that was won of them is won too much, and of those below nearly all that was lost is
+    lost too much. What these two differ by is a constant between two participants, and the rest are tails.
+    """
+    rank, others = group[who][:, None], group[None]
+    centre, inverse, gain = (x[None] for x in everyone[:3])
+    share = jnp.where(others == rank, half, 1.0) * gain
+    won, lost = (jnp.where(x, share, 0.0) for x in (others >= rank, others <= rank))
+    both = jnp.log(won + lost)
+    rounding = 8.0 * float(np.finfo(gain.dtype).eps) * jnp.sum(won + lost, axis=1)
+
+    def log_ratio(x: Array) -> tuple[Array, Array]:
+        z = (x[:, None] - centre) * inverse
+        over, distance = z < 0, jnp.abs(z)
+        tail = both - distance - jnp.log1p(jnp.exp(-distance))
+        more = jnp.sum(jnp.where(over, won, -lost), axis=1)
+        more = jnp.where(jnp.abs(more) <= rounding, 0.0, more)
+
+        def side(these: Array, more: Array) -> tuple[Array, Array]:
+            terms = jnp.where(these, tail, -jnp.inf)
+            value = jnp.logaddexp(jnp.log(jnp.maximum(more, 0.0)), jax.nn.logsumexp(terms, axis=1))
+            return value, jnp.sum(jnp.exp(terms - value[:, None]) * inverse * jax.nn.sigmoid(distance), axis=1)
+
+        (up, fall), (down, rise) = side(~over, more), side(over, -more)
+        return up - down, -fall - rise
+
+    there = jnp.ones_like(who, bool)
+    return field.solve(log_ratio, everyone.centre[who], there, everyone.low, everyone.high)
 
 
 class Noise(NamedTuple):
@@ -121,7 +158,31 @@ def general(noise: Noise, centre: Array, deviation: Array, event: Rounds, split_
         return value + drawn[0], slope + drawn[1]
 
     start = mean if guess is None else guess(begin, end, stiffness, mean)
-    return field.solve(q, start, end > begin, low, high)[group]
+    found = field.solve(q, start, end > begin, low, high)[group]
+    if len(group) <= SMALL:
+        return found
+    everyone = Field(centre, inverse, inverse, low, high)
+    needed = field.real(event) & field.too_coarse(everyone, points // 2)
+    return numerics.mended(needed, partial(_one_by_one, noise, split_ties), everyone, group, found)
+
+
+def _one_by_one(noise: Noise, split_ties: bool, who: Array, everyone: Field, group: Array) -> Array:
+    """[R] the performances of some, from all [P]."""
+    rank, others = group[who][:, None], group[None]
+    centre, inverse = (x[None] for x in everyone[:2])
+
+    def q(x: Array) -> tuple[Array, Array]:
+        z = (x[:, None] - centre) * inverse
+        (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
+        tied = (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
+        draw, slope = (0.5 * (up - down), -0.5 * (fall + rise)) if split_ties else tied
+        won, lost = others > rank, others < rank
+        value = jnp.where(won, up, jnp.where(lost, -down, draw))
+        steep = jnp.where(won, -fall, jnp.where(lost, -rise, slope))
+        return jnp.sum(inverse * value, axis=1), jnp.sum(inverse**2 * steep, axis=1)
+
+    there = jnp.ones_like(who, bool)
+    return field.solve(q, everyone.centre[who], there, everyone.low, everyone.high)
 
 
 Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
