@@ -81,7 +81,7 @@ MUTATIONS = [
       "tests/test_weng_lin.py"),
     M("urnings swapped", "((one, score), (two, m - score))", "((one, m - score), (two, score))",
       "tests/test_urnings.py -k 'stored'"),
-    M("outlook drift", "now = variance - constants.growth * square", "now = variance",
+    M("outlook drift", "now = total(teams, event.weight**2 * (rows.variance + constants.noise))", "now = variance",
       "tests/test_trueskill.py -k 'outlook'"),
     # Numbers and events
     M("numerics slope of the tail", "lift / excess - 2.0", "lift / excess - 1.0", "tests/test_numerics.py"),
