@@ -1,6 +1,7 @@
 """Skills against the slow twin, Glicko, TrueSkill and a dense Kalman filter."""
 
 import pickle
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.systems.skills.model import SPACE
+from jaxrate.systems.skills.posterior import _told
 from jaxrate.testing.cases import near
 from tests.conftest import quick
 from tests.reference.skills_twin import Skills, game
@@ -176,6 +178,11 @@ def test_slopes_equal_differences(double):
         np.testing.assert_allclose(getattr(slopes, name), (high[i] - low[i]) / (2e-5 * value), rtol=2e-5, err_msg=name)
 
 
+def correlations(covariance):
+    deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    return covariance / deviation[:, :, None] / deviation[:, None, :]
+
+
 def test_covariances_stay_positive_definite_in_a_long_history():
     """In float32, where nothing grows, and each of few players learns more from 30,000 matches than it can hold."""
     events = league(seed=2, n=200_000, categories=5)
@@ -184,8 +191,20 @@ def test_covariances_stay_positive_definite_in_a_long_history():
     assert (covariance == covariance.transpose(0, 2, 1)).all()
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     assert deviation.min() < 60 and deviation.max() < 150
-    correlation = covariance / deviation[:, :, None] / deviation[:, None, :]
-    assert np.linalg.eigvalsh(correlation).min() > 1e-7
+    assert np.linalg.eigvalsh(correlations(covariance)).min() > 1e-7
+
+
+def test_covariances_stay_positive_definite_where_a_match_tells_nearly_all():
+    """In float32, where the variances are far apart."""
+    told = jax.vmap(partial(_told, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0])))
+    covariance, _ = told(jnp.geomspace(1e-6, 1e9, 40))
+    assert np.linalg.eigvalsh(correlations(np.asarray(covariance, np.float64))).min() > 0
+
+
+def test_deviations_stay_above_zero_where_all_is_forgotten():
+    """With nothing that grows: what is known is that everybody is a newcomer."""
+    state = jr.run(jr.skills(growth=0, reversion=0.01), league()).state
+    assert (np.asarray(state.covariance) > 0).all()
 
 
 def test_systems_with_covariates_are_plain_values():

@@ -64,8 +64,10 @@ def changed(model: Model, constants: Constants, rows: State, keep: Array | None,
     if keep is not None:
         mean = newcomer + keep * (mean - newcomer)
         covariance = (keep if model.size == 1 else keep[..., None]) ** 2 * covariance
-    room = jnp.maximum(highest - diagonal(model, covariance), 0.0)
-    return rows._replace(mean=mean, covariance=widened(model, covariance, jnp.minimum(added, room)))
+    variance, least = diagonal(model, covariance), float(np.finfo(covariance.dtype).eps) ** 2
+    added = jnp.minimum(added, jnp.maximum(highest - variance, 0.0))
+    added = jnp.maximum(added, least * highest - variance)  # where all is forgotten and nothing grows
+    return rows._replace(mean=mean, covariance=widened(model, covariance, added))
 
 
 def diagonal(model: Model, covariance: Array) -> Array:

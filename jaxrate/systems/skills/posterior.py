@@ -88,17 +88,17 @@ def _of_period(
 def _told(covariance: Array, picked: Array, information: Array) -> tuple[Array, Array]:
     """P after a message of precision I about x^T theta, and the gain P' x.
 
-    P' = P - P x x^T P I / (1 + x^T P x I). Rounding errs by less than the part of its diagonal that is added, in units
-    of the deviations of the parts, so P' stays positive definite.
+    P' = P - P x x^T P I / (1 + x^T P x I). Rounding errs by less than the part of the diagonal of P that is added, so
+    P' stays positive definite.
     """
     size = picked.shape[-1]
     toward = across(covariance, picked)
     variance = jnp.maximum(jnp.sum(picked * toward, axis=-1), 0.0)
     inverse = 1.0 / (1.0 + variance * information)
-    shrunk = covariance - (information * inverse)[..., None, None] * (toward[..., None] * toward[..., None, :])
-    gain = toward * inverse[..., None]
-    slack = 1.0 + _rounding(size, covariance.dtype) * np.eye(size)
-    return shrunk * jnp.broadcast_to(jnp.asarray(slack, covariance.dtype), shrunk.shape), gain
+    slack = jnp.asarray(1.0 + _rounding(size, covariance.dtype) * np.eye(size), covariance.dtype)
+    kept = covariance * jnp.broadcast_to(slack, covariance.shape)
+    shrunk = kept - (information * inverse)[..., None, None] * (toward[..., None] * toward[..., None, :])
+    return shrunk, toward * inverse[..., None]
 
 
 def _rounding(size: int, dtype: Any) -> float:
