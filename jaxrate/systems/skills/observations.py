@@ -5,8 +5,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jax.scipy.special import ndtr
+from jax.scipy.special import erfc
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.numerics import tail, truncated
@@ -30,8 +31,13 @@ def expected_score(model: Model, constants: Constants, pair: Meeting) -> Array:
         return jax.nn.sigmoid(attenuation(variance) * (Q * pair.ahead))
     inverse, margin = lax.rsqrt(constants.noise + variance), constants.params.draw_margin
     if margin is None:
-        return ndtr(pair.ahead * inverse)
-    return 0.5 * (ndtr((pair.ahead - margin) * inverse) + ndtr((pair.ahead + margin) * inverse))
+        return chance(pair.ahead * inverse)
+    return 0.5 * (chance((pair.ahead - margin) * inverse) + chance((pair.ahead + margin) * inverse))
+
+
+def chance(z: Array) -> Array:
+    """Phi."""
+    return 0.5 * erfc(-(0.5**0.5) * z)
 
 
 def messages(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> tuple[Message, Message]:
@@ -69,9 +75,17 @@ def probit(constants: Constants, lead: Array, inverse: Array, score: Array) -> t
     """Of a difference N(lead, 1): the change of its mean, what its variance loses, and what is left of that."""
     margin = constants.params.draw_margin
     if margin is None:
-        win, loss, other = tail(-lead), tail(lead), 1.0 - score
-        push, lost, left = (score * win[i] + other * sign * loss[i] for i, sign in ((0, -1.0), (2, 1.0), (3, 1.0)))
-        return push, lost, left
+        ahead = lead >= 0
+        distance = jnp.where(ahead, lead, -lead)
+        upset, _, upset_lost, upset_left, _ = tail(distance)  # the other side follows from it
+        density = jnp.exp(-0.5 * distance * distance) * (0.5 / np.pi) ** 0.5
+        usual = density / (1.0 - density / upset)
+        usual_lost = usual * (usual + distance)
+        share = jnp.where(ahead, 1.0 - score, score)  # of an upset
+        push = share * upset - (1.0 - share) * usual
+        lost = share * upset_lost + (1.0 - share) * usual_lost
+        left = share * upset_left + (1.0 - share) * (1.0 - usual_lost)
+        return jnp.where(ahead, -push, push), lost, left
     sign = jnp.where(score < 0.5, -1.0, 1.0)
     push, lost, left, _ = truncated(sign * lead, margin * inverse, score == 0.5)
     return sign * push, lost, left
