@@ -10,6 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
+from jaxrate.events import part
 from jaxrate.systems.skills.model import SPACE
 from jaxrate.systems.skills.posterior import _told
 from jaxrate.testing.cases import near
@@ -214,6 +215,18 @@ def test_systems_with_covariates_are_plain_values():
     assert jr.skills(covariates="komi").params.komi == 0.0
     dates = jr.skills(seasons=["2020-09-01", "2021-09-01"])
     assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
+
+
+def test_a_saved_run_carries_on(tmp_path, double):
+    pytest.importorskip("pyarrow")
+    events, system, names = league(), system_of("logistic"), np.array([f"player {i}" for i in range(PLAYERS)], object)
+    first, second = (
+        jr.Dataset(part(events, *ends), names, np.arange(*ends), clock="numbers") for ends in ((0, 80), (80, MATCHES))
+    )
+    jr.save(tmp_path / "run", jr.rate(system, first))
+    loaded = jr.load(tmp_path / "run")
+    assert loaded.system == system
+    near("the state", jr.rate(system, second, onto=loaded).state, jr.run(system, events).state, 1e-12)
 
 
 @pytest.mark.parametrize(

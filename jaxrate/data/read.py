@@ -68,7 +68,7 @@ def read(
       category: a column, of both players (of the match), or the pair of a's and b's.
       mixtures: names in these columns that stand for several categories, as a random race does: by name their shares
         (by name, or names of equal parts; None: all categories in equal parts). Each player draws on their own.
-      columns: further columns of numbers, for systems of one's own: by these names they go with the matches, as
+      columns: further columns of numbers, as `skills` or a system of one's own reads: they go with the matches, as
         `context.columns`.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.

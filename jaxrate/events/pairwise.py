@@ -36,8 +36,8 @@ def matches(
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
       category: [n] or [n, 2] integers from 0: of the match or of each player in it; or [n, 2, C] shares of C categories
         that each player mixes, as a random race does, which sum to one.
-      columns: by name, [n] finite numbers: whatever else a system of one's own may read of a match, as a margin. They
-        travel with the matches; the systems that come with the package read none.
+      columns: by name, [n] finite numbers: whatever else a system may read of a match, as `skills` does of margins and
+        covariates, or one of one's own. They travel with the matches.
 
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
