@@ -4,6 +4,7 @@ What takes the time of tests is compilation: of thousands of small operations, a
 quickly except the runner, which has what users have unless a test is `in_a_hurry`.
 """
 
+import gc
 import os
 import sys
 from contextvars import ContextVar
@@ -45,6 +46,8 @@ def double():
     with jax.enable_x64(True):
         yield
 
+
+gc.set_threshold(100_000, 20, 20)  # what was traced lives long, and looking through it again takes a tenth of the time
 
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()

@@ -64,6 +64,7 @@ BY_SETTINGS = {
     rounds.a_contest_of_one_changes_nothing,
     slopes.slopes_equal_finite_differences,
 }
+LEARNS = {slopes.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
 SLOPES = {slopes.vmap_equals_one_by_one, slopes.slopes_equal_finite_differences, slopes.slopes_are_finite}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
@@ -71,8 +72,9 @@ ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by mult
 def chosen(name):
     """The claims of a system, but for what others show as well: the stream has the same rules as levels."""
     for one, case in testing.claims(EVERY[name]):
+        settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
         variant, stream = name in VARIANTS, case.form == "stream" and one.holds is not matches.streams_equal_levels
-        if not (variant and (stream or one.holds not in BY_SETTINGS)) and not (
+        if not (variant and (stream or one.holds not in settings)) and not (
             stream and one.holds in SLOPES and name not in ("elo", "glicko")
         ):
             yield name, one.holds, case.form, case.double

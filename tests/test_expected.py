@@ -153,11 +153,10 @@ def two_contests():
 
 TINY, HUGE = 1e-30, 1e30
 EXTREMES = [
-    *[(jr.topcoder, {name: x}) for name in ("weight_new", "weight_limit") for x in (1e-9, TINY, 1 - 1e-9)],
-    (jr.topcoder, {"weight_new": 1 - 1e-9, "weight_limit": 1 - 1e-9}),
-    (jr.topcoder, {"weight_new": 1e-9, "weight_limit": 1e-9}),
-    *[(jr.codeforces, {"weight": x}) for x in (1e-9, TINY, HUGE)],
-    *[(make, {"beta": 200.0, "gamma": x}) for make in (jr.elo_mmr, jr.elo_mmx) for x in (1e-9, 1e-25)],
+    *[(jr.topcoder, {"weight_new": x}) for x in (1e-9, TINY, 1 - 1e-9)],
+    *[(jr.topcoder, {"weight_new": x, "weight_limit": x}) for x in (1 - 1e-9, 1e-9)],
+    *[(jr.codeforces, {"weight": x}) for x in (TINY, HUGE)],
+    *[(make, {"beta": 200.0, "gamma": 1e-25}) for make in (jr.elo_mmr, jr.elo_mmx)],
     *[(make, {"weight": x}) for make in (jr.elo_mmr, jr.elo_mmx) for x in (1e-9, 1e9)],
 ]
 

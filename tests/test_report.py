@@ -186,7 +186,7 @@ def test_contests_one_player_and_no_pages(share):
     data = data_of(page)
     assert "2 contests of 3 players, rated by elo_mmr" in page and "ranks and no scores" in page
     (rows,) = data["sheets"].values()
-    assert {len(rows), len(data["sheetKinds"]), len(rows[0])} == {len(rows), 7} and data["pairs"]["players"] == 3
+    assert {len(rows), len(data["sheetKinds"]), len(rows[0])} == {len(rows), 9} and data["pairs"]["players"] == 3
     with pytest.warns(UserWarning, match="contest 1 has one participant"):
         alone = jr.read({"contest": [1], "player": ["x"], "rank": [1]})
     page = jr.report(jr.rate(share(), alone), top=0)
@@ -342,6 +342,7 @@ def test_search_sort_open_and_choose(opened, history):
     opened.find_element("css selector", "#leaderboard input[type=search]").clear()
     opened.find_element("css selector", "#leaderboard input[type=search]").send_keys("player")
     opened.find_element("css selector", "#board thead th:nth-child(4)").click()
+    wait_for(opened, lambda: len(texts(opened, "#board tbody td:nth-child(4)")) == 23)
     shown = [float(x) for x in texts(opened, "#board tbody td:nth-child(4)")]
     assert len(shown) == 23 and shown == sorted(shown) and shown[0] < shown[-1]
 

@@ -1,4 +1,4 @@
-"""A few cases of every system, in a run of the tests; many more by hand, see `tests.fuzz.systems`."""
+"""A few cases of every system, in a run of the tests; many more by hand, and slopes, see `tests.fuzz.systems`."""
 
 import pytest
 
@@ -15,4 +15,4 @@ KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are
 def test_hostile_cases(kind):
     double = KINDS.index(kind) % 2 == 0
     batch = 4 if kind[1] == "rounds" else 8
-    assert fuzz(drawn(1, KINDS.index(kind)), kind, double, batch, deep=kind[1] == "stream") == batch
+    assert fuzz(drawn(1, KINDS.index(kind)), kind, double, batch, deep=False) == batch
