@@ -112,7 +112,7 @@ def middle(system, levels, deviation):
 
 def bounds(system, rows):
     """The least and the most [H] that theorem 5.7 says of the change by an endless performance in the next contest."""
-    growth, square = noise(system.rules.prepare(system.params), rows, jnp.ones_like(rows.rating))
+    growth, square = noise(system.rules.prepare(system.params), rows, jnp.ones_like(rows.rating), None)
     past = diffuse(rows, growth, system.params.rho).past
     push, curvature = C / jnp.sqrt(square), jnp.sum(past.force * past.inverse, axis=1)
     return np.asarray(push / (past.weight + curvature), float), np.asarray(push / past.weight, float)
