@@ -109,7 +109,8 @@ def drawing(rules, name, size):
     def law(constants, rows, event):
         if not isinstance(event, Rounds):
             return rules.predict(constants, rows, event)
-        return Rating(rows.rating, jnp.sqrt(rows.variance + sum(noise(constants, rows, field.weight(event)))))
+        spread = noise(constants, rows, field.weight(event), event.noise)
+        return Rating(rows.rating, jnp.sqrt(rows.variance + sum(spread)))
 
     def predict(constants, rows, event):
         return rules.predict(constants, rows, event), law(constants, rows, event)
