@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -59,8 +60,9 @@ def part_history(options):
     n, rows = int(rounds.player_start[-1]), []
     scheduling = min(clock(lambda: jr.by_level(rounds)) for _ in range(2))
     arranged = jr.by_level(rounds)
-    slots = sum(block.number.size * block.size[0] for block in arranged)
-    sizes = len({block.size for block in arranged})
+    taken = zip(arranged.blocks, arranged.steps, strict=True)
+    slots = sum(steps * block.number.shape[1] * block.size[0] for block, steps in taken)
+    sizes = len({block.size for block in arranged.blocks})
     for name, make in [*SYSTEMS.items()][: 1 if options.quick else None]:
         system = make()
         cold = clock(lambda system=system: jr.run(system, rounds))
@@ -131,6 +133,14 @@ def part_lengths(options):
     return {"lengths of the history": rows}
 
 
+def inferred(name, points, event, centre, deviation):
+    """The performances of a round."""
+    if name == "logistic":
+        return performance.logistic(performance.logistic_sums(centre, deviation, event, points), event, False)
+    known = performance.standing(performance.NORMAL, centre, deviation, event, points)
+    return performance.general(known, event, False)
+
+
 def part_accuracy(options):
     """Largest difference of the tabulated performances from sums over everybody, in rating points, of a round."""
     rows = []
@@ -147,10 +157,9 @@ def part_accuracy(options):
                     field.SMALL = performance.SMALL = 10**9 if direct else small
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
-                        infer, points = getattr(performance, name), field.in_precision(field.enough(200.0))
-                        found = jax.jit(lambda m, d, f=infer, e=event, p=points: f(m, d, e, False, p))(
-                            jnp.asarray(centre, float), jnp.asarray(deviation, float)
-                        )
+                        points = field.in_precision(field.enough(200.0))
+                        given = jnp.asarray(centre, float), jnp.asarray(deviation, float)
+                        found = jax.jit(partial(inferred, name, points, event))(*given)
                         found = np.asarray(found, np.float64)
                     exact = found if direct else exact
                     if not direct:

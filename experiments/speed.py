@@ -230,7 +230,7 @@ def part_atp(options):
     n, num_players, rows, ratios = {"all": len(matches.score)}, int(matches.player.max()) + 1, [], []
     ways = all_ways()
     plans = {way: schedule.plan(matches, way) for way in ways}
-    steps, _, width = plans["levels"].events.player.shape
+    steps, width = plans["levels"].num_steps, plans["levels"].number.shape[1]
     levels = [{"players": num_players, "steps": steps, "width": width, "fill": plans["levels"].fill}]
     for name, make in [*SYSTEMS.items()][: 2 if options.quick else None]:
         system, peers = make(), {}

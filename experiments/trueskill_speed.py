@@ -21,8 +21,7 @@ from speed import F, compiled, numba
 import jaxrate as jr
 from jaxrate.events import part
 from jaxrate.replay.compiling import _jit
-from jaxrate.replay.rows import on_device
-from jaxrate.replay.run import _block
+from jaxrate.replay.programs import block
 
 FEW = 2000  # matches for the packages
 SOME = 200  # rounds for them
@@ -215,12 +214,11 @@ def part_large(options):
         rounds = jr.rounds(np.zeros(players, int), np.arange(players), np.arange(players))
         system, schedule = jr.trueskill(), jr.by_level(rounds)
         call = partial(jr.run, system, rounds, schedule=schedule)
-        state, ((number, size),) = system.init(system.params, players), schedule
-        starts = jnp.asarray(rounds.player_start, jnp.int32), None
-        so_far = state, jnp.zeros(players)
-        kind = type(rounds.events)
-        lowered = _jit(_block, False, kind, False).lower(
-            system.rules, size, system.params, so_far, on_device(rounds.events), starts, number, None
+        state, (one,) = system.init(system.params, players), schedule.blocks
+        so_far = state, jnp.zeros(schedule.size)
+        given = schedule.events, schedule.starts, one.number, None, np.int32(1)
+        lowered = _jit(block, False, type(rounds.events), False).lower(
+            system.rules, one.size, system.params, so_far, *given
         )
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes
         row = race({"trueskill": call}, 1, 2 if options.quick else 5, ["trueskill"])["trueskill"]

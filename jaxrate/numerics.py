@@ -265,6 +265,13 @@ def truncated(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, 
     )
 
 
+def logit(p: Array) -> Array:
+    """log(p / (1 - p)), of p kept half a rounding away from 0 and from 1."""
+    least = 0.5 * float(np.finfo(p.dtype).eps)
+    p = jnp.clip(p, least, 1.0 - least)
+    return jnp.log(p) - jnp.log1p(-p)
+
+
 def sums_before(x: Array, after: bool = False) -> Array:
     """[n, ...] the sums of the entries before each along the first axis, or after it, as products of matrices.
 

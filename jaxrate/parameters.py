@@ -1,6 +1,8 @@
 """Hyperparameters: what each means, which values it may have, and what bounds it."""
 
 import math
+from collections import namedtuple
+from functools import cache
 from itertools import pairwise
 from numbers import Real
 from typing import Any, NamedTuple
@@ -36,9 +38,11 @@ class Range(NamedTuple):
 ANY = Range("any number")
 POSITIVE = Range("> 0", low=0.0, above=True)
 NOT_NEGATIVE = Range(">= 0", low=0.0)
+MAYBE_ANY = Range("any number or None", optional=True)
 MAYBE_POSITIVE = Range("> 0 or None", low=0.0, above=True, optional=True)
 MAYBE_NOT_NEGATIVE = Range(">= 0 or None", low=0.0, optional=True)
 SHARE = Range("0 to 1", low=0.0, high=1.0)
+MAYBE_PROPER_SHARE = Range("above 0, below 1, or None", low=0.0, high=1.0, above=True, below=True, optional=True)
 PROPER_SHARE = Range("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
 
 
@@ -51,6 +55,21 @@ class Parameter(NamedTuple):
     meaning: str
     least: float = 0.0  # that the system's settings allow of a positive one
     bounds: tuple[str | None, str | None] = (None, None)  # the parameters that bound it from below and from above
+
+
+@cache
+def params_of(fields: tuple[str, ...]) -> Any:
+    """A class of hyperparameters of these names."""
+    made: Any = namedtuple("Params", fields)  # type: ignore[misc]
+    return type("Params", (made,), {"__slots__": (), "__reduce__": _reduced})  # pickle knows no class made on the way
+
+
+def _reduced(params: Any) -> tuple[Any, ...]:
+    return _restored, (params._fields, tuple(params))
+
+
+def _restored(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return params_of(fields)(*values)
 
 
 def counted(system: str, name: str, value: Any, least: int, most: int) -> int:
@@ -100,3 +119,6 @@ DEVIATION = Parameter("positive", POSITIVE, "points", "deviation of a newcomer")
 PERIOD = Parameter("fixed", POSITIVE, "days, or the unit of time", "length of a rating period")
 SIDE_ADVANTAGE = Parameter("real", ANY, "points", "rating points that the better side is worth")
 CLOCK_DRIFT = Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "drift of a skill by the clock")
+REVERSION = Parameter("positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost")
+SEASON_KEEP = Parameter("unit", MAYBE_PROPER_SHARE, "1", "share of a lead that is kept from season to season")
+SEASON_GROWTH = Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation by a season")

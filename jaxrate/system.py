@@ -172,6 +172,11 @@ class Facts(NamedTuple):
     score: Any = None  # [n] of the matches; None: there are none
     categories: int | None = None  # how many there are; None: there are none
     period: float | None = None  # the length of the rating periods; None: event by event
+    side: bool = False  # whether matches have sides
+    margin: tuple[str, ...] = ()  # the column of the margin, or those of each side's points
+    covariates: tuple[str, ...] = ()  # columns of what is known before a match
+    seasons: tuple[float, ...] = ()  # when each begins, increasing
+    margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
 
 
 class Traits(NamedTuple):
@@ -182,8 +187,10 @@ class Traits(NamedTuple):
     noise: bool = False  # contests may be noisier than others; `run` refuses a column of that if the system knows none
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
+    margin_loss: Predict | None = None  # minus the logarithm of the density of the margin that there was
     infer: Infer | None = None  # its rule `update`, with the `Performances` that it infers
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
+    remade: tuple[str, ...] = ()  # what remade its predictions, in order: "calibrated", "outlook"
     drawn: Callable[[Any], None] | None = (
         None  # ValueError for numbers that `draw` never makes; None: none may be given
     )
@@ -213,7 +220,7 @@ class RatingSystem(NamedTuple):
 
     def __repr__(self) -> str:
         given = self.settings | self.params._asdict()
-        shown = (f"{name}={_shown(value)}" for name, value in given.items() if value is not None)
+        shown = (f"{name}={_shown(value)}" for name, value in given.items() if value not in (None, ()))
         return f"{self.name}({', '.join(shown)})"
 
 

@@ -30,6 +30,7 @@ with pytest.MonkeyPatch.context() as environment:  # read once, when the first d
     environment.setenv("XLA_FLAGS", " ".join([os.environ.get("XLA_FLAGS", ""), *flags]))
     jax.devices()
 
+os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the user's cache
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

@@ -111,7 +111,7 @@ def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
             ("FILE", "--system", "gliko"),
             "unknown system 'gliko'; did you mean 'glicko'? (there are elo, glicko, glicko2",
         ),
-        (("FILE", "--param", "K=3"), "glicko has no parameter 'K' (it has c, initial_rating"),
+        (("FILE", "--param", "K=3"), "glicko has no parameter 'K' (it has seasons, c, initial_rating"),
         (
             ("FILE", "--param", "initial_deviaton=3"),
             "no parameter 'initial_deviaton'; did you mean 'initial_deviation'?",
@@ -170,7 +170,7 @@ def test_demo_rates_the_nfl(jaxrate, tmp_path, few_systems):
     code, text, errors = jaxrate("demo", "--picture", picture)
     assert code == 0 and errors == "" and text.startswith("The NFL from 1920 to 2021: 16,810 matches of 123 teams")
     data = jr.datasets.nfl()
-    systems = {name: getattr(jr, name)(side_advantage=65) for name in ("elo", "glicko")}
+    systems = {name: getattr(jr, name)(data.seasons, side_advantage=65) for name in ("elo", "glicko")}
     for name, system in systems.items():
         found = jr.metrics.scores(jr.run(system, data).prediction, data.matches.score)
         assert re.search(rf"\n{name} +{found['log loss']:.4f} +{100 * found['accuracy']:.1f}%\n", text)
@@ -586,6 +586,8 @@ def test_compare_scores_every_form(jaxrate, games):
         ("blat_mmr", "by match"): (jr.blat_mmr(), data.matches),
     }
     table = {tuple(re.split(r"\s\s+", line)[:2]): re.split(r"\s\s+", line)[2:] for line in lines}
+    assert list(table)[-1][0] == "(blend)" and float(list(table)[-1][1]) < 0.69
+    del table[[*table][-1]]
     assert table.keys() == runs.keys()
     for key, (system, events) in runs.items():
         p, s = jr.run(system, events).prediction, data.matches.score
@@ -610,6 +612,8 @@ def test_compare_in_json_of_the_last_matches(jaxrate, games):
     by_match = next(x for x in about["results"] if x["period"] is None)
     assert by_match["log loss"] == pytest.approx(loss, abs=1e-9) and by_match["params"]["k"] == 32
     assert by_match["matches/s"] > 0
+    assert list(about["blend"]["weights"]) == ["elo", "elo, periods of 7"]
+    assert about["blend"]["quality"].keys() == {"log loss", "Brier score", "accuracy", "calibration error"}
 
 
 def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
@@ -708,6 +712,21 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     )
 
 
+def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
+    head, *rows = contests.read_text().splitlines()
+    loud = [0.5 + (int(row.split(",")[0][5:]) % 3) for row in rows]
+    rows = [f"{row},{x}" for row, x in zip(rows[:60], loud, strict=False)]
+    contests.write_text("\n".join([f"{head},loud", *rows, ""]))
+    given = ("--system", "elo_mmr", "--param", "density=gumbel", "--param", "history=2")
+    code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--noise", "loud")
+    assert code == 0
+    data = jr.read(contests, contest="race", player="driver", rank="place", noise="loud")
+    np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
+    system = jr.elo_mmr(2, density="gumbel")
+    board = str(jr.leaderboard(system, jr.run(system, data.rounds).state, data.players, top=10))
+    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given)[1]
+
+
 def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     head, *rows = contests.read_text().splitlines(keepends=True)
     (tmp_path / "first.csv").write_text(head + "".join(rows[:60]))
@@ -743,7 +762,10 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
         (("rate", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
         (("compare", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
         (("plan", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
-        (("rate", "--side", "a"), "races.csv: side, neutral, category and columns are for matches of two"),
+        (
+            ("rate", "--side", "a"),
+            "races.csv: side, neutral, category, margin, covariates, season and columns are for matches of two",
+        ),
         (("rate", "--a", "driver"), "races.csv: give the columns a and b, or winner and loser, or those of contests"),
         (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),
         (("rate", "--format", "contests"), "--contest does not go with --format contests, which knows its own"),
@@ -925,8 +947,9 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("plan", games)
     assert code == 0 and errors == ""
     assert text.startswith("600 matches of 40 players, 0 to 1000\n")
-    number = jr.by_level(jr.read(games).matches).number
-    assert f"{number.shape[0]} steps of up to {number.shape[1]} matches at once" in text
+    plan = jr.by_level(jr.read(games).matches)
+    steps = int((plan.number < plan.size).any(axis=1).sum())
+    assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
     assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in ("elo", "glicko", "glicko2", "blat_mmr"))
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text

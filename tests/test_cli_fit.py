@@ -140,8 +140,10 @@ FILES = {
         (("fit", "FILE", "--system", "glicho"), "unknown system 'glicho'; did you mean 'glicko'?"),
         (("fit", "FILE", "--validation", "1.5"), "validation is a share of the events"),
         (("fit", "FILE", "--loss", "pairwise"), "the pairwise loss is of rounds; take log_loss"),
-        (("fit", "FILE", "--loss", "accuracy"), "loss must be one of log_loss, brier, pairwise, got 'accuracy'"),
-        (("fit", "FILE", "--outlook"), "glicko has no outlook: it predicts expected scores"),
+        (
+            ("fit", "FILE", "--loss", "accuracy"),
+            "loss must be one of log_loss, brier, margin, pairwise, got",
+        ),
         (("fit", "FILE", "--warm-up", "600"), "leave no matches to score"),
         (("fit", "FILE", "--save", "FOLDER"), "is a folder; name a file, as fitted.toml"),
         (("fit", "--free", "c"), "Missing argument 'FILE'"),

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import jaxrate as jr
@@ -67,6 +68,96 @@ def test_notes_and_options(jaxrate, tmp_path):
     assert code == 0 and "4 matches of 2 players" in said and "normalise_names" not in notes
 
 
+@pytest.fixture
+def league(tmp_path):
+    """Folder of games.csv with points, rest and seasons, its parts first.csv and later.csv, and next.csv to come."""
+    random = np.random.default_rng(3)
+    a, day = np.arange(90) % 6, np.arange(90) * 8
+    b = (a + random.integers(1, 6, 90)) % 6
+    points = 20 + random.poisson(3, (2, 90)) * (1 + np.stack([a, b]) // 3)
+    table = {"a": a, "b": b, "date": np.datetime64("2019-08-01") + day, "pa": points[0], "pb": points[1]}
+    table |= {"rest": random.integers(-3, 4, 90), "season": [f"{2019 + d // 365}-{20 + d // 365}" for d in day]}
+    for name, some in (("games", slice(None)), ("first", slice(0, 60)), ("later", slice(60, None))):
+        jr.write({key: np.asarray(x)[some] for key, x in table.items()}, tmp_path / f"{name}.csv")
+    coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "rest": [0, 1], "season": ["2021-22"] * 2}
+    jr.write(coming, tmp_path / "next.csv")
+    return tmp_path
+
+
+EVIDENCE = ["--margin", "pa", "pb", "--covariate", "rest", "--season=season", "--system", "skills"]
+SCALE = ["--param", "margin_scale=20", "--param", "compression=5"]  # which else follow from the first margins
+
+
+def test_evidence_from_columns(jaxrate, league):
+    """A run that is carried on learns of new seasons, and so do predictions."""
+    run = [league / "run", league / "whole"]
+    code, said, errors = jaxrate("rate", league / "games.csv", *EVIDENCE, *SCALE, "--out", run[1], "--csv")
+    assert code == 0, errors
+    rated = jr.load(run[1])
+    system = rated.system
+    assert system.settings["margin"] == ("pa", "pb") and system.settings["covariates"] == ("rest",)
+    assert system.settings["seasons"] == tuple(18109.0 + np.array([0, 368]))
+    for arguments in (["first.csv", *EVIDENCE, *SCALE], ["later.csv", "--state", run[0]]):
+        code, _, errors = jaxrate("rate", league / arguments[0], *arguments[1:], "--out", run[0])
+        assert code == 0, errors
+    np.testing.assert_allclose(jr.load(run[0]).state.mean, rated.state.mean, rtol=1e-5)
+    code, said, errors = jaxrate("rate", "--state", run[0], "--predict", league / "next.csv", "--out", run[0], "--csv")
+    assert code == 0 and "To come" in said, errors
+    got = pa.csv.read_csv(run[0] / "upcoming.csv")["prediction"].to_numpy()
+    roles = {"margin": ("pa", "pb"), "covariates": "rest", "season": "season", "seasons": rated.seasons}
+    coming = jr.read(league / "next.csv", **roles, players=rated.players, upcoming=True)
+    assert len(coming.seasons) == 3
+    knowing = jr.skills(**system.settings | {"seasons": coming.seasons}, **system.params._asdict())
+    wanted, other = (np.asarray(jr.predict(x, rated.state, coming.events)) for x in (knowing, system))
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    assert (abs(got - other) > 1e-3).all()  # of those who know no new season
+
+
+def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
+    games, known = league / "games.csv", ["--season", "season", "--covariate", "rest", "--system", "skills"]
+    weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
+    for two in (
+        ["--margin=pa", "pb", games],
+        ["--margin", "pa", "--margin", "pb", games],
+        [games, "--margin", "pa", "pb"],
+    ):
+        code, said, errors = jaxrate("rate", *known, *weigh, *two, "--as-of", "2019-09-01")
+        assert code == 0 and "skills: 4 matches of 5 players" in said, errors
+    free = ["fit", "--free", "growth", "rest", games, *EVIDENCE, "--steps", "1", "--save", league / "found.toml"]
+    code, said, errors = jaxrate(*free)
+    assert "rest " in said and "points per unit" in said, errors
+    code, said, errors = jaxrate("compare", games, *EVIDENCE, *weigh, "--params", league / "found.toml")
+    assert code == 0 and "periods of 7" in said, errors
+    code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", "--out", league / "glicko")
+    assert code == 0 and "glicko takes no notice of --margin; skills does" in notes
+    code, said, errors = jaxrate("rate", "--state", league / "glicko", "--predict", league / "next.csv")
+    assert code == 0 and "To come" in said, errors  # which asks for nothing that it took no notice of
+
+
+def test_mistakes_in_evidence(jaxrate, league):
+    games = league / "games.csv"
+    for arguments, message in (
+        (["--margin", "pa", "pq"], "no column 'pq'"),
+        (["--margin", "pa", "pb", "--margin", "rest"], "margin must be one column, or two"),
+        (["--margin", "pa"], "no column 'score'"),
+        (["--margin", "pa", "pb", "--covariate", "pb"], "column 'pb' tells the result"),
+        (["--margin", "pa", "pb", "--season", "b"], "when season '"),
+        (["--margin", "pa", "pb", "--param", "season_keep=0.5"], "season_keep needs seasons"),
+        (["--margin", "pa", "pb", "--format", "tennis"], "--margin does not go with --format"),
+    ):
+        code, _, errors = jaxrate("rate", games, "--system", "skills", *arguments)
+        assert code == 2 and message in errors, errors
+
+
+def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    until = ["--system", "elo", "--as-of", "1921-01-01", "--top", "1"]
+    code, said, errors = jaxrate("rate", "nfl", "--margin", "home_points", "away_points", *until)
+    assert code == 0 and "elo: 90 matches of 49" in said and "elo takes no notice of --margin" in errors
+    (tmp_path / "nfl").mkdir()  # a file or folder of that name comes first
+    assert "nfl is a folder" in jaxrate("rate", "nfl", *until)[2]
+
+
 def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("a,b,score\nAda,Bo,0x1\nAda,Bo,1\nAda,Bo,yes\n,Bo,1\n")
@@ -76,3 +167,14 @@ def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
         "jaxrate: games.csv: row 0 (counting from 0, line 2): column 'score' is '0x1'"
     )
     assert [re.findall(r"line (\d)", line) for line in lines] == [["2"], ["4"], ["5"]]
+
+
+def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
+    file, more = tmp_path / "games.csv", tmp_path / "more.csv"
+    jr.write({"winner": ["Ada", "Bo", "Ada"], "loser": ["Bo", "Cy", "Cy"], "surface": ["clay", "grass", "clay"]}, file)
+    jr.write({"a": ["Cy"], "b": ["Ada"], "surface": ["grass"]}, more)
+    by = "--system", "skills", "--category", "surface"
+    code, said, _ = jaxrate("rate", file, *by, "--out", tmp_path / "run")
+    assert code == 0 and "skills: 3 matches of 3 players" in said and "strength against" not in said
+    code, said, _ = jaxrate("rate", "--state", tmp_path / "run", "--predict", more)
+    assert code == 0 and re.search(r"Cy +Ada +0\.[0-4]", said)

@@ -40,7 +40,7 @@ def test_a_comparison_scores_what_run_predicts(data):
         "Scored on the last 150 of 600 matches. Hyperparameters are the default ones, except those of k = 8 and elo."
     )
     head, *lines = str(found).splitlines()
-    assert head.split()[:4] == ["system", "form", "log", "loss"] and len(lines) == 6
+    assert head.split()[:4] == ["system", "form", "log", "loss"] and len(lines) == 7
     assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()
 

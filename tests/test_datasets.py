@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import jaxrate as jr
@@ -26,6 +27,19 @@ def test_nfl():
     playing = {data.players[i] for i in np.unique(events.player[events.time > 18_500])}
     assert len(playing) == 32 and {"Arizona Cardinals", "Chicago Bears", "Las Vegas Raiders"} <= playing
     assert all("(" not in name for name in playing)
+
+
+def test_nfl_as_a_table():
+    """What is read of it is the dataset."""
+    data, table = jr.datasets.nfl(), jr.datasets.nfl_columns()
+    roles = {"a": "home", "b": "away", "side": "a", "neutral": "neutral", "season": "season"}
+    read = jr.read(table, **roles, margin=data.margin, columns=["season", "playoff"])
+    assert read.seasons == data.seasons and len(data.seasons) == 101 and data.margin == read.margin
+    assert read.players.tolist() == data.players.tolist() and read.clock == data.clock
+    for got, wanted in zip(jax.tree.leaves(read.matches), jax.tree.leaves(data.matches), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    del table["score"]  # which the points say as well
+    np.testing.assert_array_equal(jr.read(table, **roles, margin=data.margin).matches.score, data.matches.score)
 
 
 def test_the_last_super_bowl():

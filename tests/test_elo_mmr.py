@@ -14,9 +14,11 @@ import jaxrate as jr
 from jaxrate import numerics
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.records.performed import with_performances
+from jaxrate.systems.elo_mmr import routes
 from jaxrate.systems.rounds import expected, field, performance
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
+from tests.reference import performance_twin as exact
 
 LOGISTIC = math.pi / math.sqrt(3.0)
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -115,17 +117,17 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
     mu, delta, performance = (np.asarray(x, float) for x in (mu, delta, performance))
     for own in np.unique(rank):
         (x,) = np.unique(performance[rank == own])  # of those who tied, to the bit
-        sides = twin.groups(mu, delta, rank, own)
-        low, high = (twin.balance(x + h, *sides, split_ties, gaussian) for h in (-tolerance, tolerance))
+        sides = exact.groups(mu, delta, rank, own)
+        low, high = (exact.balance(x + h, *sides, split_ties, gaussian) for h in (-tolerance, tolerance))
         error[rank == own] = tolerance * (low + high) / (low - high) if low > 0.0 > high else np.nan
     return error
 
 
 @pytest.mark.parametrize(("gaussian", "split_ties"), [*product([False, True], [False, True])])
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
-    infer = performance.gaussian if gaussian else performance.logistic
+    look = look_normal if gaussian else performance.logistic_sums
     points, tolerance = field.in_precision(field.enough(210.0)), 1e-6 if x64 else 0.01
-    solve = (quick if x64 else jax.jit)(lambda *x: infer_round(infer, *x, split_ties, points))
+    solve = (quick if x64 else jax.jit)(lambda *x: infer_round(look, *x, split_ties, points))
     for (players, slots), tied in product([(30, 40), (200, 2048), (2000, 2048)], [False, True]):
         mu, delta, rank = a_round(players, tied, seed=players)
         assert len(np.unique(rank)) == players // 5 + 1 if tied else len(np.unique(rank)) == players
@@ -138,8 +140,12 @@ def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties,
         assert np.isfinite(error).all()
 
 
-def infer_round(infer, mu, delta, weight, rank, split_ties, points):
-    return infer(mu, delta, Rounds(rank, rank, rank, weight, jnp.zeros(())), split_ties, points)
+look_normal = partial(performance.standing, performance.NORMAL)
+
+
+def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=routes.infer):
+    event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
+    return infer(look(mu, delta, event, points), event, split_ties)
 
 
 # Histories

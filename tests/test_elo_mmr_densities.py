@@ -17,7 +17,7 @@ from jaxrate.systems.rounds import expected, field, performance
 from jaxrate.systems.rounds.densities import DENSITIES, Density
 from jaxrate.systems.rounds.hazards import above, draw, integrals, performances, tabulated
 from tests.conftest import quick
-from tests.reference import density_twin, elo_mmr_twin
+from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.test_elo_mmr import a_round, as_rounds, rated
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -89,7 +89,7 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
     def solve(mu, delta, weight, rank):
         noise = performances(table_of(density))
         event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
-        return performance.general(noise, mu, delta, event, split_ties, points)
+        return performance.general(performance.standing(noise, mu, delta, event, points), event, split_ties)
 
     found = quick(solve)(*(jnp.asarray(x, float) for x in (*columns, there)), full)
     return np.asarray(found, float)[: len(mu)]
@@ -110,7 +110,7 @@ def zeros_of_q(density, twin, tolerance):
         assert (np.diff(found[best])[np.diff(rank[best]) > 0] < 0.0).all()
         for own in np.unique(rank)[:: 1 + players // 40]:
             (x,) = np.unique(found[rank == own])
-            sides = elo_mmr_twin.groups(mu.astype(float), delta.astype(float), rank, own)
+            sides = performance_twin.groups(mu.astype(float), delta.astype(float), rank, own)
             low, high = (twin.balance(x + h, *sides, split_ties) for h in (-tolerance, tolerance))
             assert low > 0.0 > high
 
@@ -147,7 +147,8 @@ def test_the_fast_route_of_logistic_performances_equals_the_tables():
     mu, delta, rank = a_round(100, True, seed=1)
     with jax.enable_x64(True):
         event = Rounds(rank, rank, rank, jnp.ones(100), jnp.zeros(()))
-        fast = performance.logistic(*(jnp.asarray(x, float) for x in (mu, delta)), event, False, 432)
+        sums = performance.logistic_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
+        fast = performance.logistic(sums, event, False)
         np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 
 

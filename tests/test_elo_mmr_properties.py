@@ -14,11 +14,11 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import numerics
-from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import Past, State, add, mode
 from jaxrate.systems.elo_mmr.belief import diffuse as diffuse_rows
 from jaxrate.systems.rounds import field, performance
-from tests.reference import elo_mmr_twin as twin
+from tests.reference import performance_twin as twin
+from tests.test_elo_mmr import infer_round, look_normal
 
 NUMBER = 1000  # random rounds or histories of a test
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -52,8 +52,8 @@ class Beliefs(NamedTuple):
 @partial(jax.jit, static_argnums=(4, 5))
 def _performances(mu, delta, rank, weight, gaussian, split_ties):
     def one(mu, delta, rank, weight):
-        infer = performance.gaussian if gaussian else performance.logistic
-        return infer(mu, delta, Rounds(rank, rank, rank, weight, jnp.zeros(())), split_ties, 512)
+        look = look_normal if gaussian else performance.logistic_sums
+        return infer_round(look, mu, delta, weight, rank, split_ties, 512)
 
     return jax.vmap(one)(mu, delta, rank, weight)
 

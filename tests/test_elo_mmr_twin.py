@@ -9,7 +9,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from tests.reference import elo_mmr_twin as twin
-from tests.reference.elo_mmr_twin import BOTTOM, LOGISTIC, TOP, Belief, Factor, Round
+from tests.reference import performance_twin as exact
+from tests.reference.elo_mmr_twin import Belief, Factor, Round
+from tests.reference.performance_twin import BOTTOM, LOGISTIC, TOP
 
 GOLDEN = twin.golden()
 RUNS = [(history, name) for history in GOLDEN for name in GOLDEN[history]["runs"]]
@@ -79,9 +81,9 @@ def test_loss_draw_and_victory_are_derivatives_of_logarithms(gaussian):
 
     for x in np.linspace(500.0, 2500.0, 11):
         wanted = {
-            twin.victory: slope(lambda z: log_below(z, gaussian), x),
-            twin.loss: slope(lambda z: log_below(-z, gaussian), x),
-            twin.draw: slope(lambda z: -0.5 * z * z if gaussian else log_below(z, False) + log_below(-z, False), x),
+            exact.victory: slope(lambda z: log_below(z, gaussian), x),
+            exact.loss: slope(lambda z: log_below(-z, gaussian), x),
+            exact.draw: slope(lambda z: -0.5 * z * z if gaussian else log_below(z, False) + log_below(-z, False), x),
         }
         for function, value in wanted.items():
             np.testing.assert_allclose(function(x, mu, delta, gaussian), value, rtol=1e-6, atol=1e-9)
@@ -90,18 +92,18 @@ def test_loss_draw_and_victory_are_derivatives_of_logarithms(gaussian):
 def test_the_hazard_is_right_in_both_tails():
     for z in (-3.0, -0.5, 0.0, 0.5, 3.0, 5.0):
         density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-        close(twin.hazard(z), density / (0.5 * math.erfc(-z / math.sqrt(2.0))), rtol=1e-13)
+        close(exact.hazard(z), density / (0.5 * math.erfc(-z / math.sqrt(2.0))), rtol=1e-13)
     for z in (40.0, 1e3, 1e6):  # asymptotically z + 1/z - 2/z^3 + 10/z^5 - 74/z^7 + 706/z^9 - ...
-        close(twin.hazard(-z), z + 1.0 / z - 2.0 / z**3 + 10.0 / z**5 - 74.0 / z**7 + 706.0 / z**9, rtol=1e-14)
-    close(twin.hazard(30.0), math.exp(-450.0) / math.sqrt(2.0 * math.pi), rtol=1e-13)
-    assert twin.hazard(1e3) == 0.0
+        close(exact.hazard(-z), z + 1.0 / z - 2.0 / z**3 + 10.0 / z**5 - 74.0 / z**7 + 706.0 / z**9, rtol=1e-14)
+    close(exact.hazard(30.0), math.exp(-450.0) / math.sqrt(2.0 * math.pi), rtol=1e-13)
+    assert exact.hazard(1e3) == 0.0
 
 
 @pytest.mark.parametrize("x", [-5000.0, 1400.0, 9000.0])
 def test_a_tie_is_a_win_and_a_loss_or_half_of_each(x):
     for gaussian, half in ((False, 1.0), (False, 0.5), (True, 0.5)):
-        both = twin.loss(x, 1500.0, 200.0, gaussian) + twin.victory(x, 1500.0, 200.0, gaussian)
-        close(twin.draw(x, 1500.0, 200.0, gaussian, split_ties=half == 0.5), half * both, rtol=1e-14)
+        both = exact.loss(x, 1500.0, 200.0, gaussian) + exact.victory(x, 1500.0, 200.0, gaussian)
+        close(exact.draw(x, 1500.0, 200.0, gaussian, split_ties=half == 0.5), half * both, rtol=1e-14)
 
 
 # Performances
@@ -114,11 +116,11 @@ def test_performances_against_equals_have_a_closed_form(beaten, tied, lost):
     for split_ties, share in ((False, 1.0), (True, 0.5)):
         won, conceded = beaten + share * (tied + 1), lost + share * (tied + 1)
         wanted = 1500.0 + 210.0 / LOGISTIC * math.log(won / conceded)
-        close(twin.performances(mu, delta, rank, split_ties)[: tied + 1], wanted, rtol=1e-14)
+        close(exact.performances(mu, delta, rank, split_ties)[: tied + 1], wanted, rtol=1e-14)
 
 
 def test_a_performance_between_two_gaussians_has_a_closed_form():
-    performance = twin.performances([1000.0, 1900.0], [100.0, 200.0], [0, 0], gaussian=True)
+    performance = exact.performances([1000.0, 1900.0], [100.0, 200.0], [0, 0], gaussian=True)
     close(performance, (1000.0 / 100.0**2 + 1900.0 / 200.0**2) / (100.0**-2 + 200.0**-2), rtol=1e-14)
 
 
@@ -128,17 +130,17 @@ def test_a_performance_is_where_q_changes_its_sign(gaussian, split_ties):
     for size in (2, 5, 40):
         mu, delta = rng.normal(1500.0, 400.0, size), rng.uniform(150.0, 500.0, size)
         rank = standing(rng.integers(0, size, size))
-        for own, x in zip(rank, twin.performances(mu, delta, rank, split_ties, gaussian), strict=True):
-            sides = twin.groups(mu, delta, rank, own)
+        for own, x in zip(rank, exact.performances(mu, delta, rank, split_ties, gaussian), strict=True):
+            sides = exact.groups(mu, delta, rank, own)
             assert sum(len(m) for m, _ in sides) == size
-            assert twin.balance(x - 1e-8, *sides, split_ties, gaussian) > 0.0
-            assert twin.balance(x + 1e-8, *sides, split_ties, gaussian) < 0.0
+            assert exact.balance(x - 1e-8, *sides, split_ties, gaussian) > 0.0
+            assert exact.balance(x + 1e-8, *sides, split_ties, gaussian) < 0.0
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_performances_stay_within_the_borders(gaussian):
     mu, delta = np.array([8999.0] * 9 + [-5999.0] * 9), np.full(18, 300.0)
-    performance = twin.performances(mu, delta, np.arange(18), gaussian=gaussian)
+    performance = exact.performances(mu, delta, np.arange(18), gaussian=gaussian)
     assert performance[0] == TOP
     assert performance[-1] == BOTTOM
     assert (np.diff(performance) <= 0.0).all()

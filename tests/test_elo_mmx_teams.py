@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.events import part
-from jaxrate.replay.blocks import Block
+from jaxrate.replay.blocks import Block, arranged
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 
@@ -50,7 +50,7 @@ def events():
 def steps():
     """One by one, padded: first those with few participants, whose sums are direct, then those read from tables."""
     number = np.arange(len(season()), dtype=np.int32)[:, None]
-    return [Block(number[:SMALL], (26, 8)), Block(number[SMALL:], (224, 82))]
+    return arranged(events(), [Block(number[:SMALL], (26, 8)), Block(number[SMALL:], (224, 82))])
 
 
 @lru_cache
@@ -104,7 +104,9 @@ def test_teams_of_one_are_players_alone():
     with jax.enable_x64(True):
         system = jr.elo_mmx(split_ties=True)
         one, two = (
-            jr.run(system, x, num_players=103, schedule=[Block(np.arange(n, dtype=np.int32)[:, None], sizes)])
+            jr.run(
+                system, x, num_players=103, schedule=arranged(x, [Block(np.arange(n, dtype=np.int32)[:, None], sizes)])
+            )
             for x, n in ((alone, 2), (others, 3))
         )
     np.testing.assert_allclose(one.state.rating[:100], two.state.rating[:100], rtol=1e-9)
@@ -114,9 +116,10 @@ def test_teams_of_one_are_players_alone():
 
 
 def test_slopes_in_every_parameter_are_finite_differences():
-    few, schedule = part(events(), 0, 3), [Block(np.arange(3, dtype=np.int32)[:, None], (14, 8))]
+    few = part(events(), 0, 3)
     system = jr.elo_mmx(True, team_performance="mean", **SETTINGS)
     with jax.enable_x64(True):
+        schedule = arranged(few, [Block(np.arange(3, dtype=np.int32)[:, None], (14, 8))])
         params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
 
         def after(params):

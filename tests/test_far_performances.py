@@ -6,9 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrate.systems.elo_mmr import routes
 from jaxrate.systems.rounds import field, performance
 from tests.conftest import quick
-from tests.reference import elo_mmr_twin as twin
+from tests.reference import performance_twin as twin
+from tests.test_elo_mmr import look_normal
 
 
 def some_players(count, second):
@@ -26,10 +28,10 @@ def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x
     """In float32 those of the first two were off by some points; among many of small deviations all were."""
     centre, rank = some_players(count, second=deviation > 100.0)
     spread = np.full(count, deviation)
-    infer = performance.gaussian if gaussian else performance.logistic
+    look = look_normal if gaussian else performance.logistic_sums
     event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count))
     for split_ties in (False, True) if deviation < 100.0 else (False,):
-        function = quick(lambda c, d, s=split_ties: infer(c, d, event, s, field.in_precision(72)))
+        function = quick(lambda c, d, s=split_ties: routes.infer(look(c, d, event, field.in_precision(72)), event, s))
         got = function(*(jnp.asarray(x, float) for x in (centre, spread)))
         wanted = twin.performances(centre, spread, rank, split_ties, gaussian)
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)

@@ -157,8 +157,7 @@ def test_shares_are_of_other_teams():
 @pytest.mark.parametrize(("most", "x64"), [(1, True), (32, False)], indirect=["x64"])
 def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most):
     """Against a loop over the pairs, from the ratings before the contest."""
-    loss = LOST.LOSSES["pairwise"]._replace(predict=bind(LOST.against_opponents, most))
-    monkeypatch.setitem(LOST.LOSSES, "pairwise", loss)
+    monkeypatch.setattr(LOST, "OPPONENTS", most)
     system, rounds = small(beta=250.0), contests((3, 9))
     rating, deviation = (np.asarray(x, np.float64) for x in jr.history(system, rounds).before)
     want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
@@ -541,7 +540,7 @@ def test_rules_made_anew_predict_what_is_fitted():
         assert (
             asked == plain._replace(predict=problem.task.system.rules.predict)
             if loss == "log_loss"
-            else (asked.predict.given == (plain,) and asked.update == plain.update)
+            else (asked.predict.given == (LOST.OPPONENTS, plain) and asked.update == plain.update)
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxrate.numerics import concave_maximum, decreasing_root, solve_definite, tail, truncated
-from tests.reference.elo_mmr_twin import hazard
+from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
 THETA = np.array([0.01, 0.5, 1.0, 3.0, 200.0])

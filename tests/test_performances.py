@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.rounds import field, inferred
+from jaxrate.systems.elo_mmr import routes
+from jaxrate.systems.rounds import field, performance
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
-from tests.test_elo_mmr import a_round, as_rounds, infer_round
+from tests.reference import performance_twin as exact
+from tests.test_elo_mmr import a_round, as_rounds, infer_round, look_normal
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 GOLDEN = twin.golden()["toyA"]
@@ -23,7 +25,7 @@ def ranks_needed(trace, contests, initial):
         before = rating[contest.players]
         found.append(np.zeros(len(before)))
         if perform is not None:
-            found[-1] = twin.ranks_needed(perform, before, contest.rank, contest.team)
+            found[-1] = exact.ranks_needed(perform, before, contest.rank, contest.team)
         rating[contest.players] = after
     return np.concatenate(found)
 
@@ -70,8 +72,8 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
-    infer, points = inferred.gaussian if gaussian else inferred.logistic, field.in_precision(field.enough(210.0))
-    solve = quick(lambda *x: infer_round(infer, *x, False, points))
+    look, points = look_normal if gaussian else performance.logistic_sums, field.in_precision(field.enough(210.0))
+    solve = quick(lambda *x: infer_round(look, *x, False, points, routes.rank_needed))
     mu, delta, rank = a_round(90, True, seed=2)
     there, gap = np.arange(100) < 90, (0, 10)
     columns = (jnp.asarray(np.pad(x, gap, mode="edge"), float) for x in (mu, delta))
@@ -85,7 +87,7 @@ def test_ranks_needed_in_large_rounds(gaussian, x64):
         ahead = np.array([(rank[others] < place).sum() for place in places])
         number = int(np.flatnonzero(ahead == got[i] - 1)[0])
         q = [
-            twin.balance(mu[i], *((mu[m], delta[m]) for m in (lost, ~others, others & ~lost)), gaussian=gaussian)
+            exact.balance(mu[i], *((mu[m], delta[m]) for m in (lost, ~others, others & ~lost)), gaussian=gaussian)
             for lost in (others & (rank < place) for place in places[number : number + 2])
         ]
         assert q[0] > -tolerance and (len(q) == 1 or q[1] < tolerance)

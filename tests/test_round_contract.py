@@ -18,7 +18,7 @@ from jaxrate.testing.rounds import idlers
 from tests.test_contract import EVERY
 
 SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
-OF_TEAMS = ("trueskill", "weng_lin")  # they learn from ties, and rate matches too
+OF_TEAMS = ("trueskill", "trueskill_fading", "weng_lin")  # they learn from ties, and rate matches too
 NAMES = pytest.mark.parametrize("name", SYSTEMS)
 
 
@@ -31,8 +31,8 @@ def case(name):
 
 def test_the_history_has_batches_padding_ties_weights_and_ceilings():
     history = contests()
-    (block,), size, e = schedule("rounds", history), np.diff(history.player_start), history.events
-    assert block.number.shape == (12, 2) and (block.number == len(size)).sum() == 4
+    (block,), size, e = schedule("rounds", history).blocks, np.diff(history.player_start), history.events
+    assert block.number.shape == (16, 2) and (block.number < len(size)).sum() == len(size) == 20
     assert size.tolist() == [*SIZES[0], *SIZES[1]] and SLOTS > size.max() > field.SMALL > 28 and size.min() == 2
     assert np.isfinite(e.ceiling).sum() == 7 and {*e.weight} == {0.5, 1.0, 2.0}
     ranks = np.split(e.rank, history.player_start[1:-1])
@@ -131,7 +131,7 @@ NOISY = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], noise=[2.0] * 3)
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if not system.traits.noise])
 def test_the_noise_of_a_contest_is_refused_by_systems_that_know_none(name):
-    message = f"{name} knows no noise of contests; rate them by elo_mmr or elo_mmx, or leave out `noise`"
+    message = f"{SYSTEMS[name].name} knows no noise of contests; rate them by elo_mmr or elo_mmx, or leave out `noise`"
     with pytest.raises(ValueError, match=message):
         jr.run(SYSTEMS[name], NOISY)
     with pytest.raises(ValueError, match=message):
@@ -205,7 +205,7 @@ def by_hand_of_teams(name, lead, square):
     if name == "weng_lin":
         return expit(lead / np.sqrt(square + 2.0 * beta**2))
     spread = np.sqrt(square + 2.0 * (tau**2 + beta**2))
-    margin = ndtri(0.65) * math.sqrt(2.0) * beta
+    margin = ndtri(0.5 + 0.5 * SYSTEMS[name].params.draw_probability) * math.sqrt(2.0) * beta
     return 0.5 * (ndtr((lead - margin) / spread) + ndtr((lead + margin) / spread))
 
 

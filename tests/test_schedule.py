@@ -110,7 +110,7 @@ def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players,
     np.testing.assert_array_equal(
         np.asarray(arranged.events.time)[steps, slots], matches.time[order].astype(np.float32)
     )
-    assert arranged.fill == n / number.size
+    assert arranged.fill == n / (width * arranged.num_steps) and not (number[arranged.num_steps :] < n).any()
     assert (arranged.num_players, arranged.num_matches) == (matches.player.max() + 1, n)
 
 
@@ -143,7 +143,7 @@ def test_context_is_arranged_with_its_match():
 def test_a_full_schedule_has_no_padding():
     matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 3]], [1, 1, 1, 1])
     arranged = jr.by_level(matches, 2)
-    assert arranged.number.tolist() == [[0, 1], [2, 3]]
+    assert arranged.number[: arranged.num_steps].tolist() == [[0, 1], [2, 3]]
     assert arranged.fill == 1.0
 
 

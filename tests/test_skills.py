@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.events import part
+from jaxrate.systems.choosing import adapted
 from jaxrate.systems.skills.model import SPACE
 from jaxrate.systems.skills.posterior import _told
 from jaxrate.testing.cases import near
@@ -184,9 +185,10 @@ def correlations(covariance):
     return covariance / deviation[:, :, None] / deviation[:, None, :]
 
 
-def test_covariances_stay_positive_definite_in_a_long_history():
-    """In float32, where nothing grows, and each of few players learns more from 30,000 matches than it can hold."""
-    events = league(seed=2, n=200_000, categories=5)
+def test_covariances_stay_positive_definite_in_a_long_history(monkeypatch):
+    """In float32, where nothing grows, and each of few players learns more from 160,000 matches than it can hold."""
+    monkeypatch.undo()  # compiled as for users a million matches take half the time
+    events = league(seed=2, n=1_000_000, categories=5)
     system = jr.skills(categories=5, growth=0, modifier_growth=0, noise=60.0, initial_modifier_deviation=90)
     covariance = np.asarray(jr.run(system, events).state.covariance, np.float64)
     assert (covariance == covariance.transpose(0, 2, 1)).all()
@@ -229,6 +231,80 @@ def test_a_saved_run_carries_on(tmp_path, double):
     near("the state", jr.rate(system, second, onto=loaded).state, jr.run(system, events).state, 1e-12)
 
 
+@pytest.mark.parametrize("period", [None, 20.0])
+def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
+    pytest.importorskip("pyarrow")
+    events, roles = league(), {"margin": ("home", "away"), "covariates": "rest", "season": "year"}
+    day = np.arange(MATCHES) * 4.0
+    table = {"a": events.player[:, 0], "b": events.player[:, 1], "time": day, "year": 2000 + day // 180}
+    table |= {name: np.asarray(events.context.columns["komi"]) * size for name, size in (("home", 3), ("rest", 1))}
+    table["away"] = table["home"] - np.where(events.score == 0.5, 0, 2 * events.score - 1)
+    cut = int(np.argmax(table["year"] > 2000)) + 10
+    parts = [{name: x[some] for name, x in table.items()} for some in (slice(0, cut), slice(cut, None))]
+
+    def of(data):
+        return jr.skills("margin", margin=data.margin, covariates=data.covariates, seasons=data.seasons, rest=5)
+
+    data, first = jr.read(table, **roles), jr.read(parts[0], **roles)
+    whole, before = jr.rate(of(data), data, period=period), jr.rate(of(first), first, period=period)
+    assert len(before.seasons) == 2 < len(whole.seasons)
+    jr.save(tmp_path / "run", before)
+    loaded = jr.load(tmp_path / "run")
+    assert loaded.seasons == before.seasons
+    second = jr.read(parts[1], **roles, players=loaded.players, seasons=loaded.seasons)
+    after = jr.rate(loaded.system, second, period=period, onto=loaded)
+    assert after.system == whole.system and after.seasons == whole.seasons
+    near("the state", after.state, whole.state, 1e-12)
+    with pytest.raises(ValueError, match="the seasons differ from the saved run's"):
+        jr.rate(loaded.system, jr.read(parts[1], **roles, players=loaded.players), period=period, onto=loaded)
+    early = second._replace(seasons=loaded.seasons | {"x": float(first.matches.time[-1])})
+    with pytest.raises(ValueError, match="a season that the run does not know begins at"):
+        jr.rate(loaded.system, early, period=period, onto=loaded)
+
+
+def test_a_run_with_surfaces_is_saved(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = {"a": ["Ada", "Bo"] * 3, "b": ["Bo", "Ada"] * 3, "score": [1.0, 0.5] * 3, "surface": ["clay", "grass"] * 3}
+    rated = jr.rate(jr.skills(categories=2), jr.read(table, category="surface"))
+    assert [*jr.rating_table(rated)] == ["id", "player", "rating", "deviation", "games"]
+    jr.save(tmp_path / "run", rated)
+    assert jr.load(tmp_path / "run").categories.tolist() == ["clay", "grass"]
+
+
+def test_pairs_meet_on_even_terms():
+    columns = {"margin": np.array([7.0, 3.0, 10.0]), "rest": np.array([1.0, 0.0, -2.0])}
+    events = jr.matches([[0, 1], [1, 2], [0, 2]], [1, 1, 1], [0.0, 1.0, 2.0], side=[1, -1, 1], columns=columns)
+    system = jr.skills("margin", covariates="rest", own_side=True, rest=20, side_advantage=50)
+    state = jr.run(system, events).state
+    none = {name: [0.0] for name in columns}
+    wanted = jr.predict(system, state, jr.matches([[0, 2]], [0.5], [2.0], side=[0], columns=none))
+    found = float(jr.pairs(system, state, np.arange(3), time=2.0).probability(0, 2))
+    assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55
+
+
+def test_adapted_to_data_skills_take_all_evidence():
+    data = jr.datasets.nfl()
+    home, away = (data.matches.context.columns[name][:3362] for name in data.margin)  # a fifth
+    size = float(np.mean(np.abs(np.asarray(home, float) - away)))
+    system = adapted("skills", {}, None, data)
+    assert system == jr.skills(
+        "margin",
+        own_side=True,
+        seasons=data.seasons,
+        margin=data.margin,
+        experience=20,
+        side_advantage=50,
+        margin_scale=600 / size,
+        compression=size,
+    )
+    assert adapted("skills", {"outcome": "win"}, None, data).params.compression is None
+    given = adapted("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
+    assert given.params.compression is given.params.experience is given.params.own_side_growth is None
+    bare = data._replace(events=data.matches._replace(context=jr.Context()), margin=(), seasons=None)
+    clocked = adapted("skills", {}, 14.0, bare)
+    assert clocked == jr.skills(experience=20, reversion=3000, period=14)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -244,7 +320,10 @@ def test_a_saved_run_carries_on(tmp_path, double):
         (lambda: jr.skills(own_side=1), "own_side must be True or False"),
         (lambda: jr.skills(deviation_max=100), "must not decrease"),
         (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),
-        (lambda: jr.run(jr.skills("margin"), league()), "needs the column 'margin'"),
+        (
+            lambda: jr.run(jr.skills("margin"), league()),
+            "column 'margin' of the matches: margin=... of `read`, --margin",
+        ),
         (lambda: jr.run(jr.skills(categories=2), league()), "category 2, counting from 0"),
         (lambda: jr.run(jr.skills(categories=2), jr.matches([[0, 1]], [1])), "needs those of the matches"),
         (lambda: jr.run(jr.skills(own_side=True), jr.matches([[0, 1]], [1])), "needs the sides"),

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.systems.choosing import adapted
 from jaxrate.systems.glicko2 import State, evidence, new_volatility, prepare
 from jaxrate.systems.glicko2 import rate as update_one
 from tests.conftest import quick
 from tests.reference import twins
+from tests.reference.twins import Fading
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "elo_glicko.json").read_text())
@@ -181,6 +183,8 @@ def league(seed=3, n=600, players=25):
     )
 
 
+SEASONS = (-5.0, 40.0, 73.5, 74.0, 75.25, 150.0, 900.0)  # three within one rating period
+CLOCK, SEASON = {"reversion": 150.0}, {"seasons": SEASONS, "season_keep": 0.7}
 CASES = {
     "elo": (dict(k=20, side_advantage=30, scale=300), dict(k=20, side_advantage=30, scale=300)),
     "elo fide": (dict(k_new=40, new_games=10, limit=80), dict(k_new=40, new_games=10, limit=80)),
@@ -195,6 +199,15 @@ CASES = {
         ),
         dict(rd_range=(70, 250), volatility_range=(0.059998, 0.06001), initial=(1500.0, 240.0, 0.06)),
     ),
+    "elo fading": (dict(**CLOCK, **SEASON), dict(fading=Fading(150.0, SEASONS, 0.7))),
+    "glicko fading": (
+        dict(c=40, deviation_min=60, deviation_max=300, initial_deviation=290, season_growth=55, **CLOCK, **SEASON),
+        dict(c=40, minimum=60, maximum=300, initial=(1500.0, 290.0), fading=Fading(150.0, SEASONS, 0.7, 55.0)),
+    ),
+    "glicko2 fading": (
+        dict(tau=0.9, initial_rating=1400, deviation_max=360, season_growth=55, **CLOCK, **SEASON),
+        dict(tau=0.9, rd_range=(0, 360), initial=(1400.0, 350.0, 0.06), fading=Fading(150.0, SEASONS, 0.7, 55.0)),
+    ),
 }
 
 
@@ -206,6 +219,8 @@ def test_against_the_twin(x64, case, form):
     events = matches if form == "matches" else jr.periods(matches, 7.0)
     if name == "glicko2" and form == "matches":
         theirs = {**theirs, "step": 0.0}
+    if name == "glicko" and form == "periods":
+        theirs = {**theirs, "duration": 7.0}
     wanted, predictions = getattr(twins, name)(history(matches, events), **theirs)
     result = jr.run(system, events)
     rating = jr.ratings(system, result.state)
@@ -215,6 +230,41 @@ def test_against_the_twin(x64, case, form):
     tolerance = dict(rtol=1e-11 if x64 else 1e-4)
     np.testing.assert_allclose(np.stack(got, 1), table, **tolerance)
     np.testing.assert_allclose(result.prediction, predictions, **tolerance)
+
+
+@pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2, jr.trueskill])
+def test_nobody_leads_after_long_idleness(x64, make):
+    """However long a gap is; a deviation becomes that of the stationary process, or next to none if nothing grows."""
+    fades = make(reversion=3.0)
+    newcomer = fades.params.initial_rating
+    state = jr.run(fades, jr.matches([[0, 1]] * 3, [1.0] * 3, [0.0, 1.0, 2.0])).state
+    for gap, left in ((3.0, math.exp(-1.0)), (6e6, 0.0)):
+        later, now = jr.ratings(fades, state, time=2.0 + gap), jr.ratings(fades, state)
+        np.testing.assert_allclose(later.mean - newcomer, left * (now.mean - newcomer), rtol=1e-4, atol=1e-4)
+    if make is jr.glicko:
+        np.testing.assert_allclose(later.deviation, math.sqrt(15.0**2 / 7.0 * 3.0 / 2.0), rtol=1e-5)
+    if make is jr.trueskill:  # nothing grows
+        assert (later.deviation > 0).all() and (later.deviation < 1e-5).all()
+
+
+@pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2, jr.trueskill])
+def test_seasons_are_told_to_systems_that_have_their_hyperparameters(make):
+    system = make(seasons=["2020-09-01", "2021-09-01"])
+    assert system.settings["seasons"] == (18506.0, 18871.0) and system.params.season_keep == 0.8
+    assert make().params.season_keep is None and "seasons" not in repr(make())
+    nfl = jr.datasets.nfl()
+    told, length = (
+        adapted(system.name, {"season_keep": 0.6}, 7.0, nfl),
+        {} if make in (jr.elo, jr.trueskill) else {"period": 7},
+    )
+    assert told == make(seasons=nfl.seasons, season_keep=0.6, **length) and len(told.settings["seasons"]) == 101
+    assert make(seasons=None) == make() == adapted(system.name, {}, None, nfl._replace(seasons=None))
+    with pytest.raises(ValueError, match=f"{system.name}: season_keep needs seasons"):
+        make(season_keep=0.5)
+    with pytest.raises(ValueError, match=f"{system.name}: seasons must increase"):
+        make(seasons=(3, 2))
+    with pytest.raises(ValueError, match="season_keep must be above 0, below 1, or None, got 1"):
+        make(seasons=3, season_keep=1)
 
 
 @pytest.mark.parametrize("tau", [0.2, 0.5, 1.2, 3.0, 10.0])

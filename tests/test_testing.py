@@ -82,7 +82,7 @@ def by_number(params, num_players):
         (with_rules(prepare=without_slope), slopes.slopes_equal_finite_differences, "the slope in k"),
         (with_rules(prepare=with_steep_slope), slopes.slopes_are_finite, "slopes are not finite"),
         (ELO._replace(init=by_position, make=None), replays.renaming_the_players_renames_the_rows, "the state"),
-        (ELO._replace(init=by_number, make=None), replays.carrying_on_equals_one_run, "the state"),
+        (ELO._replace(init=by_number, make=None), replays.untouched_rows_are_inert, "the rows of players who"),
     ],
 )
 def test_what_is_broken_is_found(broken, holds, message):

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.blocks import Block
+from jaxrate.replay.blocks import Block, arranged
 from jaxrate.systems.trueskill import propagation
 from jaxrate.systems.trueskill.model import State
 from tests.conftest import quick
 from tests.reference import trueskill_twin as twin
+from tests.reference.twins import Fading
 
 FOLDER = Path(__file__).parent / "reference"
 GOLDEN = json.loads((FOLDER / "trueskill.json").read_text())
@@ -38,7 +39,7 @@ def one_history(rounds, slots=None):
     player = np.arange(len(columns))
     events = jr.rounds(contest.astype(int), player, rank, team=team.astype(int), weight=weight)
     steps = [Block(np.arange(len(rounds), dtype=np.int32)[None], (slots or len(columns), slots or len(columns)))]
-    return events, State(mean, deviation**2, None), steps
+    return events, State(mean, deviation**2, None), arranged(events, steps)
 
 
 def rated(system, rounds, slots=None):
@@ -231,6 +232,32 @@ def test_drift_by_the_clock_is_not_per_match():
     np.testing.assert_allclose(jr.run(system, rounds).state.rating, jr.run(system, matches).state.rating, rtol=1e-5)
 
 
+def test_leads_fade_as_the_twin_says(x64):
+    """By the clock, with a drift, and in seasons, of which some contests come long after."""
+    rng, n = np.random.default_rng(8), 40
+    player = np.array([rng.permutation(6)[:3] for _ in range(n)])
+    rank, time = rng.integers(0, 3, (n, 3)), np.sort(rng.uniform(0, 400, n))
+    fading = Fading(90.0, (-1.0, 100.0, 101.0, 250.0), 0.6, 1.5)
+    belief, last = {}, {}
+    for at, who, places in zip(time, player, rank, strict=True):
+        teams = []
+        for one in who:
+            lead, variance = belief.get(one, (0.0, (25.0 / 3.0) ** 2))
+            if one in last:
+                lead, variance = fading.season(*fading.clock(lead, variance, at - last[one], 0.05), last[one], at)
+            teams.append([(25.0 + lead, np.sqrt(variance))])
+            last[one] = at
+        for one, [(mean, deviation)] in zip(who, twin.rate(teams, places), strict=True):
+            belief[one] = mean - 25.0, deviation**2
+    given = {"drift": 0.05, "reversion": 90.0, "season_keep": 0.6, "season_growth": 1.5}
+    system = jr.trueskill(seasons=fading.seasons, **given)
+    assert system.clocked(system.params) and jr.trueskill(reversion=9).clocked(jr.trueskill(reversion=9).params)
+    rounds = jr.rounds(np.repeat(np.arange(n), 3), player.ravel(), rank.ravel(), time=np.repeat(time, 3))
+    state, wanted = jr.run(system, rounds).state, np.array([belief[i] for i in range(6)])
+    np.testing.assert_allclose(state.rating, 25.0 + wanted[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(state.variance, wanted[:, 1], rtol=1e-3)
+
+
 # What is expected
 
 
@@ -306,11 +333,6 @@ def test_large_rounds_are_predicted_as_small_ones():
     np.testing.assert_allclose(jr.predict(jr.trueskill(), state, events), share, atol=2e-5)
     with jax.enable_x64(True):
         np.testing.assert_allclose(jr.predict(jr.trueskill(), state, events), share, atol=1e-7)
-
-
-def test_other_systems_have_no_outlook():
-    with pytest.raises(ValueError, match="elo has no outlook: it predicts expected scores, and nothing else$"):
-        jr.outlook(jr.elo())
 
 
 # Arguments

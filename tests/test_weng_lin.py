@@ -14,7 +14,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.replay.blocks import Block
+from jaxrate.replay.blocks import Block, arranged, blocks
 from jaxrate.replay.run import run
 from tests.conftest import quick
 from tests.reference import weng_lin_twin as twin
@@ -41,7 +41,7 @@ def ratings(system, state):
 
 
 def in_one_block(rounds, slots):
-    return [Block(np.concatenate([x.number for x in jr.by_level(rounds)]), (slots, slots))]
+    return arranged(rounds, [Block(np.concatenate([x.number for x in blocks(rounds)]), (slots, slots))])
 
 
 @lru_cache

@@ -11,17 +11,27 @@ from contextlib import contextmanager
 
 import click
 
-from jaxrate.cli import compare, demo, fit, plan, rate, report, simulate, systems
+from jaxrate.cli import arena, cache, compare, demo, fit, plan, rate, report, simulate, systems
 from jaxrate.cli.terminal import say
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="jaxrate")
-def cli() -> None:
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help=f"Keep no compiled programs in your cache folder; {cache.SWITCH}=off in the environment does the same.",
+)
+def cli(no_cache: bool) -> None:
     """Rate players from a file of results."""
+    if not no_cache:
+        cache.keep_programs()
 
 
-COMMANDS = rate.rate, compare.compare, report.report, fit.fit, plan.plan, systems.systems, simulate.simulate, demo.demo
+COMMANDS = (
+    *(rate.rate, compare.compare, report.report, fit.fit, arena.arena, plan.plan, systems.systems),
+    *(simulate.simulate, demo.demo),
+)
 for command in COMMANDS:
     cli.add_command(command)
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.cli.hyperparameters import Fitted
 from jaxrate.cli.options import Asked
 from jaxrate.cli.progress import Report
+from jaxrate.cli.reading import ARGUMENTS
+
+if TYPE_CHECKING:
+    from jaxrate.system import Facts
 
 
 class Chosen(NamedTuple):
@@ -27,7 +32,21 @@ def check_asked(asked: Asked) -> None:
     from jaxrate.systems.choosing import make
 
     if asked.name is not None:
-        make(asked.name, asked.changes)
+        make(asked.name, asked.changes, foreseen(asked.columns))
+
+
+def foreseen(columns: dict[str, Any]) -> Facts:
+    """What the options of columns say of the data before they are read."""
+    from jaxrate.system import Facts
+
+    margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
+    return Facts(
+        categories=2 if "category" in columns else None,
+        side="side" in columns,
+        margin=(margin,) if isinstance(margin, str) else tuple(margin),
+        covariates=tuple(covariates),
+        seasons=(0.0,) if "season" in columns else (),
+    )
 
 
 def choose(report: Report, asked: Asked, data: jr.Dataset, file: str, *, fitting: bool = False) -> Chosen:
@@ -37,8 +56,15 @@ def choose(report: Report, asked: Asked, data: jr.Dataset, file: str, *, fitting
     """
     from jaxrate.systems.choosing import adapted, default_name
 
-    system = adapted(asked.name or default_name(data), asked.changes, asked.period, data)
+    changes = asked.changes if asked.fitted is None else in_seasons_of(data, asked.fitted, asked.changes)
+    system = adapted(asked.name or default_name(data), changes, asked.period, data)
     return prepare(report, system, data, asked.period, file, asked.columns, fitting=fitting)
+
+
+def in_seasons_of(data: jr.Dataset, fitted: Fitted, changes: dict[str, Any]) -> dict[str, Any]:
+    """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
+    theirs = fitted.values.get("seasons", ())
+    return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == theirs)}
 
 
 def prepare(
@@ -61,6 +87,9 @@ def prepare(
     check_times(system, data, file)
     if idle_categories(system, columns):
         report.note(f"{system.name} takes no notice of categories; {' and '.join(those_with('categories'))} does")
+    for option in idle_evidence(system, columns):
+        know = " and ".join(name for name, new in jr.SYSTEMS.items() if EVIDENCE[option] in new().settings)
+        report.note(f"{system.name} takes no notice of --{option}; {know} does")
     if not fitting:
         hint_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
@@ -116,14 +145,23 @@ def idle_categories(system: jr.RatingSystem, columns: dict[str, Any]) -> bool:
     return "category" in columns and not system.traits.categories
 
 
+EVIDENCE = {"margin": "margin", "covariate": "covariates", "season": "seasons"}  # options, and settings of systems
+
+
+def idle_evidence(system: jr.RatingSystem, columns: dict[str, Any]) -> list[str]:
+    """The options of evidence that were given and that the system takes no notice of."""
+    given = [option for option in EVIDENCE if ARGUMENTS.get(option, option) in columns]
+    return [option for option in given if EVIDENCE[option] not in system.settings]
+
+
 def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
     """A note if there are sides and nothing comes of them, or the other way round."""
     if not isinstance(data.events, jr.Matches):
         return
     sided = data.matches.context.side is not None
     counts = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
-    if sided and not counts and any("side_advantage" in system.params._fields for system in systems):
-        values = {system.name: _advantage(system) for system in systems if "side_advantage" in system.params._fields}
+    values = {x.name: _advantage(x) for x in systems if getattr(x.params, "side_advantage", None) == 0.0}
+    if sided and values:
         one = len(systems) == 1
         tries = " ".join(f"--param {'' if one else f'{x}.'}side_advantage={value:.2g}" for x, value in values.items())
         fit = "jaxrate fit --free side_advantage"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.choosing import check_period, hint_side, naming, warn_worse
+from jaxrate.cli.choosing import check_period, foreseen, hint_side, in_seasons_of, naming, warn_worse
 from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
 from jaxrate.cli.options import period_option, share_option, system_option
 from jaxrate.cli.progress import Report, reporting
@@ -19,6 +19,7 @@ from jaxrate.text import near, number
 
 if TYPE_CHECKING:
     from jaxrate.records.comparison import Comparison
+    from jaxrate.system import Facts
 
 
 @click.command(
@@ -58,7 +59,7 @@ def compare(
     are scored as matches. Times are those of a second replay, compilation and schedule apart.
     """
     fits = [load(path) for path in files]
-    changes = _changes(name or tuple(jr.SYSTEMS), parse(params), _by_system(fits))
+    changes = _changes(name or tuple(jr.SYSTEMS), parse(params), _by_system(fits), foreseen(options))
     period = _length(fits) if period is None else period
     data = read(report, file, options)
     lengths: tuple[float | None, ...] = (None,)
@@ -68,6 +69,8 @@ def compare(
         report.note("no column of time, so no rating periods; name one with --time")
     else:
         lengths = None, 7.0 if period is None else period
+    for fit in fits:
+        changes[fit.system] = in_seasons_of(data, fit, changes[fit.system])
     found = compared(report, file, data, changes, named=bool(name), lengths=lengths, last=last, timed=True)
     best = {result.name: result for result in reversed(found.results)}  # of its forms
     hint_side(report, data, [result.system for result in best.values()])
@@ -100,15 +103,17 @@ def _length(fits: list[Fitted]) -> float | None:
     return lengths[0] if lengths else None
 
 
-def _changes(names: tuple[str, ...], given: dict[str, Any], fits: dict[str, Fitted]) -> dict[str, dict[str, Any]]:
-    """The hyperparameters to change of each system, by its name."""
-    from jaxrate.systems.choosing import make
+def _changes(
+    names: tuple[str, ...], given: dict[str, Any], fits: dict[str, Fitted], facts: Facts
+) -> dict[str, dict[str, Any]]:
+    """The hyperparameters to change of each system for such data, by its name."""
+    from jaxrate.systems.choosing import further, make
 
-    chosen = {name: make(name, {}) for name in names}
+    chosen = {name: make(name, {}, facts) for name in names}
     for name, fit in fits.items():
         if name not in chosen:
             raise ValueError(f"{fit.path} is of {name}, which --system leaves out; add --system {name}")
-    known = {name: {*system.params._fields, *system.settings} for name, system in chosen.items()}
+    known = {name: {*system.params._fields, *system.settings, *further(system)} for name, system in chosen.items()}
     changes = {name: dict(fits[name].values) if name in fits else {} for name in chosen}
     for field in sorted(given, key=lambda field: "." in field):  # those of one system last: they win
         only, dot, short = field.rpartition(".")
@@ -122,7 +127,7 @@ def _changes(names: tuple[str, ...], given: dict[str, Any], fits: dict[str, Fitt
         for name in fitting:
             changes[name][short] = given[field]
     for name in chosen:
-        make(name, changes[name])  # better say now what is wrong
+        make(name, changes[name], facts)  # better say now what is wrong
     return changes
 
 
@@ -163,4 +168,4 @@ def _plain(found: Comparison, file: str) -> dict[str, Any]:
         for result in found.results
     ]
     top = {"file": file, **found.counts, "players": found.players, "scored": found.scored}
-    return top | {"results": results}
+    return top | {"results": results} | ({} if found.blend is None else {"blend": found.blend._asdict()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,13 @@ class Fitting(Reading):
     """--free takes one name or several, as long as another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        from jaxrate.systems.choosing import WAYS
+
         names = {field for make in jr.SYSTEMS.values() for field in make().params._fields}
+        names |= {field for _, fields in WAYS.values() for field in fields}
+        covariates = [arg.partition("=")[2] for arg in args if arg.startswith("--covariate=")]
+        covariates += [arg for before, arg in pairwise(args) if before == "--covariate"]
+        names |= {*covariates}  # whose weights have their names
         split: list[str] = []
         for arg in args:
             if split[-2:-1] == ["--free"] and arg in names:
@@ -59,9 +66,10 @@ class Fitting(Reading):
               help="The hyperparameters to fit.  [default: all that change smoothly and matter here]")  # fmt: skip
 @asking("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
-              help="What to make small: log_loss, brier or, of contests, pairwise.")  # fmt: skip
+              help="What to make small: log_loss, brier, of margins margin or, of contests, pairwise.")  # fmt: skip
 @click.option("--outlook", is_flag=True,
               help="Score what a system says in full, of win, draw and loss, or of every score.")  # fmt: skip
+@click.option("--calibrated", is_flag=True, help="Fit a map of the log-odds, too: how sure predictions should be.")
 @click.option("--warm-up", type=click.FloatRange(min=0), default=0, metavar="GAMES",
               help="Do not score each player's first so many; or, below 1, the first share of all events.")  # fmt: skip
 @share_option("--data-share", default=1.0,
@@ -85,6 +93,7 @@ def fit(
     asked: Asked,
     loss: str,
     outlook: bool,
+    calibrated: bool,
     warm_up: float,
     data_share: float,
     validation: float,
@@ -106,6 +115,7 @@ def fit(
 
     from jaxrate.fitting.losses import named
     from jaxrate.records.comparison import fixed_key
+    from jaxrate.systems.outlook import is_outlook
 
     named(loss)
     check_asked(asked)
@@ -116,10 +126,13 @@ def fit(
     system, data, period = choose(report, asked, data, file, fitting=fitting)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
-    target = jr.outlook(system) if outlook else system
+    if calibrated and "calibrated" not in system.traits.remade:
+        system = jr.calibrated(system)
+    if outlook and not is_outlook(system):
+        system = jr.outlook(system)
     with report.stage(f"fitting {system.name}", steps) as done:
         found = jr.fit(
-            target,
+            system,
             events,
             free=free or None,
             loss=loss,
@@ -171,7 +184,7 @@ def _said(found: jr.Fit, system: jr.RatingSystem) -> str:
     if found.rest is not None:
         lines.append(f"of the {found.rest.scored:,} predictions of the rest, which was not fitted: {words}")
         rest = {"with the start": found.rest.start, "fitted": found.rest.fitted, "a constant": found.rest.constant}
-        lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items()]
+        lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
     if found.open:
         sure = [key for key in found.free if key not in found.open]
         hint = f"; fit the others alone: --free {' '.join(sure)}" if sure else ""

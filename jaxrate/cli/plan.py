@@ -101,13 +101,13 @@ def _span(data: jr.Dataset) -> str:
 def _shape(events: Any, schedule: Any) -> str:
     """The schedule in words."""
     if isinstance(events, jr.Matches):
-        steps, width = schedule.number.shape
+        steps, width = schedule.num_steps, schedule.number.shape[1]
         return f"{steps:,} steps of up to {width} matches at once, {schedule.fill:.0%} filled"
     parts = 1 if events.pair_start is None else 2  # a period is of players and pairs
-    slots = sum(block.number.size * sum(block.size[:parts]) for block in schedule)
+    taken = zip(schedule.blocks, schedule.steps, strict=True)
+    slots = sum(steps * block.number.shape[1] * sum(block.size[:parts]) for block, steps in taken)
     work = events.player_start[-1] + (0 if events.pair_start is None else events.pair_start[-1])
-    steps = sum((block.number[:, 0] < len(events.player_start) - 1).sum() for block in schedule)
-    sizes = len({block.size for block in schedule})
+    steps, sizes = sum(schedule.steps), len({block.size for block in schedule.blocks})
     kind = type(events.events).__name__.lower()
     return f"{len(events.player_start) - 1:,} {kind} in {steps:,} steps of {sizes} sizes, {work / slots:.0%} filled"
 
@@ -121,7 +121,7 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
 
     way: Any
     if isinstance(events, jr.Matches):
-        n, steps = len(events.score), len(arranged.number)
+        n, steps = len(events.score), arranged.num_steps
         if n / steps < worth(system, system.params, fixed_key(system), events):
             sample, way, making = part(events, max(0, (n - SAMPLE) // 2), (n + SAMPLE) // 2), "stream", 0.0
             share = len(sample.score) / n
@@ -129,7 +129,7 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
             size = min(steps, -(-SAMPLE * steps // n))
             middle = slice((steps - size) // 2, (steps + size) // 2)
             cut = jax.tree.map(lambda x: x[middle], (arranged.events, arranged.number))
-            sample, way, share = events, arranged._replace(events=cut[0], number=cut[1]), size / steps
+            sample, way, share = events, arranged._replace(events=cut[0], number=cut[1], num_steps=size), size / steps
     else:
         start = events.player_start
         low = max(0, np.searchsorted(start, (start[-1] - SAMPLE) / 2, "right") - 1)

@@ -10,12 +10,21 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.choosing import Chosen, check_asked, choose, idle_categories, naming, prepare, warn_worse
+from jaxrate.cli.choosing import (
+    Chosen,
+    check_asked,
+    choose,
+    idle_categories,
+    idle_evidence,
+    naming,
+    prepare,
+    warn_worse,
+)
 from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.options import Asked, asking, finite, share_option
 from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, read
+from jaxrate.cli.reading import ARGUMENTS, Reading, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
 from jaxrate.cli.upcoming import predicted
@@ -57,7 +66,7 @@ Examples:
     help="As --csv, with an apostrophe before names that a spreadsheet would take for formulas.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
-@click.option("--outlook", is_flag=True, help="Predict in full: with TrueSkill and Urnings also wins, draws, losses.")
+@click.option("--outlook", is_flag=True, help="Predict in full: also wins, draws and losses.")
 @click.option(
     "--cautious",
     type=click.FloatRange(min=0.0),
@@ -92,6 +101,7 @@ def rate(
     ratings before), run.json (system and parameters), and the state that --state carries on from.
     """
     from jaxrate.records.rated import find
+    from jaxrate.systems.outlook import is_outlook
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
@@ -128,7 +138,7 @@ def rate(
             find(data.players, player)  # better said before rating
         if saved is None:
             chosen = choose(report, asked, data, file)
-            if outlook:
+            if outlook and not is_outlook(chosen.system):
                 chosen = chosen._replace(system=jr.outlook(chosen.system))
         else:
             chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
@@ -137,7 +147,8 @@ def rate(
         rated, said, _ = rate_chosen(report, file, chosen, saved, last, asked.changes)
         if last != 1 and asked.fitted is not None:
             hint_seen(report, [asked.fitted], file, last)
-        idle = ("category", "mixtures") if idle_categories(rated.system, asked.columns) else ()
+        idle = ["category", "mixtures"] if idle_categories(rated.system, asked.columns) else []
+        idle += [ARGUMENTS.get(option, option) for option in idle_evidence(rated.system, asked.columns)]
         columns = {key: x for key, x in asked.columns.items() if key not in idle}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options={"columns": columns, "sided": sided})
@@ -202,10 +213,10 @@ def _title(rated: jr.Rated) -> str:
 
 
 def _strengths(rated: jr.Rated, board: Any) -> str:
-    """The strengths of the leaders against each category, if there are any."""
-    if rated.categories is None:
+    """The strengths of the leaders against each category, if the table of ratings has modifiers."""
+    columns = jr.rating_table(rated) if rated.categories is not None else {}
+    if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
         return ""
-    columns = jr.rating_table(rated)
     row = {name: i for i, name in enumerate(columns["player"])}
     strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
     rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import wraps
 from inspect import signature
@@ -54,6 +54,16 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "metavar": "NAME[=PARTS]",
         "multiple": True,
     },
+    "margin": {
+        "help": "Column of by how much a match was won; or the two of each side's points, which are a score as well.",
+        "metavar": "COLUMN [COLUMN]",
+        "multiple": True,
+    },
+    "covariate": {
+        "help": "Column of what is known before a match and speaks for the first player, as rest; may be repeated.",
+        "multiple": True,
+    },
+    "season": {"help": "Column of the season, as 2021 or 2020-21: each begins with its first match."},
     "column": {
         "help": "A further column of numbers, which goes with the matches to a system of one's own; may be repeated.",
         "multiple": True,
@@ -70,47 +80,76 @@ ARGUMENTS = {
     "participant": "player",
     "last-rank": "last",
     "mixture": "mixtures",
+    "covariate": "covariates",
     "column": "columns",
     "skip-incomplete": "skip_incomplete",
     "normalise-names": "normalise_names",
 }  # of `jaxrate.read`, where options have other names
 
 
+PAIRS = "--category", "--margin"
+
+
 class Reading(click.Command):
-    """A command that reads a file: --category takes one column or two, as long as another word is left for FILE."""
+    """A command that reads a file: --category and --margin take one column or two, if another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        split: list[str] = []
-        for arg in args:
-            split += arg.split("=", 1) if arg.startswith("--category=") else [arg]
-            if split[-3:-2] == ["--category"] != split[-5:-4] and not arg.startswith("-"):
-                split.insert(-1, "--category")
-        with suppress(click.UsageError):
-            if isinstance(self.make_parser(context).parse_args(list(split))[0].get("file"), str):
-                args = split
+        words = [arg.partition("=")[0] for arg in args]
+        for option in sorted({*PAIRS} & {*words}, key=words.index):  # the first one takes two first
+            split: list[str] = []
+            for arg in args:
+                split += arg.split("=", 1) if arg.startswith(f"{option}=") else [arg]
+                if split[-3:-2] == [option] != split[-5:-4] and not arg.startswith("-"):
+                    split.insert(-1, option)
+            args = split if self._finds_file(context, split) else args
         return super().parse_args(context, args)
+
+    def _finds_file(self, context: click.Context, args: list[str]) -> bool:
+        """Whether these words can be parsed, and one of them is FILE."""
+        with suppress(click.UsageError):
+            return isinstance(self.make_parser(context).parse_args(list(args))[0].get("file"), str)
+        return False
 
 
 def columns(command: Callable[..., None]) -> Callable[..., None]:
     """Options that say how to read a file; the command, a `Reading`, gets those that were given as `options`."""
+    return columns_of(COLUMNS)(command)
 
-    @wraps(command)
-    def wrapped(*args: Any, **options: Any) -> None:
-        given = {name: options.pop(name.replace("-", "_")) for name in COLUMNS}
-        given = {ARGUMENTS.get(name, name): x for name, x in given.items() if x not in (None, (), False)}
-        if "category" in given:
-            given["category"] = given["category"][0] if len(given["category"]) == 1 else list(given["category"])
-        if "mixtures" in given:
-            found = list(map(_mixture, given["mixtures"]))
-            given["mixtures"] = dict(found)
-            if len(given["mixtures"]) < len(found):
-                raise ValueError("--mixture names one twice")
-        command(*args, options=given, **options)
 
-    for name, about in reversed(COLUMNS.items()):
-        about = about if "is_flag" in about else {"metavar": "COLUMN"} | about
-        wrapped = click.option(f"--{name}", **about)(wrapped)
-    return wrapped
+def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
+    """The same of some of the options alone."""
+    kept = {name: COLUMNS[name] for name in names}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(*args: Any, **options: Any) -> None:
+            given = {name: options.pop(name.replace("-", "_")) for name in kept}
+            given = {ARGUMENTS.get(name, name): x for name, x in given.items() if x not in (None, (), False)}
+            if is_shipped(options.get("file")):
+                given = SHIPPED | given
+            for name in {"category", "margin"} & given.keys():
+                given[name] = given[name][0] if len(given[name]) == 1 else list(given[name])
+            if "mixtures" in given:
+                found = list(map(_mixture, given["mixtures"]))
+                given["mixtures"] = dict(found)
+                if len(given["mixtures"]) < len(found):
+                    raise ValueError("--mixture names one twice")
+            command(*args, options=given, **options)
+
+        for name, about in reversed(kept.items()):
+            about = about if "is_flag" in about else {"metavar": "COLUMN"} | about
+            wrapped = click.option(f"--{name}", **about)(wrapped)
+        return wrapped
+
+    return decorate
+
+
+SHIPPED = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
+
+
+def is_shipped(file: Any) -> bool:
+    """Whether FILE is the name of the league that ships with the package, and no file."""
+    return file == "nfl" and not Path(file).exists()
 
 
 def _mixture(text: str) -> tuple[str, Any]:
@@ -132,8 +171,8 @@ def _mixture(text: str) -> tuple[str, Any]:
         ) from None
 
 
-def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.Dataset:
-    """The events of a file, as the options of `columns` say."""
+def read(report: Report, file: str, options: dict[str, Any], *, source: Any = None, **more: Any) -> jr.Dataset:
+    """The events of a file, as the options of `columns` say; `source` is its table if that is open already."""
     options = dict(options)
     chess = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not more.get("upcoming")
     form = options.pop("format", "pgn" if chess else None)
@@ -143,7 +182,8 @@ def read(report: Report, file: str, options: dict[str, Any], **more: Any) -> jr.
                 raise ValueError(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.formats.FORMATS)})"
                 )
-            return jr.read(file, **options, **more)
+            shipped = jr.datasets.nfl_columns() if source is None and is_shipped(file) else file
+            return jr.read(shipped if source is None else source, **options, **more)
         if form not in jr.formats.FORMATS:
             known = ", ".join(jr.formats.FORMATS)
             raise ValueError(f"unknown format {form!r}{near(form, jr.formats.FORMATS)} (there are {known})")

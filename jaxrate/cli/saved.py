@@ -18,7 +18,8 @@ def names_of(saved: jr.Rated | None) -> dict[str, Any]:
     """What has ids already, as `jr.read` takes it."""
     if saved is None:
         return {}
-    kinds = {} if saved.categories is None else {"categories": saved.categories}
+    kinds: dict[str, Any] = {} if saved.categories is None else {"categories": saved.categories}
+    kinds |= {} if saved.seasons is None else {"seasons": saved.seasons}
     return {"players": saved.players} | kinds
 
 
@@ -36,7 +37,7 @@ def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
         )
     before = dict(saved.system.settings) | saved.system.params._asdict()
     wanted = make(now.name, before | asked.changes)
-    if is_outlook(saved.system):
+    if is_outlook(saved.system) and not is_outlook(wanted):
         wanted = jr.outlook(wanted)
     if (wanted.params, wanted.rules) != (saved.system.params, saved.system.rules):
         kept = ", ".join(f"{key}={before[key]}" for key in asked.changes)

@@ -16,7 +16,9 @@ from jaxrate.text import name_of, table
 
 SHOWN = 30  # rows that are printed
 OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each kind
-OF_MATCHES = "a", "b", "side", "neutral", "category", "mixtures", "columns", *OF_BOTH
+KNOWN = "category", "mixtures", "margin", "covariates", "season", "columns"  # of matches before they are played
+OF_MATCHES = "a", "b", "side", "neutral", *KNOWN, *OF_BOTH
+RESULTS = "win", "draw", "loss"  # chances that are printed
 OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "noise", *OF_BOTH
 
 
@@ -39,13 +41,16 @@ def predicted(report: Report, file: str, rated: jr.Rated, until: float | None) -
     if data.clock is None:
         data = _all_at(data, max((x for x in (until, rated.last) if x is not None), default=0.0))
     from jaxrate.records import outlooks
+    from jaxrate.records.rated import in_further
 
-    prediction = jr.predict(rated.system, rated.state, data.events, num_players=len(data.players))
+    system = in_further(rated, (data.seasons or {}).values())
+    prediction = jr.predict(system, rated.state, data.events, num_players=len(data.players))
     chances = outlooks.of_matches(prediction) if of_matches else outlooks.of_contests(prediction, data.rounds)
     guess = chances["prediction"]
     title, shown, columns = (_matches if of_matches else _contests)(data, guess)
-    rows = list(zip(*shown.values(), [f"{p:.3f}" for p in guess], strict=True))
-    text = table([*shown, "probability" if of_matches else "share"], rows[:SHOWN], left=("a", "b", "contest", "player"))
+    told = {"probability" if of_matches else "share": guess} | {x: chances[x] for x in RESULTS if x in chances}
+    rows = list(zip(*shown.values(), *([f"{p:.3f}" for p in x] for x in told.values()), strict=True))
+    text = table([*shown, *told], rows[:SHOWN], left=("a", "b", "contest", "player"))
     if len(rows) > SHOWN:
         text += f"\n... and {len(rows) - SHOWN:,} more; --out writes them all"
     new = data.players[len(rated.players) :]

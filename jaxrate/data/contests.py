@@ -56,8 +56,9 @@ def order_of_contests(fields: Fields, sort: bool) -> Values | slice:
     return np.lexsort([contest, time])
 
 
-def to_contests(fields: Fields, rows: Values) -> Dataset:
+def to_contests(roles: Roles, fields: Fields, rows: Values) -> Dataset:
     """The dataset of these rounds, whose participants stand in these rows of the source."""
+    del roles
     contests, players = fields.contests, fields.players
     assert contests is not None
     shown = Shown(lambda i: _name(contests, i), lambda i: _name(players, i), lambda row: str(rows[row]))

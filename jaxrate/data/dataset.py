@@ -17,6 +17,7 @@ class Fields(NamedTuple):
     clock: str | None  # as in `Dataset`
     categories: Values | None = None  # [num_categories] names in order of id
     contests: Values | None = None  # what the source calls each contest, by its number in `values`
+    seasons: dict[str, float] | None = None  # as in `Dataset`
 
 
 class Dataset(NamedTuple):
@@ -28,6 +29,9 @@ class Dataset(NamedTuple):
     categories: Values | None = None  # [num_categories] names in order of id
     clock: str | None = "numbers"  # what time came from: "dates" (in days since 1970-01-01), "numbers"; None: no time
     contests: Values | None = None  # [E] what the source calls each contest
+    margin: tuple[str, ...] = ()  # the column of the margin, or those of each side's points
+    covariates: tuple[str, ...] = ()  # columns of what is known before a match
+    seasons: dict[str, float] | None = None  # when each begins, by its name and in order of time
 
     @property
     def matches(self) -> Matches:
@@ -46,11 +50,15 @@ class Dataset(NamedTuple):
     def __repr__(self) -> str:
         flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
         counted = _matches(flat) if isinstance(self.events, Matches) else _ragged(self.events)
+        roles = {"margin": self.margin, "covariates": self.covariates}
+        counted |= {role: ", ".join(names) for role, names in roles.items() if names}
         said = {"players": _listed(self.players)} | counted
         if self.clock is not None and len(flat.time):
             said["time"] = " to ".join(_time(time, self.clock) for time in (np.min(flat.time), np.max(flat.time)))
         if self.categories is not None:
             said["categories"] = _listed(self.categories)
+        if self.seasons:
+            said["seasons"] = _listed(np.array([*self.seasons], object))
         return "\n  ".join([f"Dataset of {said.pop('')}", *(f"{name:11}{text}" for name, text in said.items())])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxrate.data.categories import Shares, to_categories
 from jaxrate.data.columns import check_order, to_flags, to_ids, to_numbers, to_times
 from jaxrate.data.dataset import Dataset, Fields
+from jaxrate.data.evidence import ahead_by, season_starts
 from jaxrate.data.roles import Roles
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import fail_where, matches
@@ -15,20 +16,28 @@ from jaxrate.text import name_of
 
 
 def match_fields(
-    roles: Roles, columns: dict[str, Column], players: Any, categories: Any, mixtures: Mapping[Any, Shares]
+    roles: Roles,
+    columns: dict[str, Column],
+    players: Any,
+    categories: Any,
+    mixtures: Mapping[Any, Shares],
+    seasons: Mapping[str, float] | None,
 ) -> Fields:
     """Ids and numbers of the matches. The names that are known already are as in `read`.
 
     Raises:
       RowError: where a column does not hold what its part asks for.
     """
-    form, labels = roles.form, None
+    form, labels, starts = roles.form, None, None
     player, players = to_ids(form.who, columns, players)
     first, second = player.T
     fail_where(first == second, lambda row: f"{name_of(players[first[row]])} is on both sides; remove the row")
     values: dict[str, Any] = {"player": player, "score": np.full(len(player), 1.0 if form.won else 0.5)}
+    margin = [np.zeros(len(player)) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
     if form.result is not None:
         values["score"] = to_numbers(form.result, columns[form.result])
+    elif margin and not form.won:
+        values["score"] = 0.5 + 0.5 * np.sign(ahead_by(margin))
     if roles.weight is not None:
         values["weight"] = to_numbers(roles.weight, columns[roles.weight])
     if roles.everywhere is not None:
@@ -39,9 +48,14 @@ def match_fields(
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
     if roles.category:
         values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
-    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.further}
+    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.known}
+    values["columns"] |= dict(zip(roles.margin, margin, strict=True))
     time, clock = to_times(roles.time, columns)
-    return Fields(values | time, players, clock, labels)
+    if roles.season is not None:
+        if clock is None:
+            raise ValueError("season needs a column of time, which says when each begins")
+        starts = season_starts(roles.season, columns, time["time"], seasons)
+    return Fields(values | time, players, clock, labels, seasons=starts)
 
 
 def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, sort: bool) -> Values | slice:
@@ -54,6 +68,7 @@ def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, s
     return slice(None)
 
 
-def to_matches(fields: Fields, rows: Values) -> Dataset:
+def to_matches(roles: Roles, fields: Fields, rows: Values) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
-    return Dataset(matches(**fields.values), fields.players, rows, fields.categories, fields.clock)
+    evidence = tuple(roles.margin), tuple(roles.covariates), fields.seasons
+    return Dataset(matches(**fields.values), fields.players, rows, fields.categories, fields.clock, None, *evidence)

@@ -12,6 +12,7 @@ from jaxrate.data.categories import Shares
 from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
 from jaxrate.data.contests import contest_fields, order_of_contests, to_contests
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.evidence import check_known, note_margins
 from jaxrate.data.matches import match_fields, order_of_matches, to_matches
 from jaxrate.data.names import joined, note_alike
 from jaxrate.data.roles import Roles, roles_of
@@ -26,8 +27,10 @@ def read(
     team: str | None = None, ceiling: str | None = None, noise: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None,
-    mixtures: Mapping[Any, Shares] | None = None, columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
-    players: Any = None, categories: Any = None, upcoming: bool = False, sort: bool = False,
+    mixtures: Mapping[Any, Shares] | None = None, margin: str | Sequence[str] = (),
+    covariates: str | Sequence[str] = (), season: str | None = None, columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (), players: Any = None, categories: Any = None,
+    seasons: Mapping[str, float] | None = None, upcoming: bool = False, sort: bool = False,
     skip_incomplete: bool = False, normalise_names: bool = False,
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
@@ -68,13 +71,19 @@ def read(
       category: a column, of both players (of the match), or the pair of a's and b's.
       mixtures: names in these columns that stand for several categories, as a random race does: by name their shares
         (by name, or names of equal parts; None: all categories in equal parts). Each player draws on their own.
-      columns: further columns of numbers, as `skills` or a system of one's own reads: they go with the matches, as
-        `context.columns`.
+      margin: a column of by how much a match was won, or the two of the points of a (or the winner) and of b: then no
+        score is needed. Its size is what a system learns from; who won is as the score says, and a draw has no margin.
+        It goes with the matches, and so do covariates, as `context.columns`, and the dataset says which they are.
+      covariates: columns of numbers that are known before a match and speak for player 0, as komi or days of rest.
+      season: a column of the names of seasons, as years or 2020-21. Each begins with its first match, and the dataset
+        says when. What is left of it when the next has begun counts as of that.
+      columns: further columns of numbers, for a system of one's own: they go with the matches, as `context.columns`.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
       categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
-      upcoming: the events are to come. They are put in order of time, and no score is read: 0.5 stands in for it, or
-        in contests a tie of all players and teams.
+      seasons: seasons that are known already, as in `seasons` of an earlier dataset; others begin after them.
+      upcoming: the events are to come. They are put in order of time, and no score or margin is read: 0.5 and 0 stand
+        in for them, or in contests a tie of all players and teams.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
         contests it is one only to systems in which time passes.
       skip_incomplete: leave out rows in which a column that is used has no value, or nothing but blanks. A missing
@@ -92,7 +101,7 @@ def read(
     Warns:
       UserWarning: if contests have a single participant, since systems of ranks learn nothing from them; if names of
         players, categories or contests differ only in what `normalise_names` joins; if matches with times repeat an
-        earlier one exactly; if rows were skipped.
+        earlier one exactly; if a margin has another sign than the score; if rows were skipped.
     """
     tables.pyarrow()
     table = tables.open_source(source)
@@ -107,12 +116,16 @@ def read(
         "side": side,
     }
     more = {"neutral": neutral, "weight": weight, "category": category, "columns": columns, "drop": drop}
+    more |= {"margin": margin, "covariates": covariates, "season": season}
     with tables.located(table.title, table.where):
         roles = roles_of(table.names, given | more, upcoming)
         if sort and roles.time is None:
             raise ValueError("the option sort needs a column of time")
         if (mixtures or categories is not None) and not roles.category:
             raise ValueError("mixtures and categories need category, the columns that they are in")
+        if seasons and not roles.season:
+            raise ValueError("seasons needs season, the column that they are in")
+        check_known(seasons)
         loaded, rows = _load(table, roles)
         if normalise_names:
             form = roles.form
@@ -121,15 +134,16 @@ def read(
                 roles.category,
                 [form.contest] if form.contest else [],
                 [roles.team] if roles.team else [],
+                [roles.season] if roles.season else [],
             ]
-            loaded = joined(loaded, groups, [players, categories, None, None])
+            loaded = joined(loaded, groups, [players, categories, None, None, seasons])
         if skip_incomplete:
             bad = incomplete(roles, loaded)
             note_incomplete(rows[bad], len(bad), stacklevel=3)
             if bad.all():
                 raise ValueError("no rows are left: all of them lack a value")
             loaded, rows = _kept(loaded, ~bad), rows[~bad]
-        names = Names(players, categories, mixtures or {})
+        names = Names(players, categories, mixtures or {}, seasons)
         try:
             dataset = _dataset(roles, loaded, rows, names, sort, sort or upcoming)
         except RowError as error:
@@ -137,10 +151,13 @@ def read(
             raise found.but(lambda row, message: (int(rows[row]), message)) from None
     if isinstance(dataset.events, Ragged):
         warn_alone(dataset.events, dataset.contests, stacklevel=3)
-    elif dataset.clock is not None and table.noted:
-        note_repeats(dataset.events, dataset.rows, stacklevel=3)
-    for what in ("players", "categories", "contests") if table.noted else ():
-        note_alike(what, getattr(dataset, what), stacklevel=3)
+    elif table.noted:
+        note_margins(dataset, stacklevel=3)
+        if dataset.clock is not None:
+            note_repeats(dataset.events, dataset.rows, stacklevel=3)
+    for what in ("players", "categories", "contests", "seasons") if table.noted else ():
+        names = getattr(dataset, what)
+        note_alike(what, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=3)
     return dataset
 
 
@@ -150,6 +167,7 @@ class Names(NamedTuple):
     players: Any
     categories: Any
     mixtures: Mapping[Any, Shares]
+    seasons: Mapping[str, float] | None
 
 
 def _dataset(
@@ -167,7 +185,7 @@ def _dataset(
     order = order_of_matches(roles, columns, fields, in_order) if of_matches else order_of_contests(fields, in_order)
     fields = fields._replace(values=_taken(fields.values, order))
     try:
-        return (to_matches if of_matches else to_contests)(fields, rows[order])
+        return (to_matches if of_matches else to_contests)(roles, fields, rows[order])
     except RowError as error:
         place = np.arange(len(rows))[order]
         raise error.but(lambda row, message: (int(place[row]), message)) from None

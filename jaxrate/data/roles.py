@@ -14,7 +14,7 @@ class Form(NamedTuple):
     """Which columns make a table one of matches or of contests."""
 
     who: list[str]  # of both players, or of the participant
-    result: str | None = None  # of scores or ranks; None: player 0 has won, or nobody yet
+    result: str | None = None  # of scores or ranks; None: player 0 has won, the points say who, or nobody yet
     contest: str | None = None  # None: matches
     ranked: bool = False  # the result is a rank, not a score
     won: bool = False  # player 0 is the winner
@@ -30,24 +30,33 @@ class Roles(NamedTuple):
     everywhere: float | None  # the side in every match; `side` is then no column
     neutral: str | None
     category: list[str]  # of a's and of b's
+    margin: list[str]  # of the match, or the points of a and of b
+    covariates: list[str]
+    season: str | None
     further: list[str]
     last: str | None
     team: str | None
     ceiling: str | None
     noise: str | None
     drop: list[str]
+    upcoming: bool  # no score is read, and no margin
 
     @property
     def text(self) -> list[str]:
         """The columns that hold names."""
-        return [*self.form.who, *self.category, *filter(None, (self.form.contest, self.team))]
+        return [*self.form.who, *self.category, *filter(None, (self.form.contest, self.team, self.season))]
 
     @property
     def numbers(self) -> list[str]:
         """The columns that hold numbers, flags or times."""
         side = None if self.everywhere else self.side
         one = self.form.result, self.last, self.ceiling, self.noise, self.time, side, self.neutral, self.weight
-        return [*filter(None, one), *self.further, *self.drop]
+        return [*filter(None, one), *self.known, *([] if self.upcoming else self.margin), *self.drop]
+
+    @property
+    def known(self) -> list[str]:
+        """Further columns of the matches, but for the margin, each once."""
+        return [name for name in dict.fromkeys([*self.further, *self.covariates]) if name not in self.margin]
 
     @property
     def wanted(self) -> list[str]:
@@ -64,12 +73,16 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Rol
     _check_given(given)
     form = form_of(names, given, upcoming)
     side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
-    drop, further = (_list(given[part]) for part in ("drop", "columns"))
+    season = given["season"]
+    drop, further, margin, covariates = (_list(given[part]) for part in ("drop", "columns", "margin", "covariates"))
     everywhere = None
     if form.contest is None:
         everywhere = everywhere_of(names, form, side)
-    elif not side is neutral is category is None or further:
-        raise ValueError("side, neutral, category and columns are for matches of two, not for contests")
+    elif not side is neutral is category is season is None or further or margin or covariates:
+        raise ValueError(
+            "side, neutral, category, margin, covariates, season and columns are for matches of two, not for contests"
+        )
+    check_evidence(form, margin, covariates)
     if time is None:
         time = next(filter(None, (find_name(names, key) for key in ("time", "date", "t"))), None)
     if neutral is not None and side is None:
@@ -79,14 +92,17 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Rol
         raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
     weight, last, team, ceiling, noise = (given[part] for part in ("weight", "last", "team", "ceiling", "noise"))
     pair = list(pair)
-    roles = Roles(form, time, weight, side, everywhere, neutral, pair, further, last, team, ceiling, noise, drop)
+    evidence = margin, covariates, season, further
+    roles = Roles(
+        form, time, weight, side, everywhere, neutral, pair, *evidence, last, team, ceiling, noise, drop, upcoming
+    )
     check_names(names, roles.wanted)
     return roles
 
 
 def _check_given(given: dict[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
-    several = {"category", "columns", "drop"}
+    several = {"category", "columns", "drop", "margin", "covariates"}
     for part, name in given.items():
         if part == "category" and isinstance(name, (list, tuple)) and len(name) not in (0, 2):
             continue  # which is refused in words of its own
@@ -102,7 +118,18 @@ def _is_name(name: Any) -> bool:
 
 
 def _list(names: Any) -> list[Any]:
-    return list(names) if isinstance(names, (list, tuple)) else [names]
+    return list(names) if isinstance(names, (list, tuple)) else [] if names is None else [names]
+
+
+def check_evidence(form: Form, margin: list[str], covariates: list[str]) -> None:
+    """ValueError unless these columns can be the margin and covariates of matches."""
+    if len(margin) > 2 or len(set(margin)) < len(margin):
+        raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
+    for name in covariates:
+        if name in (*margin, form.result):
+            raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
+        if covariates.count(name) > 1:
+            raise ValueError(f"covariates names the column {name!r} twice")
 
 
 def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form:
@@ -131,7 +158,9 @@ def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form
             )
         return Form([column(part) for part in form], won=True)
     if form == PLAYED:
-        return Form([column(part) for part in form], None if upcoming else column("score"))
+        pair = isinstance(given["margin"], (list, tuple)) and len(given["margin"]) == 2
+        told = pair and given["score"] is None and find_name(names, "score") is None  # by the points of both
+        return Form([column(part) for part in form], None if upcoming or told else column("score"))
     if upcoming:
         return Form([column("player")], None, column("contest"))
     if given["rank"] is not None and given["score"] is not None:

@@ -1,5 +1,6 @@
 """The checks at the door: columns as finite numbers, ids and times, and errors that know their row."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -60,8 +61,19 @@ def in_contest(label: Callable[[int], str]) -> Iterator[None]:
         raise error.but(lambda row, message: (row, f"{message} ({label(row)})")) from None
 
 
+def check_known(name: str, values: Any) -> None:
+    """ValueError for a column that is traced."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(values, jax.core.Tracer):
+        raise ValueError(
+            f"{name} is traced by jax.jit, grad or vmap, and checked on the host: traced columns go into jr.Matches, "
+            "which jr.scan and jr.predict take"
+        )
+
+
 def as_numbers(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:
     """`values` as finite numbers of this shape; `endless` allows inf."""
+    check_known(name, values)
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
@@ -74,11 +86,13 @@ def as_numbers(name: str, values: Any, shape: tuple[int, ...], endless: bool = F
 
 def as_labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     """Numbers that only need to be told apart: integers stay integers, since floats would merge large ones."""
+    check_known(name, values)
     array = np.asarray(values)
     return array if array.shape == (n,) and array.dtype.kind in "iu" else as_numbers(name, values, (n,))
 
 
 def as_ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    check_known(name, values)
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.events.checks import RowError, as_numbers, fail_where
+from jaxrate.events.checks import RowError, as_numbers, check_known, fail_where
 
 FAR = 1e12  # times beyond it are taken for a mistake, such as milliseconds
 TOO_FAR = "is too far from 0; count in days, or in another unit that keeps numbers small"
@@ -51,6 +51,7 @@ def _days(value: Any) -> float:
 
 def as_times(values: Any, n: int) -> np.ndarray[Any, Any]:
     """[n] the times of events as numbers."""
+    check_known("time", values)
     if np.shape(values) != (n,):
         raise ValueError(f"time has shape {np.shape(values)}, expected {(n,)}")
     time = as_numbers("time", _moments(values), (n,))

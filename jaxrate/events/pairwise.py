@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.events.checks import as_ids, as_numbers, check_increasing, fail_where
+from jaxrate.events.checks import as_ids, as_numbers, check_increasing, check_known, fail_where
 from jaxrate.events.kinds import Array, Context, Matches, Periods, Ragged
 from jaxrate.events.moments import FAR, as_times
 from jaxrate.text import cell
@@ -114,6 +114,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
       ValueError: if not exactly one of length and period is given, if the length is not a positive number that is told
         from the times, or if the period numbers decrease (names the row).
     """
+    for name in ("player", "score", "time"):
+        check_known(name, getattr(matches, name))
     n = len(matches.score)
     if (length is None) == (period is None):
         raise ValueError("give either the length of a period or the period of each match")

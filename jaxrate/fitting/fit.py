@@ -55,7 +55,8 @@ def fit(
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
         at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
         those before do not, such as the last of those in points, where only ratios matter.
-      loss: "log_loss", "brier" or, of rounds, "pairwise" (see `losses`). None: log_loss.
+      loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`).
+        None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
       steps: at most so many.

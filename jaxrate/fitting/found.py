@@ -1,6 +1,7 @@
 """What fits find, and how it reads."""
 
 import html
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class Rest(NamedTuple):
 
     start: float  # with the hyperparameters from which the search began
     fitted: float  # with those found
-    constant: float  # of who always says the mean score of the events before, or how frequent each score was
+    constant: float  # of who always says the mean score of the events before, or each score's share; NaN of margins
     scored: int  # matches (pairs, participants)
 
 
@@ -93,8 +94,9 @@ class Fit(NamedTuple):
 
 
 def in_words(rest: Rest) -> str:
-    """The three losses."""
-    return f"loss {rest.start:.5f} at the start, {rest.fitted:.5f} fitted, {rest.constant:.5f} of a constant prediction"
+    """The losses."""
+    said = {"at the start": rest.start, "fitted": rest.fitted, "of a constant prediction": rest.constant}
+    return "loss " + ", ".join(f"{value:.5f} {what}" for what, value in said.items() if math.isfinite(value))
 
 
 HEAD = ["hyperparameter", "fitted", "standard error", "unit"]

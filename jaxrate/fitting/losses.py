@@ -7,6 +7,10 @@ round has as score the share of the others whom they beat, a tie being half.
 
 `brier`: (p - s)^2, of the mean where there are probabilities.
 
+`margin`: minus the logarithm of the density of the margin there was, in its own units, of a system that learns from
+margins, as `skills(outcome="margin")` does. A margin that is compressed first has the density of what it becomes times
+the slope of that, so the compression is fitted, too. Of a draw it is the probability of a margin below half a unit.
+
 `pairwise`, of rounds: a participant's mean of -log P(the one who was ahead does better) over opponents, a tie being
 half of each, with P what the system says of a match of the two (a composite likelihood of the ranking; Varin, Reid and
 Firth 2011). The opponents are all others in rounds of up to 2 OPPONENTS + 1, elsewhere OPPONENTS to either side in a
@@ -27,8 +31,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Rounds
-from jaxrate.system import Constants, Rules, State, bind
-from jaxrate.systems.outlook import Outlook
+from jaxrate.system import Constants, Predict, RatingSystem, Rules, State, bind
+from jaxrate.systems.outlook import Outlook, by_score
 from jaxrate.systems.rounds import field
 
 OPPONENTS = 32  # to either side
@@ -42,7 +46,7 @@ class Loss(NamedTuple):
     events: tuple[type, ...] = (Matches, Periods, Rounds)
     teams: bool = True  # whether those of a round may have several players
     likelihood: tuple[type, ...] = ()  # events of which its sum is that of a likelihood: the curvature says how sure
-    predict: Callable[[Rules, Constants, State, Any], Array] | None = None  # what is predicted in place of the system's
+    predict: Callable[[RatingSystem], Predict] | None = None  # makes what is predicted in place of the system's own
     even: float | None = None  # what who takes all for equals loses, where that does not depend on the scores
 
 
@@ -87,16 +91,22 @@ def lost(loss: Loss, guess: Any, score: Array, weight: Array) -> Array:
     return jnp.where(jnp.any(weight > 0, axis=0), loss.each(by_score(guess), score), 0.0)
 
 
-def by_score(guess: Any) -> Array:
-    """Expected scores [...], or probabilities [..., K]; of an `Outlook` of matches, of a loss, a draw and a win."""
-    if isinstance(guess, Outlook):
-        return jnp.stack([guess.win[..., 1], guess.draw[..., 0], guess.win[..., 0]], axis=-1)
-    return guess
+def target(loss: Loss, system: RatingSystem) -> RatingSystem:
+    """The system, predicting what the loss takes; ValueError if it cannot."""
+    if loss.predict is None:
+        return system
+    return system._replace(rules=system.rules._replace(predict=loss.predict(system)))
 
 
-def rules_of(loss: Loss, rules: Rules) -> Rules:
-    """The rules, with what the loss takes as prediction."""
-    return rules if loss.predict is None else rules._replace(predict=bind(loss.predict, rules))
+def of_pairs(system: RatingSystem) -> Predict:
+    predict: Predict = bind(against_opponents, OPPONENTS, system.rules)
+    return predict
+
+
+def of_margins(system: RatingSystem) -> Predict:
+    if system.traits.margin_loss is None:
+        raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
+    return system.traits.margin_loss
 
 
 def against_opponents(most: int, rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
@@ -131,7 +141,6 @@ def against_opponents(most: int, rules: Rules, constants: Constants, rows: State
 LOSSES = {
     "log_loss": Loss(log_loss, likelihood=(Matches, Periods)),
     "brier": Loss(brier),
-    "pairwise": Loss(
-        predicted, events=(Rounds,), teams=False, predict=bind(against_opponents, OPPONENTS), even=math.log(2.0)
-    ),
+    "margin": Loss(predicted, events=(Matches, Periods), likelihood=(Matches, Periods), predict=of_margins),
+    "pairwise": Loss(predicted, events=(Rounds,), teams=False, predict=of_pairs, even=math.log(2.0)),
 }

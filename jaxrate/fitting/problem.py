@@ -114,7 +114,7 @@ def _independent(product: NumPy, active: NumPy) -> NumPy:
 def evaluate(problem: Problem, what: str, x: NumPy, params: Params) -> Any:
     """`calculate` at x [S, k], with means for sums; the other parameters are one number or [S]."""
     columns = columns_of(params, len(x))
-    sums = calculate(what, problem.task, problem.free, x, problem.unit, columns, problem.weight)
+    sums = calculate(what, problem.task, problem.free, x, problem.unit, columns, problem.weight, problem.active)
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
     if isinstance(sums, tuple):

@@ -15,13 +15,13 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import Array
+from jaxrate.fitting.losses import target
 from jaxrate.fitting.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
 from jaxrate.fitting.reach import within_reach
-from jaxrate.fitting.task import target
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params
 
-RENEWAL = 6  # steps after which coordinates are taken anew
+RENEWAL = 6  # steps after which coordinates are taken anew; and after the third, for where it starts tells little
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
 HALVINGS = 12
 NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
@@ -204,7 +204,7 @@ def _with_rules(search: Search, method: Method, lower: NumPy) -> Search:
 def _refreshed(search: Search, method: Method) -> Search:
     """The searches, before a step, with new axes where it is time for them, and memories of nothing that misleads."""
     here, frame, forget = search.here, search.frame, search.forget
-    due = search.remade or search.number % RENEWAL == 0 < search.number
+    due = search.remade or search.number == 3 or search.number % RENEWAL == 0 < search.number
     if due and method.shortens and search.problem.mode == "forward":
         each, active = zip(frame.axes, here.product, strict=True), search.problem.active
         frame = Frame(np.stack([_renew(*one, active) for one in each]), here.x, np.zeros_like(frame.z))

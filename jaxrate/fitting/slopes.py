@@ -106,7 +106,16 @@ def _sized(system: RatingSystem, free: Free, x: Array, unit: Array, params: Para
     return system._replace(rules=sized_for(system.rules, columns))
 
 
-def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: Params, weight: NumPy) -> Any:
+def calculate(
+    what: str,
+    task: Task,
+    free: Free,
+    x: NumPy,
+    unit: NumPy,
+    params: Params,
+    weight: NumPy,
+    curved: NumPy | None = None,
+) -> Any:
     """A function of `_WHAT`, or the "hessian", for many settings at once; in float64, each sum complete.
 
     Args:
@@ -114,6 +123,7 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
       unit: [k].
       params: leaves [S], the others.
       weight: [2, n] of training and of validation.
+      curved: the parameters between which the hessian is wanted; 0 elsewhere. None: all.
 
     Returns:
       Leaves [S, 2], [S, k] or [S, k, k].
@@ -136,7 +146,9 @@ def calculate(what: str, task: Task, free: Free, x: NumPy, unit: NumPy, params: 
             return jax.vmap(partial(one, function))(x, params)
 
     if what == "hessian":
-        (i, j), axes, whole = np.triu_indices(x.shape[1]), jnp.eye(x.shape[1]), np.empty((*x.shape, x.shape[1]))
+        axes, whole = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
+        chosen = np.arange(x.shape[1]) if curved is None else curved
+        i, j = (chosen[y] for y in np.triu_indices(len(chosen)))
         for at in chunks(len(i), at_once(task, len(i), len(x))):
             bends = np.asarray(each(partial(_bends, (axes[i[at]], axes[j[at]]))), np.float64).sum(axis=-1)
             whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = bends

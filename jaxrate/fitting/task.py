@@ -9,14 +9,15 @@ import numpy as np
 
 from jaxrate.data.dataset import open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, fail_where, some_in_teams
-from jaxrate.fitting.losses import Loss, by_score, named, rules_of
+from jaxrate.fitting.losses import Loss, named, target
 from jaxrate.records.metrics import NumPy, seen
 from jaxrate.records.quality import first_share
-from jaxrate.replay.blocks import Block
+from jaxrate.replay.blocks import Blocks
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import Plan, by_level
 from jaxrate.replay.state import check_events, check_ids, count
 from jaxrate.system import Params, RatingSystem, State
+from jaxrate.systems.outlook import by_score
 
 
 class Task(NamedTuple):
@@ -26,7 +27,7 @@ class Task(NamedTuple):
     loss: Loss
     events: Matches | Ragged
     kind: type  # Matches, Periods or Rounds
-    schedule: Plan | list[Block]
+    schedule: Plan | Blocks
     score: Array  # [n] what was to be predicted
     weight: NumPy  # [n] what each prediction counts; 0: not at all
     event: NumPy  # [n] the number of its event, from 0 on
@@ -92,12 +93,14 @@ def parts(what: Task, data_share: float, validation: float) -> tuple[NumPy, NumP
 
 
 def constant_loss(what: Task, past: NumPy, following: NumPy) -> float:
-    """What predictions lose that are always the same: the mean score, or how frequent each score was.
+    """What predictions lose that are always the same: the mean score, or how frequent each score was; NaN of margins.
 
     `past` and `following` are what scores [n] count for the prediction, and what predictions count.
     """
     if what.loss.even is not None:
         return what.loss.even
+    if what.loss.predict is not None:
+        return math.nan
     score = np.asarray(what.score, np.float64)
     if what.levels:
         level = np.rint(score * (what.levels - 1)).astype(int)
@@ -106,11 +109,6 @@ def constant_loss(what: Task, past: NumPy, following: NumPy) -> float:
         guess = np.asarray(np.average(score, weights=past))
     each = what.loss.each(jnp.asarray(np.broadcast_to(guess, (len(score), *guess.shape)), float), what.score)
     return float(np.average(np.asarray(each, np.float64), weights=following))
-
-
-def target(loss: Loss, system: RatingSystem) -> RatingSystem:
-    """The system, predicting what the loss takes."""
-    return system._replace(rules=rules_of(loss, system.rules))
 
 
 def _weights(events: Any, counts: NumPy, event: NumPy, weight: Any, warm_up: float) -> NumPy:

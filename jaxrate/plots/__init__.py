@@ -9,6 +9,7 @@ careers.py      trajectory, careers
 beliefs.py      belief
 players.py      leaderboard, matchups
 predictions.py  calibration, loss_by_difference, residuals
+strengths.py    intervals, rank_sets, win_matrix
 fits.py         loss_surface, profile
 drawing.py      what they share
 """
@@ -19,17 +20,21 @@ from jaxrate.plots.drawing import COLOURS
 from jaxrate.plots.fits import loss_surface, profile
 from jaxrate.plots.players import leaderboard, matchups
 from jaxrate.plots.predictions import calibration, loss_by_difference, residuals
+from jaxrate.plots.strengths import intervals, rank_sets, win_matrix
 
 __all__ = [
     "COLOURS",
     "belief",
     "calibration",
     "careers",
+    "intervals",
     "leaderboard",
     "loss_by_difference",
     "loss_surface",
     "matchups",
     "profile",
+    "rank_sets",
     "residuals",
     "trajectory",
+    "win_matrix",
 ]

@@ -91,7 +91,7 @@ def _beliefs(system: RatingSystem, matches: Matches, number: int, params: Params
     state: Any = None
     for low in range(0, len(matches.score), CHUNK):
         some = part(matches, low, low + CHUNK)
-        state, _, before = record(seen, some, params=params, state=state, num_players=count)
+        state, _, before, _ = record(seen, some, params=params, state=state, num_players=count)
         found.append(np.asarray(before)[np.asarray(some.player) == number])
     return np.concatenate([*found, np.asarray(state.belief)[None, number]])[1:]
 

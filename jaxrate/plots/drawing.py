@@ -19,6 +19,7 @@ SHADES = "Blues"  # from light to dark, in grey print too
 MARKERS = "os^DvPX"
 LINES = "-", "--", "-.", ":"
 KINDS = 28  # lines that differ in colour or kind
+WRITTEN = 12  # players up to which percentages are written into a matrix
 ROWS = 100  # players that a page holds
 POINTS = 2000  # of a line
 LONGEST = 24  # characters of a name
@@ -165,3 +166,24 @@ def list_players(ax: "Axes", labels: list[str]) -> None:
 def full_height(rows: int) -> tuple[float, float]:
     """Inches of a figure of so many rows."""
     return 6.4, 1.2 + 0.24 * rows
+
+
+def draw_matrix(ax: "Axes | None", labels: list[str], percent: NumPy, what: str) -> "Axes":
+    """Percentages [n, n] of each in rows against each other one; NaN is grey. Of a few they are written in."""
+    count = len(labels)
+    side = 2.4 + 0.42 * min(count, 2 * WRITTEN)
+    ax = make_axes(ax, (side, side))
+    ax.set_facecolor("#dddddd")  # of the diagonal
+    image = ax.imshow(percent, cmap=SHADES, vmin=0.0, vmax=100.0, interpolation="nearest")
+    ax.set_xticks(np.arange(count), labels, rotation=90)
+    ax.set_yticks(np.arange(count), labels)
+    ax.set(xlabel="against", ylabel=what)
+    if count <= WRITTEN:
+        for i, j in np.argwhere(~np.isnan(percent)):
+            colour = "white" if percent[i, j] > 60.0 else "black"
+            ax.text(j, i, f"{percent[i, j]:.0f}", ha="center", va="center", color=colour, fontsize="small")
+    else:
+        figure = ax.get_figure()
+        assert figure is not None
+        figure.colorbar(image, ax=ax, label=what)
+    return ax

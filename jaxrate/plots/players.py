@@ -7,11 +7,11 @@ import numpy as np
 from jaxrate.plots.drawing import (
     COLOURS,
     ROWS,
-    SHADES,
     WIDE,
     check_count,
     check_finite,
     choose,
+    draw_matrix,
     full_height,
     label,
     list_players,
@@ -27,8 +27,6 @@ from jaxrate.system import RatingSystem, State
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-WRITTEN = 12  # players up to which probabilities are written into a matrix
 
 
 def leaderboard(
@@ -78,22 +76,7 @@ def matchups(
     system, state, names = opened(system, state, names)
     chosen = choose(range(count_of(state)) if players is None else players, names, count_of(state))
     check_count("players", len(chosen), 2, ROWS)
-    labels, count = list(chosen.values()), len(chosen)
+    labels = list(chosen.values())
     win = 100.0 * np.asarray(win_probabilities(system, state, list(chosen), **options), np.float64)
-    win[np.diag_indices(count)] = np.nan
-    side = 2.4 + 0.42 * min(count, 2 * WRITTEN)
-    ax = make_axes(ax, (side, side))
-    ax.set_facecolor("#dddddd")  # of the diagonal
-    image = ax.imshow(win, cmap=SHADES, vmin=0.0, vmax=100.0, interpolation="nearest")
-    ax.set_xticks(np.arange(count), labels, rotation=90)
-    ax.set_yticks(np.arange(count), labels)
-    ax.set(xlabel="against", ylabel="expected score (%)")
-    if count <= WRITTEN:
-        for i, j in np.argwhere(~np.eye(count, dtype=bool)):
-            colour = "white" if win[i, j] > 60.0 else "black"
-            ax.text(j, i, f"{win[i, j]:.0f}", ha="center", va="center", color=colour, fontsize="small")
-    else:
-        figure = ax.get_figure()
-        assert figure is not None
-        figure.colorbar(image, ax=ax, label="expected score (%)")
-    return ax
+    win[np.diag_indices(len(labels))] = np.nan
+    return draw_matrix(ax, labels, win, "expected score (%)")

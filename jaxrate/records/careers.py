@@ -117,7 +117,7 @@ def rating_table(rated: Rated, time: Any = None) -> dict[str, Values]:
     known = {"variance", "time", *columns}
     more = {name: np.asarray(x) for name, x in leaves(state).items()}
     columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in known and "." not in name}
-    if rated.categories is not None:
+    if rated.categories is not None and "modifiers" in more:  # skills keep theirs in the mean
         for i, name in enumerate(rated.categories):
             columns[f"modifier {name}"] = more["modifiers"][:, i]
             columns[f"deviation {name}"] = np.sqrt(more["modifier_variance"][:, i])

@@ -11,10 +11,11 @@ import numpy as np
 from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
+from jaxrate.records.blending import weighed
 from jaxrate.records.history import history
 from jaxrate.records.metrics import NumPy, scores, standings
 from jaxrate.records.outlooks import expected
-from jaxrate.records.quality import in_words, scored, two_sides
+from jaxrate.records.quality import Sides, check_last, in_words, scored, two_sides
 from jaxrate.records.rating import check_times
 from jaxrate.replay.run import run
 from jaxrate.replay.schedule import levels
@@ -34,8 +35,15 @@ class Result(NamedTuple):
     speed: float | None  # matches or participations rated in a second; None: not measured
 
 
+class Blended(NamedTuple):
+    """How all forms of all systems did together, see `blend`."""
+
+    weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
+    quality: dict[str, float]  # by the name of each measure
+
+
 class Comparison(NamedTuple):
-    """How systems predicted the same events, the best first. `print` shows a table."""
+    """How systems predicted the same events, the best first, and their blend. `print` shows a table."""
 
     results: list[Result]
     counts: dict[str, int]  # of matches, or of contests and participations
@@ -43,6 +51,7 @@ class Comparison(NamedTuple):
     scored: int  # how many matches or contests, the last ones, were scored
     about: str  # what was scored, and by which hyperparameters
     left_out: dict[str, str]  # why systems that nobody named were left out
+    blend: Blended | None  # of two or more, of matches; None of others
 
     @property
     def head(self) -> list[str]:
@@ -60,6 +69,10 @@ class Comparison(NamedTuple):
             rows.append([result.name, *[form] * ("form" in self.head)])
             rows[-1] += [in_words(*measure) for measure in result.quality.items()]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
+        if self.blend is not None:
+            measures = [in_words(*measure) for measure in self.blend.quality.items()]
+            rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
+            rows[-1] += [""] * (len(self.head) - len(rows[-1]))
         return rows
 
     def __str__(self) -> str:
@@ -81,8 +94,9 @@ def compare(
     """Rate the same events by several systems, and say which predicted best.
 
     Each predicts every match before it learns from it, and is judged by log loss, Brier score, accuracy and calibration
-    error. In contests of more than two sides, the ratings before each say who will be ahead of whom, and how far off
-    the places are, as in `metrics.standings`.
+    error. Two or more of them are blended in the last row: their log-odds, with weights that are fitted to what came
+    before each match, as `blend` does. In contests of more than two sides, the ratings before each say who will be
+    ahead of whom, and how far off the places are, as in `metrics.standings`.
 
         print(jr.compare(jr.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
@@ -108,13 +122,16 @@ def compare(
     wanted = _by_name({name: {} for name in SYSTEMS} if systems is None else systems)
     wanted, left_out = candidates(data, wanted, named=systems is not None)
     lengths = tuple(lengths)
-    forms = [(name, x) for name in wanted for x in lengths if _kind(data, x) in made(name, wanted[name]).events]
+    systems_of = {name: made(name, given, None, data) for name, given in wanted.items()}
+    forms = [(name, x) for name, system in systems_of.items() for x in lengths if _kind(data, x) in system.events]
     if not forms:
         raise ValueError(f"{' and '.join(wanted)} rates rating periods, which need times; name the column of time")
     of_matches = isinstance(data.events, Matches)
     count = len(data.rows) if of_matches else len(data.rounds.player_start) - 1
     judged = scored(data, last)
-    replay, judge = _judge(data, judged)
+    sides = two_sides(data)
+    replay, judge = _judge(data, sides, judged)
+    guesses: dict[str, Any] = {}
     arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
     results = []
     for done, (name, length) in enumerate(forms, 1):
@@ -124,12 +141,21 @@ def compare(
         events, plans = arranged[length]
         found, seconds = timed_replay(replay, system, events, levels(system, events, plans), 1 + timed)
         results.append(Result(name, length, system, judge(found), len(data.rows) / seconds if timed else None))
+        if sides is not None:
+            label = name if length is None else f"{name}, periods of {number(length)}"
+            guesses[label] = expected(found.prediction, data)[sides.row]
         if watch is not None:
             watch(done / len(forms))
     results.sort(key=lambda result: _order(result.quality))
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
     about = _about(counts, int(judged.sum()), [name for name, given in wanted.items() if given], lengths)
-    return Comparison(results, counts, len(data.players), int(judged.sum()), about, left_out)
+    blend = _blend(guesses, sides, judged) if sides is not None and len(guesses) > 1 else None
+    return Comparison(results, counts, len(data.players), int(judged.sum()), about, left_out, blend)
+
+
+def _blend(guesses: dict[str, Any], sides: Sides, judged: NumPy) -> Blended:
+    weights, _, quality = weighed([*guesses.values()], sides, judged)
+    return Blended(dict(zip(guesses, weights.tolist(), strict=True)), quality)
 
 
 def _about(counts: Mapping[str, int], scored: int, changed: list[str], lengths: tuple[float | None, ...]) -> str:
@@ -139,12 +165,6 @@ def _about(counts: Mapping[str, int], scored: int, changed: list[str], lengths: 
     form = "" if len(lengths) > 1 or lengths[0] is None else f" Rated in periods of {number(lengths[0])}."
     given = f", except those of {' and '.join(changed)}" if changed else ""
     return f"Scored on {some}.{form} Hyperparameters are the default ones{given}."
-
-
-def check_last(last: float) -> None:
-    """ValueError unless it is a share of the events."""
-    if not 0 < last <= 1:
-        raise ValueError(f"last must be above 0 and at most 1, got {last:g}")
 
 
 def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
@@ -177,7 +197,7 @@ def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tup
       ValueError: if none is left, or if contests are not in order of time and a system takes notice.
     """
     of_matches = isinstance(data.events, Matches)
-    chosen = {name: made(name, given) for name, given in systems.items()}
+    chosen = {name: made(name, given, None, data) for name, given in systems.items()}
     fitting = [name for name, system in chosen.items() if rates(system, data)]
     if not named and of_matches and (data.categories is None or data.clock is None):
         fitting = [name for name in fitting if Matches in chosen[name].events]
@@ -213,9 +233,10 @@ def _kind(data: Dataset, length: float | None) -> type:
     return whole if length is None else Periods
 
 
-def _judge(data: Dataset, scored: NumPy) -> tuple[Callable[..., Any], Callable[[Any], dict[str, float]]]:
+def _judge(
+    data: Dataset, sides: Sides | None, scored: NumPy
+) -> tuple[Callable[..., Any], Callable[[Any], dict[str, float]]]:
     """How to replay, and what to say of what it gave; `scored` [n] or [E] is a mask."""
-    sides = two_sides(data)
     if sides is None:
         mask = np.repeat(scored, np.diff(data.rounds.player_start))
         return history, lambda found: standings(data.rounds, found.before.mean, mask=mask)

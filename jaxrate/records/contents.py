@@ -65,6 +65,9 @@ def check_about(about: Mapping[str, Any]) -> None:
             raise ValueError(f"{key} is missing")
         if not right(about[key]):
             raise ValueError(f"{key} must be {what}, not {_short(about[key])}")
+    seasons = about.get("seasons")
+    if seasons is not None and not (isinstance(seasons, dict) and all(map(_number, seasons.values()))):
+        raise ValueError(f"seasons must be times by name, not {_short(seasons)}")
     if about["clock"] == "dates" and about["last"] is not None and abs(about["last"]) > DAYS:
         raise ValueError(f"last is no date: {about['last']}")
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.data.dataset import Dataset
-from jaxrate.events import Array, Matches, Periods, Ragged
+from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.replay.rows import shapes
 from jaxrate.replay.run import run
 from jaxrate.replay.state import chosen
@@ -18,6 +18,7 @@ from jaxrate.system import (
     RatingSystem,
     Rules,
     State,
+    Update,
     bind,
     check_system,
     sides,
@@ -31,53 +32,79 @@ class History(NamedTuple):
     state: State  # leaves [num_players, ...]
     prediction: Any  # as in `Run`
     before: Rating  # leaves [n, 2] of both players of a match or pair, or [P] of participants, when the event begins
+    after: Rating | None = None  # the same as the event left them; None unless asked for
 
     def __repr__(self) -> str:
-        lines = (f"  {name:<11} {shapes(part)}" for name, part in self._asdict().items())
+        known = {name: part for name, part in self._asdict().items() if part is not None}
+        lines = (f"  {name:<11} {shapes(part)}" for name, part in known.items())
         return "\n".join(["History", *lines])
 
 
-def history(system: RatingSystem, events: Matches | Ragged | Dataset, **options: Any) -> History:
-    """`run` with the same options, numbers and errors, recording the ratings that each event found."""
-    return recorded(system, events, **options)[0]
+def history(
+    system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
+) -> History:
+    """`run` with the same options, numbers and errors, recording the ratings that each event found.
+
+    With `after` also those that it left: a rating period those of its end, beside each of its matches. The numbers are
+    then those of `run` to rounding, as a compiler that has more to keep may round in another order.
+
+        found = jr.history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
+        change = found.after.mean - found.before.mean  # [2, 2]
+    """
+    return recorded(system, events, after=after, **options)[0]
 
 
 def recorded(
-    system: RatingSystem, events: Matches | Ragged | Dataset, infer: Infer | None = None, **options: Any
+    system: RatingSystem,
+    events: Matches | Ragged | Dataset,
+    infer: Infer | None = None,
+    after: bool = False,
+    **options: Any,
 ) -> tuple[History, Any]:
-    """The same, and what the rule `infer` says of each event, in place of `update`; None without it."""
+    """The history, and what the rule `infer` says of each event, in place of `update`; None without it."""
     check_system(system)
     rules = sized_for(system.rules, chosen(system, options.get("params")))
-    rules = _recording(rules, system.summary, infer)
+    rules = recording(rules, system.summary, infer, after)
     state, seen = run(system._replace(rules=rules), events, **options)
-    ((prediction, before), inferred) = seen if infer is not None else (seen, None)
-    return History(state, prediction, before), inferred
+    (prediction, before), (inferred, left) = seen if rules.infer is not None else (seen, (None, None))
+    return History(state, prediction, before, left), inferred
 
 
-def _recording(rules: Rules, summary: Any, infer: Infer | None) -> Rules:
-    """Rules whose prediction is the pair of the prediction and the ratings of the event's players."""
-    own = bind(_prepare, rules), bind(_advance, rules), bind(_predict, rules, summary), bind(_update, rules)
-    return Rules(*own, rules.draw, infer=None if infer is None else bind(_infer, infer))
+def recording(rules: Rules, summary: Any, infer: Infer | None = None, after: bool = False) -> Rules:
+    """Rules that predict the pair of the prediction and the ratings of the event's players.
+
+    What they infer is the pair of what `infer` does and the ratings `after`, each None unless it is asked for.
+    """
+    own = bind(_prepare, rules), bind(_with_own, rules.advance), bind(_predict, rules, summary)
+    learn = bind(_infer, rules.update, infer, summary if after else None) if after or infer is not None else None
+    return Rules(*own, bind(_with_own, rules.update), rules.draw, infer=learn)
 
 
 def _prepare(rules: Rules, params: Params) -> Constants:
     return rules.prepare(params), params
 
 
-def _advance(rules: Rules, constants: Constants, rows: State, time: Array) -> State:
-    return rules.advance(constants[0], rows, time)
+def _with_own(rule: Any, constants: Constants, *given: Any) -> Any:
+    """A rule with the constants that are its own, and not the hyperparameters beside them."""
+    return rule(constants[0], *given)
 
 
 def _predict(rules: Rules, summary: Any, constants: Constants, rows: State, event: Any) -> Any:
-    seen = summary(constants[1], rows)
+    return rules.predict(constants[0], rows, event), _seen(summary, constants, rows, event)
+
+
+def _infer(
+    update: Update, infer: Infer | None, summary: Any, constants: Constants, rows: State, event: Any, key: Any
+) -> tuple[State, Any]:
+    rule: Any = update if infer is None else infer
+    learnt = rule(constants[0], rows, event, key)
+    rows, inferred = (learnt, None) if infer is None else learnt
+    return rows, (inferred, None if summary is None else _seen(summary, constants, rows, event))
+
+
+def _seen(summary: Any, constants: Constants, rows: State, event: Any) -> Rating:
+    """The ratings of both players of a match or of each pair, or of participants."""
+    rating = summary(constants[1], rows)
     if isinstance(event, Periods):
-        seen = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *sides(seen, event))
-    return rules.predict(constants[0], rows, event), seen
-
-
-def _infer(infer: Infer, constants: Constants, rows: State, event: Any, key: Array | None) -> tuple[State, Any]:
-    return infer(constants[0], rows, event, key)
-
-
-def _update(rules: Rules, constants: Constants, rows: State, event: Any, key: Array | None) -> State:
-    return rules.update(constants[0], rows, event, key)
+        rating = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *sides(rating, event))
+    return rating

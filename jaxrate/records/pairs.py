@@ -36,6 +36,8 @@ class Pairs(NamedTuple):
 def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None) -> Pairs:
     """What the system predicts of every two of these players, off by at most 0.00025 wherever that was checked.
 
+    Nobody has the side, and covariates are 0.
+
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the
     system knows of the two, nearly one of low rank. Cross approximation: the pair that is furthest off names a player,
     the player's row names the other about whom it says most, and a term is added that makes the rows of both right.
@@ -63,12 +65,21 @@ def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None
 
     def beyond_half(a: NumPy, b: NumPy) -> NumPy:
         pair = player[np.stack([a, b], axis=1)]
-        guess = predict(system, state, matches(pair, np.full(len(a), 0.5), np.full(len(a), time)))
+        coming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **_on_even_terms(system, len(a)))
+        guess = predict(system, state, coming)
         return np.asarray(expected_score(guess), np.float64) - 0.5
 
     while (found := _cross(beyond_half, len(player))) is None:
         player = player[: (len(player) + 1) // 2]
     return found
+
+
+def _on_even_terms(system: RatingSystem, n: int) -> dict[str, Any]:
+    """What else `skills` must be told of n matches: no side, covariates of 0, and margins that are to come."""
+    known, zero = system.settings, np.zeros(n)
+    names = (*known.get("covariates", ()), *(known.get("margin", ()) if known.get("outcome") == "margin" else ()))
+    side = {"side": zero} if known.get("own_side") else {}
+    return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 
 
 def _cross(matrix: Any, n: int) -> Pairs | None:

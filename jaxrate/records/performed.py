@@ -77,10 +77,15 @@ def with_performances(system: RatingSystem, events: Any, **options: Any) -> tupl
     result, found = recorded(system, events, system.traits.infer if contests else None, **options)
     if found is None:
         return result, None
-    found = jax.tree.map(np.asarray, found)
+    return result, where_contested(jax.tree.map(np.asarray, found), opened)
+
+
+def where_contested(found: Performances, rounds: Ragged) -> Performances:
+    """The performances, none in contests in which nobody beat anybody."""
     if not len(found.performance):
-        return result, found
-    start, performance = opened.player_start, found.performance
-    contested = np.repeat(np.logical_or.reduceat(opened.events.rank > 0, start[:-1]), np.diff(start))
+        return found
+    flat: Any = rounds.events
+    start, performance = rounds.player_start, found.performance
+    contested = np.repeat(np.logical_or.reduceat(flat.rank > 0, start[:-1]), np.diff(start))
     performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
-    return result, Performances(performance, np.where(contested, found.rank_needed, np.int32(0)))
+    return Performances(performance, np.where(contested, found.rank_needed, np.int32(0)))

@@ -31,6 +31,12 @@ def first_share(count: int, share: float) -> int:
     return min(round(share * count), count - 1)
 
 
+def check_last(last: float) -> None:
+    """ValueError unless it is a share of the events."""
+    if not 0 < last <= 1:
+        raise ValueError(f"last must be above 0 and at most 1, got {last:g}")
+
+
 def scored(data: Dataset, last: float) -> NumPy:
     """Which of the matches [n] or contests [E] are the last share of them."""
     count = len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1

@@ -1,11 +1,14 @@
 """A rated history: what is kept of it, and by whose name."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.data.tables import Values
+from jaxrate.events import period_end
 from jaxrate.system import RatingSystem, State
+from jaxrate.systems.choosing import in_seasons
 from jaxrate.text import decimals, near, number
 
 LEADERS = 3  # who are shown
@@ -24,6 +27,7 @@ class Rated(NamedTuple):
     predictions: Any  # an Arrow table, one row per match or participation, see `rate`
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
     categories: Values | None = None  # [C] names in order of id, of a system that knows them
+    seasons: dict[str, float] | None = None  # as in `Dataset`, of a system that knows them
 
     @property
     def contests(self) -> int | None:
@@ -44,6 +48,25 @@ class Rated(NamedTuple):
         digits = decimals(mean[best])
         leaders = ", ".join(f"{name} {x:.{digits}f}" for name, x in zip(self.players[best], mean[best], strict=True))
         return "\n".join([*lines, f"  leaders  {leaders}"])
+
+
+def in_further(rated: Rated, starts: Iterable[float]) -> RatingSystem:
+    """The system of a rated history, knowing also the seasons that have begun since.
+
+    Raises:
+      ValueError: if one of them begins before the history ends, so that some matches would have been rated otherwise.
+    """
+    system = in_seasons(rated.system, starts)
+    if system is rated.system or rated.last is None:
+        return system
+    new = system.settings["seasons"][len(rated.system.settings["seasons"])]
+    end = rated.last if rated.period is None else float(period_end(rated.last, rated.period))
+    if new <= end:
+        when, then = (show_time(x, rated.clock) for x in (new, end))
+        raise ValueError(
+            f"a season that the run does not know begins at {when}, but the run goes to {then}; rate all matches again"
+        )
+    return system
 
 
 def opened(rated: Any, state: State = None, players: Any = None) -> tuple[RatingSystem, State, Any]:

@@ -21,8 +21,9 @@ from jaxrate.events import (
 from jaxrate.records.history import History
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.performed import with_performances
-from jaxrate.records.rated import Rated, show_time, to_dates
+from jaxrate.records.rated import Rated, in_further, show_time, to_dates
 from jaxrate.system import RatingSystem, check_system
+from jaxrate.systems.choosing import in_seasons
 from jaxrate.systems.rounds.inferred import Performances
 
 
@@ -50,11 +51,12 @@ def rate(
     Args:
       system: as from `elo()`, `glicko()`, ...
       data: events and names, as from `read`. To carry on, read them with `players=onto.players` and, where there are
-        categories, `categories=onto.categories`.
+        categories, `categories=onto.categories`; where there are seasons, `seasons=onto.seasons`: the system learns of
+        those that are new.
       period: the length of rating periods; None: match by match, or contest by contest.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
-        BlatMMR, TrueSkill, skills and contests to rounding; with Urnings by chance). Players who are new to it join as
-        newcomers.
+        BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
+        new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
     Raises:
@@ -64,20 +66,15 @@ def rate(
     """
     check_system(system)
     check_dataset("rate", data)
+    _check_names(system, data)
     events, n = data.events, len(data.players)
-    names = _column(data.players)
-    if names is None:
-        raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
-    categories = data.categories if system.settings.get("categories", 1) > 1 else None
-    if categories is not None and (_column(categories) is None or isinstance(categories[0], bytes)):
-        raise ValueError("the names of categories must be all text, or all numbers, to be kept")
     if period is not None:
         if data.clock is None:
             raise ValueError("rating periods need times; name the column of time")
         events = periods(data.matches, period)
     if onto is not None:
+        system = in_seasons(system, (data.seasons or {}).values())
         _check_follows(system, data, period, onto)
-    matches = isinstance(data.events, Matches)
     check_times(system, data)
     with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
@@ -85,6 +82,33 @@ def rate(
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
     state = None if onto is None else onto.state
     result, performed = with_performances(system, events, state=state, key=key, num_players=n)
+    return kept(system, data, period, onto, result, performed)
+
+
+def _check_names(system: RatingSystem, data: Dataset) -> None:
+    """ValueError unless a table can hold the names of players and categories."""
+    if _column(data.players) is None:
+        raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
+    categories = _categories(system, data)
+    if categories is not None and (_column(categories) is None or isinstance(categories[0], bytes)):
+        raise ValueError("the names of categories must be all text, or all numbers, to be kept")
+
+
+def _categories(system: RatingSystem, data: Dataset) -> Values | None:
+    """The names of categories, if the system knows them."""
+    return data.categories if system.settings.get("categories", 1) > 1 else None
+
+
+def kept(
+    system: RatingSystem,
+    data: Dataset,
+    period: float | None,
+    onto: Rated | None,
+    result: History,
+    performed: Performances | None,
+) -> Rated:
+    """The rated history that `rate` returns, of what a run left behind."""
+    matches, n, names = isinstance(data.events, Matches), len(data.players), _column(data.players)
     flat = data.matches if matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
     table = pyarrow().table(
@@ -95,7 +119,11 @@ def rate(
         games[: len(onto.games)] += onto.games
         table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
-    return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories)
+    categories = _categories(system, data)
+    seasons = data.seasons
+    if not seasons or tuple(seasons.values()) != system.settings.get("seasons"):
+        seasons = None
+    return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories, seasons)
 
 
 def check_times(system: RatingSystem, data: Dataset) -> None:
@@ -162,7 +190,10 @@ def _rank_of_teams(rounds: Ragged, which: Values) -> Values:
 
 
 def _check_follows(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
-    if (system.rules, system.params) != (onto.system.rules, onto.system.params):
+    if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
+        raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
+    same = in_further(onto, system.settings.get("seasons") or ())
+    if (system.rules, system.params) != (same.rules, same.params):
         raise ValueError(
             f"the saved run is of {onto.system.name} with its own parameters; carry on with those, or rate all matches "
             f"again by {system.name}"

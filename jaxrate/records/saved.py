@@ -33,7 +33,7 @@ from jaxrate.records.folder import FORMAT, held, put, read
 from jaxrate.records.rated import Rated
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.outlook import is_outlook, outlook
+from jaxrate.systems.choosing import WAYS, remade_by
 from jaxrate.systems.rounds.densities import Density
 
 LONG = 500  # characters of an error
@@ -102,14 +102,14 @@ def described(rated: Rated) -> dict[str, Any]:
         "clock": rated.clock,
         "options": rated.options,
         "categories": None if rated.categories is None else np.asarray(rated.categories).tolist(),
-    } | ({"outlook": True} if is_outlook(system) else {})
+        "seasons": rated.seasons,
+    } | dict.fromkeys(system.traits.remade, True)
 
 
 def _comes_with_package(system: RatingSystem, params: dict[str, float | None]) -> bool:
-    """Whether the system of that name has these rules, or its outlook has."""
+    """Whether the system of that name has these rules, remade as they are."""
     try:
-        made = SYSTEMS[system.name](**system.settings, **params)
-        return (outlook(made) if is_outlook(system) else made).rules == system.rules
+        return remade_by(system.traits.remade, SYSTEMS[system.name], system.settings | params).rules == system.rules
     except (TypeError, ValueError):
         return False
 
@@ -159,9 +159,11 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
     with file_named("state.npz"):
         stored = unpacked(files["state.npz"])
     settings = {key: _as_saved(value) for key, value in about["settings"].items()}
-    system = _made(make or SYSTEMS[name], name, settings | about["params"])
-    if about.get("outlook"):
-        system = outlook(system)
+    ways = [way for way in WAYS if about.get(way)]
+    system = _made(ways, make or SYSTEMS[name], name, settings | about["params"])
+    seasons = about.get("seasons")  # which runs of earlier versions do not say
+    if seasons is not None and [*seasons.values()] != [*system.settings.get("seasons", ())]:
+        raise ValueError("run.json is damaged (its seasons are not those of the system)")
     known = about["categories"]
     if known is not None and system.settings.get("categories") != len(known):
         raise ValueError(f"run.json is damaged ({len(known)} categories are not those of the system)")
@@ -176,12 +178,12 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
         guesses = read_predictions(files["predictions.parquet"], kind, about[kind], names)
     categories = None if known is None else np.array(known, object if isinstance(known[0], str) else None)
     period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
-    return Rated(system, state, names, games, period, last, clock, guesses, options, categories)
+    return Rated(system, state, names, games, period, last, clock, guesses, options, categories, seasons)
 
 
-def _made(make: Callable[..., RatingSystem], name: str, given: dict[str, Any]) -> RatingSystem:
+def _made(ways: list[str], make: Callable[..., RatingSystem], name: str, given: dict[str, Any]) -> RatingSystem:
     try:
-        system = make(**given)
+        system = remade_by(ways, make, given)
     except TypeError as error:
         raise ValueError(f"run.json: the factory does not take what {name} was made with: {error}") from None
     except Exception as error:  # whatever a factory says of what it cannot take

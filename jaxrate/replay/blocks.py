@@ -1,21 +1,93 @@
 """Periods and rounds, events of differing sizes, in blocks of equal padded size."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Periods, Ragged, Rounds, count_teams
-from jaxrate.replay.steps import NumPy, assign_steps
+from jaxrate.events import LAST_ID, Array, Periods, Ragged, Rounds, count_teams, some_in_teams, teams_tie
+from jaxrate.replay.columns import checked_column, padded, with_columns
+from jaxrate.replay.sizes import placed, roomy, snug, tree_of
+from jaxrate.replay.steps import NumPy, assign_steps, at_once
 
 
+@tree_of("size")
 class Block(NamedTuple):
     """Some steps of ragged events, all padded to one size."""
 
     number: NumPy  # [steps, batch] which event stands in a slot; E or more: padding
-    size: tuple[int, int]  # players, and pairs or teams, an event is padded to
+    size: tuple[int, int]  # static: players, and pairs or teams, an event is padded to
+
+
+@tree_of("size")
+class Blocks(NamedTuple):
+    """Periods or rounds arranged for the runner, as `Plan` is of matches: a tree of arrays of sizes that are reused."""
+
+    events: Periods | Rounds  # flat
+    starts: tuple[Array, Array | None]  # [E + 1] where each event's players begin, and its pairs
+    blocks: tuple[Block, ...]
+    steps: tuple[int, ...]  # of each block that hold events; they come first
+    num_players: int
+    num_events: int
+    num_rows: int  # pairs, or participants
+    size: int  # static: how many predictions are made, the first `num_rows` of them of pairs or participants
+
+    @property
+    def real(self) -> Array:
+        """[size] whether a prediction is of a pair or participant, and not of padding."""
+        return jnp.arange(self.size, dtype=jnp.int32) < self.num_rows
+
+    def padded(self, values: Any) -> Array:
+        """A column [num_rows, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""
+        return padded(checked_column("the column", values, self.num_rows), self.size)
+
+    def but(self, **columns: Any) -> "Blocks":
+        """The same events with another `weight` [num_rows], or in periods `score`, `side` or `columns`.
+
+        They may be traced, and are not checked. ValueError for a column of another name or length.
+        """
+        own = ("weight",) if isinstance(self.events, Rounds) else ("score", "weight", "side", "columns")
+
+        def place(name: str, values: Any) -> Array:
+            return padded(checked_column(name, values, self.num_rows), self.size, "edge")
+
+        return self._replace(events=with_columns(self.events, own, place, columns))
+
+
+@at_once
+def arranged(ragged: Ragged, parts: Iterable[Block] | None = None) -> Blocks:
+    """Ragged events in blocks: these, or those of `blocks`."""
+    flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
+    num_events, entries = len(start) - 1, int(start[-1])
+    rows = entries if pair_start is None else int(pair_start[-1])
+    room, entry_room, size = (roomy(x) if x else 0 for x in (num_events, entries, rows))
+    if isinstance(flat, Rounds):
+        known = np.zeros(num_events, bool)
+        strict, solo = None if teams_tie(ragged) else known, None if some_in_teams(ragged) else known
+        flat = flat._replace(strict=strict, solo=solo)
+
+    def longer(name: str, x: Any) -> Any:
+        length = entry_room if name == "player" else room if name in EACH else size
+        return placed(x, length, x[-1:])
+
+    columns = {name: jax.tree.map(partial(longer, name), getattr(flat, name)) for name in flat._fields}
+    begins = [None if x is None else placed(x, room + 1, x[-1:]) for x in ragged[1:]]
+    close = snug if isinstance(flat, Rounds) else partial(roomy, coarse=SMALL, least=8)
+    made, steps = [], []
+    for number, (players, others) in blocks(ragged) if parts is None else parts:
+        inside = number < num_events
+        whole = np.full((roomy(len(number), least=1), number.shape[1]), room, np.int32)
+        whole[: len(number)] = np.where(inside, number, room)
+        made.append(Block(whole, (close(players), close(others))))
+        steps.append(int(np.flatnonzero(inside.any(axis=1)).max(initial=-1)) + 1)
+    num_players, events = int(np.max(flat.player, initial=-1)) + 1, flat._replace(**columns)
+    return Blocks(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
+
+
+EACH = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
 
 
 WINDOW = 32  # steps that one call scans over, where their sizes are alike

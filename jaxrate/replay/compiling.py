@@ -63,21 +63,24 @@ def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, 
     return all(x.shape == (2,) for x in leaves) and "while" not in text and text.count(" = ") < SIMPLE
 
 
-def compiled(
-    replay: Callable[..., Any],
-    params: Params,
-    state: State,
-    key: Array | None,
-    kind: type = Matches,
-    stream: bool = False,
-) -> Any:
+def compiled(replay: Callable[..., Any], given: tuple[Any, ...], kind: type = Matches, stream: bool = False) -> Any:
     """`replay` of such a kind of events under jit: in place at the top level, plain inside somebody's transformation.
 
-    `stream` says that it takes one event after the other.
+    `given` are all its arguments that could be traced, the state the second, and `stream` says that it takes one event
+    after the other.
     """
-    inside = traced((params, state, key, jnp.zeros(())))
-    vectors = any(x.ndim > 1 for x in jax.tree.leaves(state))
-    return _jit(replay, inside, kind, vectors, stream, _outermost.get(), _hurry.get())
+    vectors = any(x.ndim > 1 for x in jax.tree.leaves(given[1]))
+    return _jit(replay, is_inside(given), kind, vectors, stream, _outermost.get(), _hurry.get())
+
+
+def is_inside(tree: Any) -> bool:
+    """Whether it is inside somebody's transformation: something is traced, or all that is calculated would be."""
+    return traced((tree, jnp.zeros(())))
+
+
+def is_forward(tree: Any) -> bool:
+    """Whether nobody can differentiate it in reverse: it is inside nothing, or `outermost`."""
+    return _outermost.get() or not is_inside(tree)
 
 
 @lru_cache

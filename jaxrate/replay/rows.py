@@ -80,11 +80,17 @@ def traced(tree: Any) -> bool:
     return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
+def check_concrete(what: str, tree: Any, instead: str) -> None:
+    """ValueError if anything is traced: what the caller does needs values, and what to do instead."""
+    if traced(tree):
+        raise ValueError(f"{what} on the host, and these are traced by jax.jit, grad or vmap{instead}")
+
+
 def on_device(events: Any) -> Any:
     """Floats in the default precision, ids as int32."""
 
     def cast(x: Any) -> Array:
-        return jnp.array(x, dtype=jnp.int32 if x.dtype.kind == "i" else float)  # a copy: NumPy's may change
+        return jnp.array(x, dtype=jnp.int32 if x.dtype.kind in "iu" else float)  # a copy: NumPy's may change
 
     return jax.tree.map(cast, events)
 

@@ -5,7 +5,6 @@ previous events of all its players and still has room; the events of a step are 
 of rating them one by one.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,31 +12,74 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import Dataset, open_data
-from jaxrate.events import LAST_ID, Array, Matches, Ragged, matches
-from jaxrate.replay.blocks import Block, blocks
+from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
+from jaxrate.replay.blocks import Blocks, arranged
+from jaxrate.replay.columns import checked_column, padded, with_columns
 from jaxrate.replay.compiling import blank
 from jaxrate.replay.compiling import most as room_of
-from jaxrate.replay.rows import on_device
+from jaxrate.replay.rows import check_concrete, on_device
+from jaxrate.replay.sizes import COARSE, STEPS, placed_matches, roomy, tree_of
 from jaxrate.replay.steps import NumPy, assign_steps, at_once
 from jaxrate.system import RatingSystem
 
+ARRANGE = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
 
+
+CHANGED = ("score", "time", *Context._fields)
+
+
+@tree_of("size")
 class Plan(NamedTuple):
-    """Matches arranged for the runner: as a stream, or in steps of disjoint matches (levels)."""
+    """Matches arranged for the runner: as a stream, or in steps of disjoint matches (levels).
 
-    events: Matches  # stream: leaves [n, ...]; levels: `player` [steps, 2, width], the rest [steps, ..., width]
-    number: Array | None  # levels: [steps, width] which match stands in a slot; n or more: padding. None: a stream
+    It is a tree of arrays, which may be traced, stacked and mapped over. Its sizes are rounded up to a few, so that
+    what is compiled for one history serves others; in the padding nobody plays.
+    """
+
+    events: Matches  # stream: leaves [size, ...]; levels: `player` [steps, 2, width], the rest [steps, ..., width]
+    number: Array | None  # levels: [steps, width] which match stands in a slot; `size` or more: none. None: a stream
     num_players: int
     num_matches: int
+    num_steps: int  # that hold matches; they come first
+    size: int  # static: how many predictions are made, the first `num_matches` of matches
 
     @property
     def fill(self) -> float:
         """The share of slots that hold a match."""
-        return 1.0 if self.number is None else self.num_matches / max(self.number.size, 1)
+        return 1.0 if self.number is None else self.num_matches / max(self.num_steps * self.number.shape[1], 1)
+
+    @property
+    def real(self) -> Array:
+        """[size] whether a prediction is of a match, and not of padding."""
+        return jnp.arange(self.size, dtype=jnp.int32) < self.num_matches
+
+    def padded(self, values: Any) -> Array:
+        """A column [num_matches, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""
+        return padded(checked_column("the column", values, self.num_matches), self.size)
+
+    def but(self, **columns: Any) -> "Plan":
+        """The plan of the same matches with other columns, which may be traced and are not checked.
+
+        Args:
+          columns: `score`, `time`, `side`, `weight`, `category` [num_matches, ...], in the order of the input and as in
+            `matches`, or `columns`, by name. Times must not decrease.
+
+        Raises:
+          ValueError: for a column of another name, or of another length.
+        """
+
+        def place(name: str, values: Any) -> Array:
+            column = checked_column(name, values, self.num_matches)
+            if self.number is None:
+                return padded(column, self.size, "edge")
+            fill = None if name == "columns" else 0.5 if name == "score" else 0
+            return _gathered(on_device(column), self.number, self.number < self.size, fill)
+
+        return self._replace(events=with_columns(self.events, CHANGED, place, columns))
 
 
 @at_once
-def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Plan | list[Block]:
+def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
     Args:
@@ -46,14 +88,16 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
         from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
 
     Returns:
-      What `run(..., schedule=...)` takes. The `fill` of a `Plan` is the share of slots in use.
+      A `Plan` of matches, or `Blocks` of periods or rounds: what `run(..., schedule=...)` and `scan` take. The `fill`
+      of a `Plan` is the share of slots in use.
 
     Raises:
-      ValueError: for bad matches (names the row) or a width below 1.
+      ValueError: for bad matches (names the row), a width below 1, or events that are traced.
     """
     history, _ = open_data(events)
+    check_concrete("by_level arranges events", history, ARRANGE)
     if isinstance(history, Ragged):
-        return list(blocks(history))
+        return arranged(history)
     if width is not None and not (isinstance(width, int) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
     matches = check(history)
@@ -63,9 +107,7 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
 
 
 @at_once
-def plan(
-    matches: Matches, schedule: str | Plan | list[Block] = "auto", worth: float = 2.0, most: int = LAST_ID
-) -> Plan:
+def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float = 2.0, most: int = LAST_ID) -> Plan:
     """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream.
 
     A step gets the width of `by_level`, but no more slots than `most`.
@@ -85,10 +127,18 @@ def plan(
         mean = _mean(matches)
         if schedule == "levels" or mean >= worth:
             return _levels(matches, _width(mean, most))
-    return Plan(on_device(matches), None, _num_players(matches), n)
+    return stream_of(matches)
 
 
-def levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | list[Block]:
+@at_once
+def stream_of(matches: Matches) -> Plan:
+    """Matches that are checked, one by one."""
+    n = len(matches.score)
+    size = roomy(n) if n else 0
+    return Plan(placed_matches(matches, size), None, _num_players(matches), n, n, size)
+
+
+def levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | Blocks:
     """The levels in which `run` rates these events, kept in `made` by width: narrow if players have much state."""
     room = min(room_of(blank(system, 2)), widths()[1]) if isinstance(events, Matches) else 0
     if room not in made:
@@ -131,12 +181,14 @@ def _num_players(matches: Matches) -> int:
 def _levels(matches: Matches, width: int) -> Plan:
     n, step = len(matches.score), _assign_matches(matches, width)
     order = np.argsort(step, kind="stable")
-    num_steps = _count(step)
+    num_steps, size = _count(step), roomy(n) if n else 0
+    steps = roomy(num_steps, COARSE // width, STEPS) if n else 0
     begin = np.searchsorted(step[order], np.arange(num_steps))
     slot = np.arange(n) - begin[step[order]]
-    index = n + np.arange(num_steps * width, dtype=np.int32).reshape(num_steps, width)
+    index = size + np.arange(steps * width, dtype=np.int32).reshape(steps, width)
     index[step[order], slot] = order
-    return Plan(_arrange(on_device(matches), index), jnp.asarray(index), _num_players(matches), n)
+    events = _arrange(placed_matches(matches, size), index)
+    return Plan(events, jnp.asarray(index), _num_players(matches), n, num_steps, size)
 
 
 @jax.jit
@@ -148,19 +200,20 @@ def _arrange(events: Matches, index: Array) -> Matches:
     width = index.shape[1]
     past = LAST_ID - 2 * jnp.arange(width, dtype=jnp.int32)
     real = index < events.score.shape[0]
-
-    def clipped(x: Array) -> Array:
-        return jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
-
-    def gather(x: Array, fill: Any) -> Array:
-        taken = clipped(x)
-        mask = real.reshape(len(index), *(1,) * (taken.ndim - 2), width)
-        return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
-
-    context = jax.tree.map(partial(gather, fill=0), events.context._replace(columns=None))
+    context = jax.tree.map(lambda x: _gathered(x, index, real, 0), events.context._replace(columns=None))
+    columns = jax.tree.map(lambda x: _gathered(x, index, real, None), events.context.columns)
     return Matches(
-        gather(events.player, jnp.stack([past - 1, past])),
-        gather(events.score, 0.5),
-        gather(events.time, 0.0),
-        context._replace(columns=jax.tree.map(clipped, events.context.columns)),
+        _gathered(events.player, index, real, jnp.stack([past - 1, past])),
+        _gathered(events.score, index, real, 0.5),
+        _gathered(events.time, index, real, 0.0),
+        context._replace(columns=columns),
     )
+
+
+def _gathered(x: Array, index: Array, real: Array, fill: Any) -> Array:
+    """A column [n, ...] in slots, [steps, ..., width]; padding has this value, or with None that of another match."""
+    taken = jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
+    if fill is None:
+        return taken
+    mask = real.reshape(len(index), *(1,) * (taken.ndim - 2), index.shape[1])
+    return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))

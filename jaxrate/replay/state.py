@@ -10,7 +10,8 @@ import numpy as np
 from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged, Rounds, RowError, count_teams
 from jaxrate.memory import check_room, in_words, of_device
 from jaxrate.parameters import checked
-from jaxrate.replay.rows import are_numbers, traced
+from jaxrate.replay.rows import are_numbers, check_concrete, traced
+from jaxrate.replay.sizes import on_host, roomy
 from jaxrate.system import Params, RatingSystem, State, check_system
 
 MANY, SPARSE = 10**8, 1000  # ids above the first, and above so many times the number of players named, are a mistake
@@ -18,24 +19,37 @@ SMALL = 1 << 26  # bytes of a state that is made without asking
 COPIES = 2  # of the state at the peak of a run
 
 
+TRACED = "; jr.scan(system, params, state, matches) takes them, or a plan that jr.by_level made outside"
+
+
 def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     """ValueError for events that a system does not consume, teams that it does not know, a key that it lacks, or
     numbers in place of one that it could not have drawn.
     """
     check_system(system)
-    kind = type(events.events) if isinstance(events, Ragged) else type(events)
+    check_concrete("events are checked and arranged", events, TRACED)
+    check_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
+    check_contests(system, events)
+    system.check(events)
+    check_key(system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key)
+
+
+def check_kind(system: RatingSystem, kind: type) -> None:
+    """ValueError unless the system rates events of this kind."""
     if kind not in system.events:
         names = " or ".join(e.__name__ for e in system.events)
         hint = ""
         if (kind, system.events) == (Matches, (Periods,)):
             hint = "; group them by periods(matches, length), or give `rate` a period"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
-    check_contests(system, events)
-    system.check(events)
+
+
+def check_key(system: RatingSystem, num_events: int | None, key: Any) -> None:
+    """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
     if are_numbers(key):
-        check_numbers(system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key)
+        check_numbers(system, len(key) if num_events is None else num_events, key)
 
 
 def check_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
@@ -89,6 +103,26 @@ def check_contests(system: RatingSystem, events: Any) -> None:
 
 def start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
     """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
+    rows = check_rows(system, state, num_players, known)
+    return system.init(params, rows) if state is None else _copied(system, params, state, rows, rows)
+
+
+def start_roomy(
+    system: RatingSystem, params: Params, state: State, num_players: int | None, known: int
+) -> tuple[State, int]:
+    """The same with more rows than there are players, so that many as are in use for others; and how many there are.
+
+    What is traced has the rows that it has: whoever traces it compiles for them.
+    """
+    rows = check_rows(system, state, num_players, known)
+    room = rows if rows == 0 or traced((params, state)) else roomy(rows, SMALL // max(_row(system), 1))
+    if state is None:
+        return system.init(params, room), rows
+    return _copied(system, params, state, rows, room), rows
+
+
+def check_rows(system: RatingSystem, state: State, num_players: int | None, known: int) -> int:
+    """How many rows the state gets; ValueError if the events name further players, or if they do not fit."""
     have = count(state)
     rows = num_players if num_players is not None else known if state is None else have
     if rows < max(known, have):
@@ -96,23 +130,39 @@ def start(system: RatingSystem, params: Params, state: State, num_players: int |
         raise ValueError(f"{who}, but there are only {rows} players")
     if rows > have:
         check_players(system, rows)
-    if state is None:
-        return system.init(params, rows)
+    return rows
 
-    def copy(x: Array) -> Array:  # the replay works in place, and in the default precision
-        return jnp.array(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None)
 
+def _copied(system: RatingSystem, params: Params, state: State, rows: int, room: int) -> State:
+    """A copy of a state in the default precision, with newcomers up to `rows`, and up to `room` with whatever is last.
+
+    The replay works in place.
+    """
+    have = count(state)
     fresh = jax.eval_shape(lambda p: system.init(p, 1), params)
     alike = _check_shapes(system, state, fresh)
-    state = jax.tree.map(copy, state)
-    if alike:
-        state = jax.tree.map(lambda x, y: x.astype(y.dtype), state, fresh)  # whole numbers may have been given
-    if rows == have:
-        return state
-    if not alike:
+    if rows > have and not alike:
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
-    newcomers = system.init(params, rows - have)
-    return jax.tree.map(lambda x, new: jnp.concatenate([x, new]), state, newcomers)
+    more = None if rows == have else system.init(params, rows - have if room == rows else roomy(rows - have))
+    numpy: Any = np if on_host((state, more)) else jnp
+    # Whole numbers may have been given for others.
+    dtypes = [x.dtype for x in jax.tree.leaves(fresh)] if alike else [*map(_usual, jax.tree.leaves(state))]
+    leaves, structure = jax.tree.flatten(state)
+    newcomers = [None] * len(leaves) if more is None else jax.tree.leaves(more)
+
+    def copy(x: Array, dtype: Any, new: Array | None) -> Array:
+        parts = [x if x.dtype == dtype else numpy.asarray(x).astype(dtype)]
+        if new is not None:
+            parts.append(new[: rows - have] if numpy is jnp else np.asarray(new)[: rows - have])
+        if room > rows:
+            parts.append(numpy.broadcast_to(parts[-1][-1:], (room - rows, *x.shape[1:])))
+        return jnp.array(parts[0]) if len(parts) == 1 else jax.device_put(numpy.concatenate(parts))
+
+    return jax.tree.unflatten(structure, map(copy, leaves, dtypes, newcomers))
+
+
+def _usual(x: Array) -> Any:
+    return jnp.result_type(float) if jnp.issubdtype(x.dtype, jnp.floating) else x.dtype
 
 
 def check_ids(system: RatingSystem, player: Any, known: int, num_players: int | None, have: int) -> None:

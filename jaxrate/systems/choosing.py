@@ -1,16 +1,26 @@
 """Systems by name: made, adapted to data, and the one of those who name none."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.evidence import ahead_by
 from jaxrate.data.teams import alone, in_teams
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.system import Facts, RatingSystem
 from jaxrate.systems import DEFAULTS, SYSTEMS
+from jaxrate.systems.calibration import Map, calibrated
+from jaxrate.systems.outlook import Draws, outlook
+from jaxrate.systems.remaking import Remake
 from jaxrate.text import near
 
 NOTHING = Facts()
+WAYS: dict[str, tuple[Remake, tuple[str, ...]]] = {  # to remake predictions, in order, and their hyperparameters
+    "calibrated": (calibrated, Map._fields),
+    "outlook": (outlook, Draws._fields),
+}
 
 
 def default_name(data: Dataset) -> str:
@@ -22,7 +32,8 @@ def default_name(data: Dataset) -> str:
 def make(name: str, changes: Mapping[str, Any], facts: Facts = NOTHING) -> RatingSystem:
     """The system of this name with these hyperparameters and settings, else as these facts ask for.
 
-    A number may stand for a setting of several.
+    A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
+    `calibrated`, or its `outlook` is taken.
 
     Raises:
       ValueError: if there is no such system, or as its factory does.
@@ -32,13 +43,49 @@ def make(name: str, changes: Mapping[str, Any], facts: Facts = NOTHING) -> Ratin
     default = SYSTEMS[name]()
     several = {key for key, value in default.settings.items() if isinstance(value, tuple)}
     given = {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in changes.items()}
-    return SYSTEMS[name](**default.traits.adapt(facts, given))
+    lacking = given.keys() - {*default.params._fields, *default.settings}
+    asked = [way for way, (_, fields) in WAYS.items() if not lacking.isdisjoint(fields)]
+    return remade_by(asked, SYSTEMS[name], default.traits.adapt(facts, given))
+
+
+def remade_by(ways: Sequence[str], make: Callable[..., RatingSystem], given: Mapping[str, Any]) -> RatingSystem:
+    """What a factory makes of some of these hyperparameters and settings, remade by ways of `WAYS` with the others."""
+    other = {field for way in ways for field in WAYS[way][1]}
+    system = make(**{field: value for field, value in given.items() if field not in other})
+    for way in ways:
+        change, fields = WAYS[way]
+        system = change(system, **{field: given[field] for field in fields if field in given})
+    return system
+
+
+def further(system: RatingSystem) -> tuple[str, ...]:
+    """The hyperparameters that the ways of `WAYS` would add to it."""
+    if Matches not in system.events and Periods not in system.events:
+        return ()
+    return Map._fields if system.traits.outlook else Map._fields + Draws._fields
 
 
 def adapted(name: str, changes: Mapping[str, Any], period: float | None, data: Dataset) -> RatingSystem:
     """The system of this name for these data, in rating periods of this length or, if None, event by event."""
-    score = data.events.score if isinstance(data.events, Matches) else None
-    return make(name, changes, Facts(score, None if data.categories is None else len(data.categories), period))
+    score, side, size = None, False, 0.0
+    if isinstance(data.events, Matches):
+        score, side = data.events.score, data.events.context.side is not None
+        if data.margin and len(score):
+            columns: Any = data.events.context.columns
+            first = slice(-(-len(score) // 5))  # of the past alone: what comes later may be scored
+            size = float(np.mean(np.abs(ahead_by([np.asarray(columns[x][first], float) for x in data.margin]))))
+    categories = None if data.categories is None else len(data.categories)
+    seasons = tuple((data.seasons or {}).values())
+    return make(name, changes, Facts(score, categories, period, side, data.margin, data.covariates, seasons, size))
+
+
+def in_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:
+    """The system, knowing further seasons: those that begin after its last one. The same if it knows none."""
+    known = system.settings.get("seasons") or ()
+    new = sorted(x for x in starts if known and x > known[-1])
+    if not new or system.make is None:
+        return system
+    return system.make(**system.settings | {"seasons": (*known, *new)}, **system.params._asdict())
 
 
 def rates(system: RatingSystem, data: Dataset) -> bool:

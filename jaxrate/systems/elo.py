@@ -4,12 +4,14 @@
     r' = r + K sum (s - E)
 
 The sum runs over a player's games in the period, all at the ratings before it; a single match is a period of one game.
-Nothing ages. As for Example 2.8 of the BlatMMR paper, FIDE truncates |r_a - r_b| at 400 (`limit`).
+Nothing ages, unless leads fade: `reversion` and `season_keep`, as `systems/reversion.py` says; a rating period is then
+dated by its begin. As for Example 2.8 of the BlatMMR paper, FIDE truncates |r_a - r_b| at 400 (`limit`).
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,11 +23,26 @@ from jaxrate.parameters import (
     NOT_NEGATIVE,
     POSITIVE,
     RATING,
+    REVERSION,
+    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
     checked,
 )
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, advantage, factory, full, rate_players, sides
+from jaxrate.system import (
+    Rating,
+    RatingSystem,
+    Rules,
+    Traits,
+    advantage,
+    bind,
+    elapsed,
+    factory,
+    full,
+    rate_players,
+    sides,
+)
+from jaxrate.systems import reversion as fading
 
 
 class Params(NamedTuple):
@@ -36,6 +53,8 @@ class Params(NamedTuple):
     limit: float | Array | None
     initial_rating: float | Array
     side_advantage: float | Array
+    reversion: float | Array | None
+    season_keep: float | Array | None
 
 
 SPACE = Params(
@@ -46,6 +65,8 @@ SPACE = Params(
     limit=Parameter("fixed", MAYBE_POSITIVE, "points", "larger rating differences count as this (FIDE: 400)"),
     initial_rating=RATING,
     side_advantage=SIDE_ADVANTAGE,
+    reversion=REVERSION,
+    season_keep=SEASON_KEEP,
 )
 
 
@@ -56,22 +77,31 @@ class Constants(NamedTuple):
 
 class State(NamedTuple):
     rating: Array  # [num_players] points
-    games: Array | None  # [num_players] games played (by weight), only if K depends on it
+    games: Array | None = None  # [num_players] games played (by weight), only if K depends on it
+    time: Array | None = None  # [num_players] of the last event; inf before the first. None: nothing ages
 
 
 def init(params: Params, num_players: int) -> State:
     games = None if params.k_new is None else full(num_players, 0.0)
-    return State(full(num_players, params.initial_rating), games)
+    ages = params.reversion is not None or params.season_keep is not None
+    return State(full(num_players, params.initial_rating), games, full(num_players, jnp.inf) if ages else None)
 
 
 def prepare(params: Params) -> Constants:
     return Constants(params, math.log(10.0) / params.scale)
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
-    """Elo has no uncertainty that could grow."""
-    del constants, time
-    return rows
+def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
+    """Leads fade; Elo has no uncertainty that could grow."""
+    params, last = constants.params, rows.time
+    if last is None:
+        return rows
+    keep, _ = fading.by_clock(params.reversion, elapsed(time, last))
+    rating = rows.rating if keep is None else fading.toward(params, rows.rating, keep)
+    if seasons:
+        keep, _ = fading.by_season(params.season_keep, 0.0, fading.begun(seasons, last, time))
+        rating = fading.toward(params, rating, keep)
+    return rows._replace(rating=rating)
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
@@ -84,13 +114,13 @@ def predict(constants: Constants, rows: State, event: Matches | Periods) -> Arra
     return jax.nn.sigmoid(constants.slope * (difference + advantage(event, params.side_advantage)))
 
 
-def rate(constants: Constants, rows: State, total: tuple[Array, ...]) -> State:
+def rate(constants: Constants, rows: State, total: tuple[Array, ...], time: Array) -> State:
     """r' = r + K sum (s - E)."""
     params, k = constants.params, constants.params.k
     games = None if rows.games is None else rows.games + total[1]
     if rows.games is not None and params.k_new is not None and params.new_games is not None:
         k = jnp.where(rows.games < params.new_games, params.k_new, params.k)
-    return State(rows.rating + k * total[0], games)
+    return State(rows.rating + k * total[0], games, None if rows.time is None else jnp.full_like(rows.time, time))
 
 
 def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
@@ -98,7 +128,7 @@ def update(constants: Constants, rows: State, event: Matches | Periods, key: Arr
     del key
     surprise = event.score - predict(constants, rows, event)
     games = () if rows.games is None else (jnp.ones_like(surprise),)
-    return rate_players(partial(rate, constants), rows, event, (surprise, *games), (-surprise, *games))
+    return rate_players(partial(rate, constants, time=event.time), rows, event, (surprise, *games), (-surprise, *games))
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -106,11 +136,9 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, None)
 
 
-RULES = Rules(prepare, advance, predict, update)
-
-
 @factory
 def elo(
+    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     k: float = 32.0,
     k_new: float | None = None,
@@ -119,12 +147,15 @@ def elo(
     limit: float | None = None,
     initial_rating: float = 1500.0,
     side_advantage: float = 0.0,
+    reversion: float | None = None,
+    season_keep: float | None = None,
 ) -> RatingSystem:
     """Elo, of matches and of rating periods.
 
     `elo(k=20, k_new=40, new_games=30, limit=400)` is FIDE's.
 
     Args:
+      seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       k: largest change of a rating in one match (points, >= 0).
       k_new: K of a player's first `new_games` games (points, >= 0 or None).
       new_games: games before K settles (games, >= 0 or None).
@@ -132,13 +163,18 @@ def elo(
       limit: larger rating differences count as this (FIDE: 400) (points, > 0 or None).
       initial_rating: rating of a newcomer (points, any number).
       side_advantage: rating points that the better side is worth (points, any number).
+      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
+      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
+        seasons.
 
     Raises:
-      ValueError: for an unknown name or a value out of range.
+      ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
-    given = Params(k, k_new, new_games, scale, limit, initial_rating, side_advantage)
-    params = checked("elo", given, SPACE)
+    begin = fading.starts("elo", seasons)
+    given = Params(k, k_new, new_games, scale, limit, initial_rating, side_advantage, reversion, season_keep)
+    params = fading.usual("elo", begin, checked("elo", given, SPACE), season_keep=fading.SEASON_KEEP)
     if (params.k_new is None) != (params.new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
-    events = Matches, Periods
-    return RatingSystem("elo", params, SPACE, events, init, RULES, summary, traits=Traits(baseline=True))
+    rules, static = Rules(prepare, bind(advance, begin), predict, update), (("seasons", begin),)
+    traits = Traits(baseline=True, adapt=fading.adapted)
+    return RatingSystem("elo", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

@@ -13,12 +13,13 @@ After it, summed over the games of the event, all at the ratings before it:
     r'    = r + q RD'^2 sum g(RD_j) (s_j - E)
 
 The prediction uses g(sqrt(RD_a^2 + RD_b^2)). A rating period takes its own time, which passes before its games count;
-what it leaves is as of its end.
+what it leaves is as of its end. With `reversion` or seasons leads fade, as `systems/reversion.py` says.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +32,9 @@ from jaxrate.parameters import (
     NOT_NEGATIVE,
     PERIOD,
     RATING,
+    REVERSION,
+    SEASON_GROWTH,
+    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
     checked,
@@ -41,8 +45,8 @@ from jaxrate.system import (
     Rules,
     Traits,
     advantage,
+    bind,
     bounded,
-    by_period,
     elapsed,
     factory,
     full,
@@ -51,6 +55,7 @@ from jaxrate.system import (
     square,
     within,
 )
+from jaxrate.systems import reversion as fading
 
 Q = math.log(10.0) / 400.0
 
@@ -63,6 +68,9 @@ class Params(NamedTuple):
     deviation_max: float | Array | None
     period: float | Array
     side_advantage: float | Array
+    reversion: float | Array | None
+    season_keep: float | Array | None
+    season_growth: float | Array | None
 
 
 SPACE = Params(
@@ -73,6 +81,9 @@ SPACE = Params(
     deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation"),
     period=PERIOD,
     side_advantage=SIDE_ADVANTAGE,
+    reversion=REVERSION,
+    season_keep=SEASON_KEEP,
+    season_growth=SEASON_GROWTH,
 )
 
 
@@ -103,10 +114,16 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
-    """RD <- min(sqrt(RD^2 + c^2 t), RD_max)."""
-    variance = rows.variance + constants.growth * elapsed(time, rows.time)
-    return rows._replace(variance=bounded(variance, None, constants.high))
+def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
+    """RD <- min(sqrt(RD^2 + c^2 t), RD_max), and leads fade."""
+    aged = by_clock(constants, rows, elapsed(time, rows.time))
+    return fading.renewed(seasons, constants.params, aged, rows.time, time, constants.high)
+
+
+def by_clock(constants: Constants, rows: State, passed: Array) -> State:
+    """After some time in which no season begins."""
+    keep, span = fading.by_clock(constants.params.reversion, passed)
+    return fading.reverted(constants.params, rows, keep, constants.growth * span, constants.high)
 
 
 def begun(constants: Constants, rows: State, event: Matches | Periods) -> State:
@@ -114,8 +131,8 @@ def begun(constants: Constants, rows: State, event: Matches | Periods) -> State:
     if not isinstance(event, Periods):
         return rows
     passed = within(event, constants.params.period, rows.time)
-    grown = bounded(rows.variance + constants.growth * passed, None, constants.high)
-    return rows._replace(variance=jnp.where(passed > 0, grown, rows.variance))
+    aged = by_clock(constants, rows, passed)
+    return aged._replace(variance=jnp.where(passed > 0, aged.variance, rows.variance))
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
@@ -141,8 +158,13 @@ def rate(constants: Constants, rows: State, total: tuple[Array, ...], time: Arra
     return State(rating, bounded(variance, constants.low, None), jnp.full_like(rows.time, time))
 
 
-def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
-    """Add the information of the games to the prior's; step the rating along the summed surprise."""
+def update(
+    seasons: Sequence[float], constants: Constants, rows: State, event: Matches | Periods, key: Array | None
+) -> State:
+    """Add the information of the games to the prior's; step the rating along the summed surprise.
+
+    Seasons that begin within a rating period follow its games.
+    """
     del key
     rows, end = begun(constants, rows, event), event.time
     if isinstance(event, Periods):
@@ -150,7 +172,10 @@ def update(constants: Constants, rows: State, event: Matches | Periods, key: Arr
     first, second = sides(rows, event)
     lead = advantage(event, constants.params.side_advantage)
     one, two = evidence(first, second, event.score, lead), evidence(second, first, 1.0 - event.score, -lead)
-    return rate_players(partial(rate, constants, time=end), rows, event, one, two)
+    after = rate_players(partial(rate, constants, time=end), rows, event, one, two)
+    if not isinstance(event, Periods):
+        return after
+    return fading.renewed(seasons, constants.params, after, fading.since(event, rows.time), end, constants.high)
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -158,11 +183,9 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-RULES = Rules(prepare, advance, predict, update)
-
-
 @factory
 def glicko(
+    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     c: float = 15.0,
     initial_rating: float = 1500.0,
@@ -171,6 +194,9 @@ def glicko(
     deviation_max: float | None = 350.0,
     period: float = 7.0,
     side_advantage: float = 0.0,
+    reversion: float | None = None,
+    season_keep: float | None = None,
+    season_growth: float | None = None,
 ) -> RatingSystem:
     """Glicko, of matches and of rating periods.
 
@@ -178,6 +204,7 @@ def glicko(
     bound `deviation_max` then, where a derivative is half of that on one side: move or drop the bound to take it.
 
     Args:
+      seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       c: growth of the deviation of an idle player (points per sqrt(period), >= 0).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
@@ -185,10 +212,18 @@ def glicko(
       deviation_max: largest deviation (points, > 0 or None).
       period: length of a rating period (days, or the unit of time, > 0).
       side_advantage: rating points that the better side is worth (points, any number).
+      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
+      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
+        seasons.
+      season_growth: growth of the deviation by a season (points, >= 0 or None). None: 30, with seasons.
 
     Raises:
-      ValueError: for an unknown name, a value out of range, or bounds that cross.
+      ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    given = Params(c, initial_rating, initial_deviation, deviation_min, deviation_max, period, side_advantage)
-    params, traits = checked("glicko", given, SPACE), Traits(baseline=True, adapt=by_period)
-    return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, RULES, summary, traits=traits)
+    begin = fading.starts("glicko", seasons)
+    bounds, fades = (deviation_min, deviation_max), (reversion, season_keep, season_growth)
+    given = Params(c, initial_rating, initial_deviation, *bounds, period, side_advantage, *fades)
+    params = fading.usual("glicko", begin, checked("glicko", given, SPACE), **fading.USUAL)
+    traits = Traits(baseline=True, adapt=fading.adapted_by_period)
+    rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
+    return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

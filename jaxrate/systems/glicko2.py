@@ -10,11 +10,15 @@ On the internal scale mu = (r - 1500) / 173.7178, phi = RD / 173.7178, for all g
 
 An idle player takes the step phi^2 + sigma^2 in every period after their first; over t periods, fractions allowed, that
 is phi^2 + t sigma^2. Single matches take no time unless `match_periods` says that each is a period of its own.
+
+With `reversion` or seasons leads fade, as `systems/reversion.py` says, and volatilities stay. Within a rating period
+leads fade with the step to phi*, after its games were expected.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +34,9 @@ from jaxrate.parameters import (
     PERIOD,
     POSITIVE,
     RATING,
+    REVERSION,
+    SEASON_GROWTH,
+    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
     checked,
@@ -40,8 +47,8 @@ from jaxrate.system import (
     Rules,
     Traits,
     advantage,
+    bind,
     bounded,
-    by_period,
     elapsed,
     factory,
     full,
@@ -49,6 +56,7 @@ from jaxrate.system import (
     sides,
     square,
 )
+from jaxrate.systems import reversion as fading
 
 SCALE = 173.7178
 WILDEST = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
@@ -67,6 +75,9 @@ class Params(NamedTuple):
     period: float | Array
     match_periods: float | Array
     side_advantage: float | Array
+    reversion: float | Array | None
+    season_keep: float | Array | None
+    season_growth: float | Array | None
 
 
 SPACE = Params(
@@ -87,6 +98,9 @@ SPACE = Params(
     period=PERIOD,
     match_periods=Parameter("fixed", NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock"),
     side_advantage=SIDE_ADVANTAGE,
+    reversion=REVERSION,
+    season_keep=SEASON_KEEP,
+    season_growth=SEASON_GROWTH,
 )
 
 
@@ -120,16 +134,21 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 / (SCALE * math.pi) ** 2 * variance)
 
 
-def drift(rows: State, periods: float | Array) -> Array:
-    """RD^2 after some periods of idleness: phi^2 + t sigma^2."""
-    later = rows.variance + SCALE**2 * (periods * rows.volatility**2)
-    return jnp.maximum(rows.variance, jnp.minimum(later, FORGOTTEN))
+def drift(constants: Constants, rows: State, periods: float | Array, keep: Array | None) -> State:
+    """After some periods of idleness: phi^2 + t sigma^2, with the share `keep` of a lead (None: all of it)."""
+    added = SCALE**2 * (periods * rows.volatility**2)
+    if keep is not None:
+        return fading.reverted(constants.params, rows, keep, added, FORGOTTEN)
+    return rows._replace(variance=jnp.maximum(rows.variance, jnp.minimum(rows.variance + added, FORGOTTEN)))
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
-    """phi^2 <- phi^2 + t sigma^2."""
-    variance = drift(rows, elapsed(time, rows.time) * constants.rate)
-    return rows._replace(variance=bounded(variance, None, constants.high))
+def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
+    """phi^2 <- phi^2 + t sigma^2, and leads fade."""
+    params, high = constants.params, constants.high
+    keep, span = fading.by_clock(params.reversion, elapsed(time, rows.time))
+    aged = drift(constants, rows, span * constants.rate, keep)
+    aged = aged._replace(variance=bounded(aged.variance, None, high))
+    return fading.renewed(seasons, params, aged, rows.time, time, FORGOTTEN if high is None else high)
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
@@ -173,27 +192,45 @@ def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> t
     return g * g * (e - e * e), g * (score - e)
 
 
-def rate(constants: Constants, rows: State, total: tuple[Array, ...], periods: float | Array, time: Array) -> State:
-    """Steps 5 to 7, in which some periods pass (1 in a rating period), until `time`."""
+def rate(
+    constants: Constants,
+    rows: State,
+    total: tuple[Array, ...],
+    periods: float | Array,
+    time: Array,
+    keep: Array | None = None,
+) -> State:
+    """Steps 5 to 7, in which some periods pass (1 in a rating period) and leads fade, until `time`."""
     information, surprise = total
     rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), WILDEST))
-    before = drift(rows, periods)
-    variance = before / (1.0 + before * (information / SCALE**2))
-    rating = rows.rating + variance * (surprise / SCALE)
+    before = drift(constants, rows, periods, keep)
+    variance = before.variance / (1.0 + before.variance * (information / SCALE**2))
+    rating = before.rating + variance * (surprise / SCALE)
     variance = bounded(variance, constants.low, constants.high)
     return State(rating, variance, rows.volatility, jnp.full_like(rows.time, time))
 
 
-def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
-    """Steps 3 to 8: a rating period takes one period, a single match no time unless `match_periods` says so."""
+def update(
+    seasons: Sequence[float], constants: Constants, rows: State, event: Matches | Periods, key: Array | None
+) -> State:
+    """Steps 3 to 8: a rating period takes one period, a single match no time unless `match_periods` says so.
+
+    Seasons that begin within a rating period follow its games.
+    """
     del key
-    params = constants.params
+    params, keep = constants.params, None
     periods, duration = (1.0, params.period) if isinstance(event, Periods) else (params.match_periods, 0.0)
+    if isinstance(event, Periods) and params.reversion is not None:
+        keep, span = fading.by_clock(params.reversion, jnp.asarray(params.period, rows.time.dtype))
+        periods = span * constants.rate
     first, second = sides(rows, event)
     lead = advantage(event, params.side_advantage)
     one, two = evidence(first, second, event.score, lead), evidence(second, first, 1.0 - event.score, -lead)
-    step = partial(rate, constants, periods=periods, time=event.time + duration)
-    return rate_players(step, rows, event, one, two)
+    end, high = event.time + duration, FORGOTTEN if constants.high is None else constants.high
+    after = rate_players(partial(rate, constants, periods=periods, time=end, keep=keep), rows, event, one, two)
+    if not isinstance(event, Periods):
+        return after
+    return fading.renewed(seasons, params, after, fading.since(event, rows.time), end, high)
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -201,11 +238,9 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-RULES = Rules(prepare, advance, predict, update)
-
-
 @factory
 def glicko2(
+    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     tau: float = 0.5,
     initial_rating: float = 1500.0,
@@ -218,6 +253,9 @@ def glicko2(
     period: float = 7.0,
     match_periods: float = 0.0,
     side_advantage: float = 0.0,
+    reversion: float | None = None,
+    season_keep: float | None = None,
+    season_growth: float | None = None,
 ) -> RatingSystem:
     """Glicko-2, of matches and of rating periods.
 
@@ -227,6 +265,7 @@ def glicko2(
     advantage, halves what people win or lose against programs, and multiplies gains in some variants by a factor.
 
     Args:
+      seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       tau: how fast volatilities may change (per sqrt(event), > 0).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
@@ -238,12 +277,20 @@ def glicko2(
       period: length of a rating period (days, or the unit of time, > 0).
       match_periods: periods that a single match takes, beside the clock (periods, >= 0).
       side_advantage: rating points that the better side is worth (points, any number).
+      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
+      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
+        seasons.
+      season_growth: growth of the deviation by a season (points, >= 0 or None). None: 30, with seasons.
 
     Raises:
-      ValueError: for an unknown name, a value out of range, or bounds that cross.
+      ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
     newcomer = tau, initial_rating, initial_deviation, initial_volatility
     bounds = deviation_min, deviation_max, volatility_min, volatility_max
-    params = checked("glicko2", Params(*newcomer, *bounds, period, match_periods, side_advantage), SPACE)
-    traits = Traits(baseline=True, adapt=by_period)
-    return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, RULES, summary, traits=traits)
+    begin = fading.starts("glicko2", seasons)
+    fades = reversion, season_keep, season_growth
+    given = Params(*newcomer, *bounds, period, match_periods, side_advantage, *fades)
+    params = fading.usual("glicko2", begin, checked("glicko2", given, SPACE), **fading.USUAL)
+    traits = Traits(baseline=True, adapt=fading.adapted_by_period)
+    rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
+    return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

@@ -247,6 +247,6 @@ def weng_lin(
         raise ValueError(f"weng_lin: {model} has no epsilon")
     newcomer = initial_rating, initial_deviation
     params = checked("weng_lin", Params(beta, tau, epsilon, kappa, drift, *newcomer, side_advantage), SPACE)
-    rules = Rules(bind(prepare, model), advance, predict, bind(update, model))
+    rules = Rules(bind(prepare, model), bind(advance, ()), predict, bind(update, model))
     kinds, static, traits = (Matches, Rounds), (("model", model),), Traits(teams=True)
     return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, static, clocked, traits=traits)

@@ -47,6 +47,7 @@ OF_REPLAYS = (
     Property(matches.streams_equal_levels, ("stream",)),
     Property(matches.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
     Property(matches.a_period_of_one_match_is_that_match, ("periods",)),
+    Property(matches.win_draw_and_loss_agree_with_the_expected_score, ("levels", "periods")),
     Property(rounds.contests_one_by_one_equal_batches, ("rounds",)),
     Property(rounds.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
     Property(rounds.a_contest_of_one_changes_nothing, ("rounds",)),

@@ -43,6 +43,22 @@ def arrays(params: Any) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(x, float), params)
 
 
+@contextmanager
+def compilations() -> Iterator[list[float]]:
+    """The seconds of each compilation within, in a list that grows."""
+    made: list[float] = []
+
+    def listen(event: str, duration_secs: float, **_: Any) -> None:
+        if event.endswith("backend_compile_duration"):
+            made.append(duration_secs)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield made
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
 def key(system: RatingSystem) -> Any:
     """A key if the system draws random numbers."""
     return None if system.rules.draw is None else jax.random.key(0)

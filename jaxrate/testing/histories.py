@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Ragged, matches, part, periods, rounds
-from jaxrate.replay.blocks import Block
+from jaxrate.replay.blocks import Block, arranged
 from jaxrate.replay.rows import on_device, step
 from jaxrate.system import RatingSystem
 from jaxrate.testing.cases import Case
@@ -91,7 +91,7 @@ def schedule(form: str, events: Any) -> Any:
     for i, row in enumerate(number):
         season, step = divmod(i, len(STEPS))
         row[: len(STEPS[step])] = np.array(STEPS[step]) + season * len(SIZES[0])
-    return [Block(number, (SLOTS, SLOTS))]
+    return arranged(events, [Block(number, (SLOTS, SLOTS))])
 
 
 @lru_cache

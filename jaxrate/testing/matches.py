@@ -5,7 +5,8 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.replay.compiling import in_a_hurry
 from jaxrate.replay.run import run
-from jaxrate.testing.cases import Case, equal, key, near, strictly
+from jaxrate.systems.outlook import by_score, is_outlook, outlook
+from jaxrate.testing.cases import Case, claim, equal, key, near, strictly, told
 from jaxrate.testing.histories import MATCHES, seasons
 from jaxrate.testing.replays import replay, season
 
@@ -19,6 +20,23 @@ def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
     unread = {"unread": np.random.default_rng(7).normal(size=MATCHES)}
     context = events.context._replace(columns=unread | (events.context.columns or {}))
     equal("the state and the predictions", season(case), replay(case, events._replace(context=context)))
+
+
+def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
+    """The outlook of the system, be its draws its own or Davidson's."""
+    system = case.system
+    if is_outlook(system):
+        return
+    full = outlook(system) if system.traits.outlook else outlook(system, draw_odds=0.7, draw_strength=1e-3)
+    guess, plain = replay(case._replace(system=full), seasons(case)[0]), season(case)
+    with strictly(case.double):
+        chance = np.asarray(by_score(guess.prediction))
+    claim(chance.shape[1:] >= (3,), f"chances of the scores are of shape {chance.shape}")
+    claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a chance of a score is not within [0, 1]")
+    told("sums of the chances", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)
+    mean = chance @ np.linspace(0.0, 1.0, chance.shape[1])
+    told("expected scores", np.testing.assert_allclose, mean, plain.prediction, rtol=1e-12)
+    near("the state", guess.state, plain.state, 1e-11)
 
 
 def a_period_of_one_match_is_that_match(case: Case) -> None:

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Rounds
+from jaxrate.replay import programs
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.compiling import compiled
 from jaxrate.replay.rows import on_device, step, take
-from jaxrate.replay.run import _block, _levels, _stream
 from jaxrate.replay.schedule import plan
 from jaxrate.testing.cases import FORMS, Case, arrays, claim, key, near, strictly
-from jaxrate.testing.histories import MATCHES, as_replayed, one_event, seasons
+from jaxrate.testing.histories import as_replayed, one_event, seasons
 from jaxrate.testing.replays import season
 
 MANY = 7919  # players: a number that nothing else has
@@ -58,10 +58,12 @@ def lowered(case: Case) -> Any:
     state = system.init(params, MANY)
     if form in ("stream", "levels"):
         arranged, stream = plan(events, form), form == "stream"
-        replay = compiled(_stream if stream else _levels, params, state, random, stream=stream)
-        return replay.lower(system.rules, MATCHES, params, state, arranged.events, arranged.number, random)
+        replay = compiled(programs.stream if stream else programs.levels, (params, state, random), stream=stream)
+        shape = programs.Shape(arranged.size, None, True)
+        given = arranged.events, arranged.number, random, np.int32(arranged.num_steps)
+        return replay.lower(system.rules, shape, params, state, *given)
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = on_device(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     so_far = state, jnp.zeros(seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compiled(_block, params, state, random, FORMS[form])
-    return replay.lower(system.rules, block.size, params, so_far, flat, starts, block.number, random)
+    replay = compiled(programs.block, (params, state, random), FORMS[form])
+    return replay.lower(system.rules, block.size, params, so_far, flat, starts, block.number, random, np.int32(4))

@@ -11,6 +11,7 @@ from jaxrate.systems.weng_lin import MODELS
 
 WILDEST = 1e3  # volatility that Glicko-2 gives to somebody
 
+SEASONS = {"seasons": (-1e9, 0.0, 1e9)}
 STATIC = {
     "category_glicko": ({}, {"categories": 1}, {"outcome": "logistic"}, {"expansion": "map"}),
     "blat_mmr": (
@@ -21,9 +22,12 @@ STATIC = {
     ),
     "elo_mmr": ({"history": 2}, {"history": 3, "split_ties": True}, {"history": 2, "newcomer": (1e-3, 1e3)}),
     "elo_mmx": ({}, {"split_ties": True}, {"newcomer": (1e-3, 1e3)}),
-    "trueskill": ({}, {"sweeps": 1}),
+    "elo": ({}, SEASONS),
+    "glicko": ({}, SEASONS),
+    "glicko2": ({}, SEASONS),
+    "trueskill": ({}, {"sweeps": 1}, SEASONS),
     "weng_lin": tuple({"model": model} for model in MODELS),
-    "skills": ({"own_side": True, "seasons": (-1e9, 0.0, 1e9)},),
+    "skills": ({"own_side": True} | SEASONS,),
     "urnings": ({}, {"outcomes": 3, "estimate": "share"}, {"outcomes": 3, "weights": (1, 2, 1), "variant": "U1"}),
 }
 FIXED = {"blat_mmr": ("beta", "temperature", "kernel_width")}  # its taps and nodes are cut for these

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.reference.elo_mmr_twin import BOTTOM, TOP, Belief, Factor, groups, shorten
+from tests.reference.elo_mmr_twin import Belief, Factor, shorten
+from tests.reference.performance_twin import BOTTOM, TOP, groups
 
 STEP, REACH = 0.01, 40.0  # of the integrals, in standard deviations
 

@@ -1,7 +1,8 @@
 """Elo-MMR, Elo-MMX (chi), Codeforces and TopCoder, slow and obviously right: sums over all opponents, bracketed roots.
 
 Equation, lemma and theorem numbers are those of Ebtekar and Liu, "An Elo-like system for massive multiplayer
-competitions" (2021). `golden` reads the reference numbers beside this file, `translate` their settings.
+competitions" (2021). Performances are those of `performance_twin`. `golden` reads the reference numbers beside this
+file, `translate` their settings.
 """
 
 import json
@@ -10,11 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import erfcx, expit, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri
 
-BOTTOM, TOP = -6000.0, 9000.0  # where performances and ratings are looked for
-LOGISTIC = math.pi / math.sqrt(3.0)  # a logistic distribution of scale s has the standard deviation LOGISTIC s
+from tests.reference.performance_twin import LOGISTIC, performances, team_performances, zero
+
 DAY = 86400.0
 
 
@@ -40,109 +40,6 @@ class Trace(NamedTuple):
     deviations: list  # of [P]
     beliefs: tuple = ()  # [n] at the end, where a system has any
     again: Any = ()  # of functions: the performances [P], had the ranks been these; None for a skipped round
-
-
-# Performances
-
-
-def zero(f, bottom=BOTTOM, top=TOP):
-    """Where the decreasing function changes its sign, or the border if that is outside."""
-    if f(bottom) <= 0.0:
-        return bottom
-    return top if f(top) >= 0.0 else brentq(f, bottom, top, xtol=1e-12, rtol=1e-15)
-
-
-def hazard(z):
-    """phi(z)/Phi(z), to full relative precision in both tails."""
-    return math.sqrt(2.0 / math.pi) / erfcx(-np.asarray(z) / math.sqrt(2.0))
-
-
-def loss(x, mu, delta, gaussian=False):
-    """The l of Lemma 3.2, the derivative of log(1 - F)."""
-    if gaussian:
-        return -hazard((mu - x) / delta) / delta
-    return -LOGISTIC / delta * expit(LOGISTIC * (x - mu) / delta)
-
-
-def draw(x, mu, delta, gaussian=False, split_ties=False):
-    """The d of Lemma 3.2, the derivative of log f; with `split_ties` half a loss and half a win instead."""
-    if split_ties:
-        return 0.5 * (loss(x, mu, delta, gaussian) + victory(x, mu, delta, gaussian))
-    if gaussian:
-        return (mu - x) / delta**2
-    return LOGISTIC / delta * np.tanh(0.5 * LOGISTIC * (mu - x) / delta)
-
-
-def victory(x, mu, delta, gaussian=False):
-    """The v of Lemma 3.2, the derivative of log F."""
-    if gaussian:
-        return hazard((x - mu) / delta) / delta
-    return LOGISTIC / delta * expit(LOGISTIC * (mu - x) / delta)
-
-
-def groups(mu, delta, rank, own):
-    """(mu, delta) of those better than rank `own`, of those who share it (the player himself too) and of the rest."""
-    mu, delta, rank = map(np.asarray, (mu, delta, rank))
-    return [(mu[these], delta[these]) for these in (rank < own, rank == own, rank > own)]
-
-
-def balance(x, better, same, worse, split_ties=False, gaussian=False):
-    """Q(x) of Theorem 3.3 against these groups of opponents."""
-    lost = loss(x, *better, gaussian).sum()
-    drawn = draw(x, *same, gaussian, split_ties).sum()
-    return lost + drawn + victory(x, *worse, gaussian).sum()
-
-
-def performances(mu, delta, rank, split_ties=False, gaussian=False, border=(BOTTOM, TOP)):
-    """The zero of Q for every participant [P]; those who tie have the same Q."""
-    performance = np.empty(len(mu))
-    for own in np.unique(rank):
-        sides = groups(mu, delta, rank, own)
-        performance[np.equal(rank, own)] = zero(
-            lambda x, sides=sides: balance(x, *sides, split_ties, gaussian), *border
-        )
-    return performance
-
-
-def team_performances(rating, variance, noise, contest, split_ties, mean):
-    """Section 7: (E[P_j | p], the new ratings, the new variances) [P] of members whose teams' p have been inferred.
-
-    A team performs as the sum, or the mean, of its members' performances of variances `variance` + `noise`. Skills and
-    that performance have a joint Gaussian distribution, of which the latter becomes known.
-    """
-    number, rank = np.unique(contest.team, return_inverse=True)[1], np.asarray(contest.rank)
-    members = [np.flatnonzero(number == k) for k in range(number.max() + 1)]
-    part = [np.full(len(m), 1.0 / len(m) if mean else 1.0) for m in members]
-    centre = np.array([c @ rating[m] for c, m in zip(part, members, strict=True)])
-    square = np.array([c**2 @ (variance + noise)[m] for c, m in zip(part, members, strict=True)])
-    first = rank[[m[0] for m in members]]
-    p = performances(centre, np.sqrt(square), first, split_ties, gaussian=True, border=(-1e6, 1e6))
-    performance, new, left = (np.empty(len(rank)) for _ in range(3))
-    for k, (m, c) in enumerate(zip(members, part, strict=True)):
-        surprise = min(p[k], c.sum() * contest.ceiling) - centre[k]
-        skills = np.diag(variance[m])
-        covariance = skills @ c  # of the skills with the team's performance
-        new[m] = rating[m] + covariance / square[k] * surprise
-        left[m] = np.diag(skills - np.outer(covariance, covariance) / square[k])
-        performance[m] = rating[m] + c * (variance + noise)[m] / square[k] * surprise
-    return performance, new, left
-
-
-def ranks_needed(perform, rating, rank, team=None):
-    """[P] the worst rank, from 1, at which one performs at the rating before or above; 0 if at none.
-
-    One's team moves to behind so many of the others, who stay in their order, and ties with nobody.
-    """
-    rank, team = np.asarray(rank), np.arange(len(rank)) if team is None else np.asarray(team)
-    needed = np.zeros(len(rank), int)
-    for own in np.unique(team):
-        mine = team == own
-        for place in np.unique([*rank[~mine], -1]):  # behind those of this rank and of better ones
-            score = np.where(mine, place + 0.5, rank)
-            new = (score < score[:, None]).sum(axis=1)
-            if (perform(new)[mine] >= rating[mine] - 1e-6).all():
-                needed[mine] = 1 + len(np.unique(team[~mine & (rank <= place)]))
-    return needed
 
 
 # Beliefs

@@ -4,12 +4,42 @@ A history is a list of (time, games), the games (a, b, score, side, weight). A s
 """
 
 import math
+from typing import NamedTuple
 
 
-def elo(history, k=32.0, scale=400.0, side_advantage=0.0, k_new=None, new_games=0, limit=None):
+class Fading(NamedTuple):
+    """How leads fade: tau of the Ornstein-Uhlenbeck process, and what seasons that begin at these times do."""
+
+    tau: float = math.inf
+    seasons: tuple = ()
+    keep: float = 1.0
+    growth: float = 0.0
+
+    def clock(self, lead, variance, passed, rate):
+        """A lead and a variance that grows by `rate` a unit of time, later."""
+        k = math.exp(-passed / self.tau)
+        return k * lead, k * k * variance + rate * (passed if k == 1.0 else self.tau / 2.0 * (1.0 - k * k))
+
+    def season(self, lead, variance, since, until, maximum=math.inf):
+        """One season after the other."""
+        for begin in self.seasons:
+            if since < begin <= until:
+                lead, variance = self.keep * lead, min(self.keep**2 * variance + self.growth**2, maximum**2)
+        return lead, variance
+
+
+NEVER = Fading()
+
+
+def elo(history, k=32.0, scale=400.0, side_advantage=0.0, k_new=None, new_games=0, limit=None, fading=NEVER):
     """Ratings and games by player, and the predictions in order."""
-    rating, played, predictions = {}, {}, []
-    for _, games in history:
+    rating, played, predictions, last = {}, {}, [], {}
+    for time, games in history:
+        for player in {player for game in games for player in game[:2]}:
+            if player in last:
+                lead, _ = fading.clock(rating[player] - 1500.0, 0.0, time - last[player], 0.0)
+                rating[player] = 1500.0 + fading.season(lead, 0.0, last[player], time)[0]
+            last[player] = time
         change, count = {}, {}
         for a, b, score, side, weight in games:
             difference = rating.get(a, 1500.0) - rating.get(b, 1500.0)
@@ -27,8 +57,18 @@ def elo(history, k=32.0, scale=400.0, side_advantage=0.0, k_new=None, new_games=
     return rating, predictions
 
 
-def glicko(history, c=15.0, period=7.0, maximum=350.0, minimum=0.0, side_advantage=0.0, initial=(1500.0, 350.0)):
-    """(rating, RD) by player, and the predictions in order."""
+def glicko(
+    history,
+    c=15.0,
+    period=7.0,
+    maximum=350.0,
+    minimum=0.0,
+    side_advantage=0.0,
+    initial=(1500.0, 350.0),
+    fading=NEVER,
+    duration=0.0,
+):
+    """(rating, RD) by player, and the predictions in order. An event takes the time `duration`."""
     q = math.log(10.0) / 400.0
 
     def g(rd):
@@ -42,9 +82,15 @@ def glicko(history, c=15.0, period=7.0, maximum=350.0, minimum=0.0, side_advanta
         active = {player for game in games for player in game[:2]}
         before = {}
         for player in active:
-            r, rd = state.get(player, initial)
-            t = (time - last[player]) / period if player in last else 0.0
-            before[player] = r, min(math.sqrt(rd**2 + c**2 * t), maximum)
+            lead, variance = state.get(player, initial)
+            lead, variance = lead - initial[0], variance**2
+            if player in last:
+                lead, variance = fading.clock(lead, variance, time - last[player], c**2 / period)
+                variance = min(variance, maximum**2)
+                lead, variance = fading.season(lead, variance, last[player], time, maximum)
+                lead, variance = fading.clock(lead, variance, duration, c**2 / period)
+                variance = min(variance, maximum**2)
+            before[player] = initial[0] + lead, math.sqrt(variance)
         for a, b, _, side, _ in games:
             (ra, da), (rb, db) = before[a], before[b]
             predictions.append(expected(ra - rb + side * side_advantage, math.hypot(da, db)))
@@ -60,8 +106,10 @@ def glicko(history, c=15.0, period=7.0, maximum=350.0, minimum=0.0, side_advanta
                     information += weight * q**2 * g(dj) ** 2 * e * (1.0 - e)
                     total += weight * g(dj) * (s - e)
             variance = 1.0 / (1.0 / rd**2 + information)
-            state[player] = r + q * variance * total, max(math.sqrt(variance), minimum)
-            last[player] = time
+            r, variance = r + q * variance * total, max(variance, minimum**2)
+            lead, variance = fading.season(r - initial[0], variance, time, time + duration, maximum)
+            state[player] = initial[0] + lead, math.sqrt(variance)
+            last[player] = time + duration
     return state, predictions
 
 
@@ -75,6 +123,7 @@ def glicko2(
     initial=(1500.0, 350.0, 0.06),
     rd_range=(0.0, math.inf),
     volatility_range=(0.0, math.inf),
+    fading=NEVER,
 ):
     """(rating, RD, volatility) by player, and the predictions in order.
 
@@ -98,9 +147,14 @@ def glicko2(
         before = {}
         for player in active:
             r, rd, sigma = state.get(player, initial)
-            t = max(time - last[player], 0.0) / period if player in last else 0.0
-            rd = min(scale * math.sqrt((rd / scale) ** 2 + t * sigma**2), rd_range[1])
-            before[player] = r / scale, rd / scale, sigma
+            lead, variance = r - initial[0], rd**2
+            if player in last:
+                lead, variance = fading.clock(
+                    lead, variance, max(time - last[player], 0.0), (scale * sigma) ** 2 / period
+                )
+                variance = min(variance, rd_range[1] ** 2)
+                lead, variance = fading.season(lead, variance, last[player], time, rd_range[1])
+            before[player] = (initial[0] + lead) / scale, math.sqrt(variance) / scale, sigma
         for a, b, _, side, _ in games:
             (ma, pa, _), (mb, pb, _) = before[a], before[b]
             predictions.append(expected(ma - mb + side * side_advantage / scale, math.hypot(pa, pb)))
@@ -116,9 +170,15 @@ def glicko2(
                     total += weight * g(pj) * ((score if player == a else 1.0 - score) - e)
             v = 1.0 / information
             new = clip(glicko2_volatility(phi, sigma, v, v * total, tau), volatility_range)
-            star = phi**2 + step * new**2
+            centre = initial[0] / scale
+            if duration:
+                lead, star = fading.clock(mu - centre, phi**2, step * period, new**2 / period)
+            else:  # a match takes its periods beside the clock
+                lead, star = mu - centre, phi**2 + step * new**2
             after = 1.0 / (1.0 / star + 1.0 / v)
-            state[player] = scale * (mu + after * total), clip(scale * math.sqrt(after), rd_range), new
+            lead, variance = lead + after * total, clip(scale * math.sqrt(after), rd_range) ** 2
+            lead, variance = fading.season(scale * lead, variance, time, time + duration, rd_range[1])
+            state[player] = initial[0] + lead, math.sqrt(variance), new
             last[player] = time + duration
     return state, predictions
 

@@ -1,7 +1,5 @@
 """Which route a density of performances takes: one of its own if it is logistic or normal, tables if it is another."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -38,24 +36,29 @@ def influence_of(table: Table | None) -> Influence:
     return Influence(pull, 1.0, 1.0)
 
 
-def infer(
-    density: Density, table: Table | None, rating: Array, deviation: Array, event: Rounds, *settings: Any
-) -> Array:
-    """[P] the performances of a round; the settings are those of `performance.logistic`."""
-    if table is not None:
-        return performance.general(performances(table), rating, deviation, event, *settings)
-    found = performance.gaussian if density.name == "normal" else performance.logistic
-    return found(rating, deviation, event, *settings)
+Known = performance.LogisticSums | performance.Standing  # of a round, to infer performances and ranks from
 
 
-def rank_needed(
-    density: Density, table: Table | None, rating: Array, deviation: Array, event: Rounds, *settings: Any
-) -> Array:
-    """[P] the worst ranks at which performances are at least the ratings; the settings are those of `infer`."""
-    if table is not None:
-        return inferred.general(performances(table), rating, deviation, event, *settings)
-    found = inferred.gaussian if density.name == "normal" else inferred.logistic
-    return found(rating, deviation, event, *settings)
+def look(density: Density, table: Table | None, rating: Array, deviation: Array, event: Rounds, points: int) -> Known:
+    """What performances and the ranks needed both follow from; the arguments are those of `logistic_sums`."""
+    if table is None and density.name == "logistic":
+        return performance.logistic_sums(rating, deviation, event, points)
+    noise = performance.NORMAL if table is None else performances(table)
+    return performance.standing(noise, rating, deviation, event, points)
+
+
+def infer(known: Known, event: Rounds, split_ties: bool) -> Array:
+    """[P] the performances of a round."""
+    if isinstance(known, performance.Standing):
+        return performance.general(known, event, split_ties)
+    return performance.logistic(known, event, split_ties)
+
+
+def rank_needed(known: Known, event: Rounds, split_ties: bool) -> Array:
+    """[P] the worst ranks at which performances are at least the ratings."""
+    if isinstance(known, performance.Standing):
+        return inferred.general(known, event, split_ties)
+    return inferred.logistic(known, event)
 
 
 def beaten(density: Density, table: Table | None, rating: Array, deviation: Array, there: Array, points: int) -> Array:

@@ -97,28 +97,30 @@ def infer(
     model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None
 ) -> tuple[State, inferred.Performances]:
     del key
-    state, p = _learn(model, constants, rows, event)
-    square = rows.variance + sum(noise(constants, rows, field.weight(event), event.noise))
-    settings = event, model.split_ties, field.in_precision(model.points)
-    if model.teams and event.solo is None:
-        return state, teams.performances(model.teams, p, rows.rating, square, *settings)
-    rank = routes.rank_needed(model.density, constants.table, rows.rating, jnp.sqrt(square), *settings)
-    return state, inferred.performances(p, rows.rating, rank, event)
+    state, p, known = _learn(model, constants, rows, event)
+    if isinstance(known, teams.Known):
+        return state, inferred.Performances(p, teams.rank_needed(known, event, model.split_ties))
+    return state, inferred.performances(p, rows.rating, routes.rank_needed(known, event, model.split_ties), event)
 
 
-def _learn(model: Model, constants: Constants, rows: State, event: Rounds) -> tuple[State, Array]:
-    """Let skills drift, infer the performances, and add them to the beliefs."""
+def _learn(
+    model: Model, constants: Constants, rows: State, event: Rounds
+) -> tuple[State, Array, routes.Known | teams.Known]:
+    """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = noise(constants, rows, field.weight(event), event.noise)
     contested = field.contested(event)
     influence = routes.influence_of(constants.table)
     drifted = diffuse(rows, growth, _rho(constants), contested, influence)
     variance = drifted.variance * square / (drifted.variance + square)
-    share, settings = variance / square, (event, model.split_ties, field.in_precision(model.points))
+    share, points = variance / square, field.in_precision(model.points)
+    known: routes.Known | teams.Known
     if model.teams and event.solo is None:
-        p, variance = teams.infer(model.teams, rows.rating, drifted.variance, square, *settings)
+        known = teams.look(model.teams, rows.rating, drifted.variance + square, event, points)
+        p, variance = teams.infer(known, rows.rating, drifted.variance, square, event, model.split_ties)
     else:
         deviation = jnp.sqrt(drifted.variance + square)
-        p = routes.infer(model.density, constants.table, rows.rating, deviation, *settings)
+        known = routes.look(model.density, constants.table, rows.rating, deviation, event, points)
+        p = routes.infer(known, event, model.split_ties)
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
     if drifted.past is None:
@@ -128,7 +130,7 @@ def _learn(model: Model, constants: Constants, rows: State, event: Rounds) -> tu
         rating = mode(past, guess(drifted.past, rows.rating, p, square, influence), influence)
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
-    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p
+    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, known
 
 
 def summary(params: Any, rows: State) -> Rating:
@@ -210,9 +212,10 @@ def elo_mmx(
     """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
     It also rates teams (section 7). The performance of a team is inferred from the ranks of all teams. What its members
-    learn follows from it: those with large deviations learn most. A weight is what the contest counts for a member; a
-    ceiling is that of every member. Where teams differ in size, sums compare well only if a rating of 0 is that of a
-    member who adds nothing: take `initial_rating=0`, or the mean.
+    learn follows from it: those with large deviations learn most. The paper takes the inferred performance for exact;
+    here it keeps the variance that the ranks leave it (Laplace's approximation), as those of two teams say little. A
+    weight is what the contest counts for a member; a ceiling is that of every member. Where teams differ in size, sums
+    compare well only if a rating of 0 is that of a member who adds nothing: take `initial_rating=0`, or the mean.
 
         rounds = [[["Ada", "Bo"], ["Cy"]], [["Cy", "Ada"], ["Bo"]]]  # the winners first
         jr.run(jr.elo_mmx(initial_rating=0), jr.from_teams(rounds))

@@ -5,10 +5,17 @@ c_j = 1 the sum, of c_j = 1 / n the mean of n members. It has a Gaussian belief,
 
     M = sum_j c_j mu_j,   V = sum_j c_j^2 delta_j^2
 
-so that Theorem 3.3 infers the team's performance p from those of all teams. Given p, the members' are Gaussian too:
+so that Theorem 3.3 infers the team's performance p, the mode of what the ranks leave possible. How sharply they tell it
+is the curvature there of all terms of Q but its own, C = -Q'(p) - 1 / V. By Laplace's approximation the performance has
+the precision 1 / V + C after the round: its variance has fallen by the share K = C V / (1 + C V). What this says of the
+members are "elementary facts about multivariate Gaussian distributions":
 
-    E[P_j | p] = mu_j + c_j delta_j^2 / V (p - M)
-    mu_j <- mu_j + c_j sigma_j^2 / V (p - M),   sigma_j^2 <- sigma_j^2 - c_j^2 sigma_j^4 / V
+    E[P_j] = mu_j + c_j delta_j^2 / V (p - M)
+    mu_j <- mu_j + c_j sigma_j^2 / V (p - M),   sigma_j^2 <- sigma_j^2 - K c_j^2 sigma_j^4 / V
+
+The paper takes p for known: K = 1. That is nearly so among many teams; but of only two, the result tells which of them
+performed better, and little about how well (K = 0.34 where they were alike). In rounds in which nobody has
+team-mates K is 1, as in Elo-MMX of players. A ceiling lowers p, and leaves K as it is.
 
 As the ranking is the same in any unit, sums are divided by the size of the largest team: performances are then looked
 for between the same bounds as of players.
@@ -52,49 +59,58 @@ def predict(kind: str, rating: Array, square: Array, event: Rounds, points: int)
     return each(teams, expected.share(below, known.there))
 
 
+class Known(NamedTuple):
+    """The teams of a round, and its result."""
+
+    line: Line
+    teams: Teams
+    ranked: Rounds  # the round of the teams
+    standing: performance.Standing
+
+
+def look(kind: str, rating: Array, square: Array, event: Rounds, points: int) -> Known:
+    """What the performances and the ranks needed both follow from; the arguments are those of `predict`."""
+    teams = line_up(event)
+    known = line(kind, rating, square, event, teams)
+    ranked = event._replace(rank=teams.rank, weight=known.there.astype(known.mean.dtype))
+    settings = known.mean, jnp.sqrt(known.variance), ranked, FINER * points
+    return Known(known, teams, ranked, performance.standing(performance.NORMAL, *settings))
+
+
 def infer(
-    kind: str, rating: Array, variance: Array, noise: Array, event: Rounds, split_ties: bool, points: int
+    known: Known, rating: Array, variance: Array, noise: Array, event: Rounds, split_ties: bool
 ) -> tuple[Array, Array]:
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 
     Args:
-      kind: of `PERFORMANCES`.
+      known: the round, of ratings and of variances `variance` + `noise`.
       rating: [P] mu.
       variance: [P] sigma^2.
       noise: [P] beta^2.
       event: the round.
-      split_ties, points: as of `performance.gaussian`.
+      split_ties: as of `performance.logistic`.
     """
-    teams, square = line_up(event), variance + noise
-    known = line(kind, rating, square, event, teams)
-    ranked = _ranked(known, event, teams)
-    p = performance.gaussian(known.mean, jnp.sqrt(known.variance), ranked, split_ties, FINER * points)
+    (part, mean, spread, _), teams, ranked, standing = known
+    p = performance.general(standing, ranked, split_ties)
+    told = spread * performance.curvature(standing, ranked, split_ties, p)
+    told = jnp.where(jnp.any(teams.size > 1), told / (1.0 + told), 1.0)
     if event.ceiling is not None:
-        p = jnp.minimum(p, _ceiling(known, event.ceiling, teams))
-    surprise, precision = (each(teams, x) for x in ((p - known.mean) / known.variance, 1.0 / known.variance))
-    left = 1.0 - known.part**2 * variance * precision
+        p = jnp.minimum(p, _ceiling(known, event.ceiling))
+    surprise, precision = (each(teams, x) for x in ((p - mean) / spread, told / spread))
+    square = variance + noise
+    left = 1.0 - part**2 * variance * precision
     least = noise / square  # if one's own performance were known
-    return rating + known.part * square * surprise, variance * jnp.maximum(left, least)
+    return rating + part * square * surprise, variance * jnp.maximum(left, least)
 
 
-def performances(
-    kind: str, p: Array, rating: Array, square: Array, event: Rounds, split_ties: bool, points: int
-) -> inferred.Performances:
-    """Those of the members, `p` [P], with the rank that would have kept the ratings of the team."""
-    teams = line_up(event)
-    known = line(kind, rating, square, event, teams)
-    ranked = _ranked(known, event, teams)
-    needed = inferred.gaussian(known.mean, jnp.sqrt(known.variance), ranked, split_ties, FINER * points)
+def rank_needed(known: Known, event: Rounds, split_ties: bool) -> Array:
+    """[P] the rank that would have kept the ratings of one's team."""
+    needed = inferred.general(known.standing, known.ranked, split_ties)
     if event.ceiling is not None:
-        needed = jnp.where(_ceiling(known, event.ceiling, teams) < known.mean, 0, needed)
-    return inferred.Performances(p, each(teams, needed))
+        needed = jnp.where(_ceiling(known, event.ceiling) < known.line.mean, 0, needed)
+    return each(known.teams, needed)
 
 
-def _ranked(known: Line, event: Rounds, teams: Teams) -> Rounds:
-    """The round of the teams."""
-    return event._replace(rank=teams.rank, weight=known.there.astype(known.mean.dtype))
-
-
-def _ceiling(known: Line, ceiling: Array, teams: Teams) -> Array:
+def _ceiling(known: Known, ceiling: Array) -> Array:
     """[T] of a team, from everybody's."""
-    return jnp.where(known.there, total(teams, known.part), 1.0) * ceiling
+    return jnp.where(known.line.there, total(known.teams, known.line.part), 1.0) * ceiling

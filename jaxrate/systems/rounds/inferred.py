@@ -45,39 +45,24 @@ def rank_by_sums(rest: Array, gain: Array, event: Rounds) -> Array:
     return _rank(jnp.where(without < rank, without, own), rank, event)
 
 
-def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """[P] the worst ranks at which a performance among logistic ones is at least the rating `centre`.
-
-    The arguments are those of `performance.logistic`.
-    """
-    del split_ties
-    inverse, there = performance.C / deviation, field.real(event)
-    gain = jnp.where(there, inverse, 0.0)
-    widest = jnp.max(jnp.where(there, deviation, 0.0)) / performance.C
-    everyone = field.Field(centre, inverse, gain, *field.reach(centre, 16.0 * widest, there))
-    of_all, *_ = field.sums(field.logistic, everyone, points)
-    return rank_by_sums(of_all(centre, False)[0] - 0.5 * gain, gain, event)
+def logistic(known: performance.LogisticSums, event: Rounds) -> Array:
+    """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
+    centre, _, gain, *_ = known.everyone
+    return rank_by_sums(known.of_all(centre, False)[0] - 0.5 * gain, gain, event)
 
 
-def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """The same among normal performances."""
-    return general(performance.NORMAL, centre, deviation, event, split_ties, points)
-
-
-def general(
-    noise: performance.Noise, centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int
-) -> Array:
-    """The same among any, by bisection."""
-    centre, deviation = lax.stop_gradient((centre, deviation))
-    known = performance.standing(noise, centre, deviation, event, points)
+def general(known: performance.Standing, event: Rounds, split_ties: bool) -> Array:
+    """The same among any, by bisection; the arguments are those of `performance.general`."""
+    noise, (centre, inverse, *_) = known.noise, known.everyone
+    centre, inverse = lax.stop_gradient((centre, inverse))
     count, rank = len(event.rank), jnp.minimum(event.rank, len(event.rank) - 1)
     players = jnp.sum(field.real(event), dtype=jnp.int32)
     behind = jnp.append(rank[known.order], count)
     begin = jnp.where(jnp.arange(count + 1, dtype=jnp.int32) < players, behind, players)  # of the group in a place
-    inverse, zero = 1.0 / deviation, jnp.zeros_like(centre)  # of l, v and d of oneself, at one's own rating
-    lost, won = (sign * noise.above(side, zero)[0] for side, sign in ((0, -1.0), (1, 1.0)))
+    zero = jnp.zeros_like(centre)
+    lost, won = (sign * noise.above(side, zero)[0] for side, sign in ((0, -1.0), (1, 1.0)))  # at one's own rating
     tied = 0.5 * (lost + won) if split_ties else zero if noise.draw is None else noise.draw(zero)[0]
-    total = jnp.sum(jnp.where(field.real(event), inverse, 0.0))
+    total = jnp.sum(inverse)
 
     def keeps(place: Array) -> Array:
         """Whether Q(mu) >= 0 behind all before a place, which begins a group."""

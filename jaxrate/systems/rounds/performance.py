@@ -35,41 +35,60 @@ _BLOCK = 4  # participants whose place in the standings is looked at one by one
 C = field.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 
 
-def logistic(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """[P] performances of a round.
+class LogisticSums(NamedTuple):
+    """A round of logistic performances: sums over everybody, whatever the result."""
+
+    everyone: Field
+    of_all: field.Sums
+    inverse: field.Inverse
+    doubt: field.Doubt
+
+
+def logistic_sums(centre: Array, deviation: Array, event: Rounds, points: int) -> LogisticSums:
+    """Those of a round.
 
     Args:
       centre: [P] ratings before it.
       deviation: [P] of each one's performance about their rating: skill and noise together.
-      event: the round; of it ranks and weights (0: padding) are read.
-      split_ties: count a tie as half a win and half a loss, not as one of each.
+      event: the round; of it weights (0: padding) are read, and by `standing` ranks.
       points: of the table, which is for more than `field.SMALL` participants.
     """
-    there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
-    inverse = C / deviation
+    there, inverse = field.real(event), C / deviation
     gain = jnp.where(there, inverse, 0.0)
+    margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
+    widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
+    everyone = Field(centre, inverse, gain, *field.reach(centre, widest * margin, there))
+    return LogisticSums(everyone, *field.sums(field.logistic, everyone, points))
+
+
+def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
+    """[P] performances of a round.
+
+    Args:
+      known: its sums.
+      event: the round; of it ranks and weights (0: padding) are read.
+      split_ties: count a tie as half a win and half a loss, not as one of each.
+    """
+    there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
+    centre, inverse, gain, low, high = known.everyone
     tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = numerics.sums_before(tied, after=True), numerics.sums_before(tied)
     half = 0.5 if split_ties else 1.0
     from_below = won <= lost  # the smaller side keeps its relative accuracy
     target = jnp.where(from_below, won, lost) + half * tied
-    margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
-    widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
-    low, high = field.reach(centre, widest * margin, there)
-    of_all, inverse_of_all, doubt = field.sums(field.logistic, Field(centre, inverse, gain, low, high), points)
 
     def sums(x: Array, below: Array) -> tuple[Array, Array]:
         """The sums of all, and once more of those who tied."""
         z = (x[group] - centre) * inverse
         value, _, density, _ = field.logistic(jnp.where(below[group], z, -z))
         again = field.sum_by(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
-        total, slope = of_all(x, below)
+        total, slope = known.of_all(x, below)
         return total + again[:, 0], slope + again[:, 1]
 
-    guess = inverse_of_all(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
-    found = field.balance(of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
-    everyone = Field(centre, inverse, gain, low, high)
-    return numerics.mended(there & doubt(found), partial(_one_by_one_logistic, half), everyone, group, found)
+    guess = known.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
+    found = field.balance(known.of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
+    again = partial(_one_by_one_logistic, half)
+    return numerics.mended(there & known.doubt(found), again, known.everyone, group, found)
 
 
 def _one_by_one_logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
@@ -123,86 +142,33 @@ def _margins(opponents: Array) -> tuple[Array, Array]:
 
 
 NORMAL = Noise(_above, None, _margins)
-
-
-def gaussian(centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """The same of normal performances."""
-    return general(NORMAL, centre, deviation, event, split_ties, points)
-
-
-def general(noise: Noise, centre: Array, deviation: Array, event: Rounds, split_ties: bool, points: int) -> Array:
-    """The same of any; each block of `_BLOCK` participants has a table of 3/2 so many points.
-
-    They are read off by interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
-    """
-    begin, group, _, (low, high), losses, wins, guess = standing(noise, centre, deviation, event, points)
-    end = begin + field.sum_by(group, field.real(event).astype(jnp.int32))
-    inverse = jnp.where(field.real(event), 1.0 / deviation, 0.0)
-    mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
-    mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    lost = [losses(k) for k in ((begin, end) if split_ties else (begin,))]
-    won = [wins(k) for k in ((begin, end) if split_ties else (end,))]
-
-    def tied(x: Array) -> tuple[Array, Array]:
-        """The sum of d over those who tied."""
-        if noise.draw is None:
-            return -stiffness * (x - mean), -stiffness
-        value, slope = noise.draw((x[group] - centre) * inverse)
-        both = field.sum_by(group, jnp.stack([inverse * value, inverse**2 * slope], axis=-1))
-        return both[:, 0], both[:, 1]
-
-    def q(x: Array) -> tuple[Array, Array]:
-        terms = [f(x) for f in (*lost, *won)]
-        value, slope = (sum(column) / len(lost) for column in zip(*terms, strict=True))
-        drawn = (0.0, 0.0) if split_ties else tied(x)
-        return value + drawn[0], slope + drawn[1]
-
-    start = mean if guess is None else guess(begin, end, stiffness, mean)
-    found = field.solve(q, start, end > begin, low, high)[group]
-    if len(group) <= SMALL:
-        return found
-    everyone = Field(centre, inverse, inverse, low, high)
-    needed = field.real(event) & field.too_coarse(everyone, points // 2)
-    return numerics.mended(needed, partial(_one_by_one, noise, split_ties), everyone, group, found)
-
-
-def _one_by_one(noise: Noise, split_ties: bool, who: Array, everyone: Field, group: Array) -> Array:
-    """[R] the performances of some, from all [P]."""
-    rank, others = group[who][:, None], group[None]
-    centre, inverse = (x[None] for x in everyone[:2])
-
-    def q(x: Array) -> tuple[Array, Array]:
-        z = (x[:, None] - centre) * inverse
-        (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
-        tied = (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
-        draw, slope = (0.5 * (up - down), -0.5 * (fall + rise)) if split_ties else tied
-        won, lost = others > rank, others < rank
-        value = jnp.where(won, up, jnp.where(lost, -down, draw))
-        steep = jnp.where(won, -fall, jnp.where(lost, -rise, slope))
-        return jnp.sum(inverse * value, axis=1), jnp.sum(inverse**2 * steep, axis=1)
-
-    there = jnp.ones_like(who, bool)
-    return field.solve(q, everyone.centre[who], there, everyone.low, everyone.high)
-
-
 Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
 Guess = Callable[[Array, Array, Array, Array], Array]
 
 
 class Standing(NamedTuple):
-    """A round, in the order in which its participants came."""
+    """A round, in the order in which its participants came. A group's number is the place where it begins."""
 
-    begin: Array  # [P] where a group begins: its number
+    noise: Noise
+    everyone: Field  # of gains 1 / delta, and 0 for padding
     group: Array  # [P] which each participant is in
     order: Array  # [P] who stands in a place
-    ends: tuple[Array, Array]  # between which performances lie
+    begin: Array  # [P] where groups begin, if there are any
+    end: Array  # [P] where they end; where they begin if there are none
+    stiffness: Array  # [P] by group: the sum of 1 / delta^2 over its members
+    mean: Array  # [P] and the mean of their ratings by these weights
     losses: Curves  # the sums of l over those before a place
     wins: Curves  # and of v over the others
     guess: Guess | None
+    points: int
 
 
 def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int) -> Standing:
-    """The round, with the arguments of `general`."""
+    """The round, with the arguments of `logistic_sums`.
+
+    In large rounds each block of `_BLOCK` participants has a table of 3/2 so many points. They are read off by
+    interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
+    """
     there, num_players = field.real(event), len(event.rank)
     inverse = jnp.where(there, 1.0 / deviation, 0.0)
     group = jnp.minimum(event.rank, num_players - 1)
@@ -213,8 +179,98 @@ def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, point
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
     order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
-    standings = Field(centre[order], inverse[order], inverse[order], low, high)
-    return Standing(begin, group, order, (low, high), *_cumulative(noise, standings, 3 * points // 2))
+    end = begin + field.sum_by(group, there.astype(jnp.int32))
+    mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
+    mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
+    curves = _cumulative(noise, Field(centre[order], inverse[order], inverse[order], low, high), 3 * points // 2)
+    everyone = Field(centre, inverse, inverse, low, high)
+    return Standing(noise, everyone, group, order, begin, end, stiffness, mean, *curves, points)
+
+
+def general(known: Standing, event: Rounds, split_ties: bool) -> Array:
+    """The same of any, of a round in which everybody's place is known."""
+    start = known.mean if known.guess is None else known.guess(known.begin, known.end, known.stiffness, known.mean)
+    there, low, high = known.end > known.begin, known.everyone.low, known.everyone.high
+    found = field.solve(_q(known, split_ties), start, there, low, high)[known.group]
+
+    def again(who: Array, everyone: Field, group: Array) -> Array:
+        q, alone = _one_by_one(known.noise, split_ties, who, everyone, group), jnp.ones_like(who, bool)
+        return field.solve(q, everyone.centre[who], alone, everyone.low, everyone.high)
+
+    return _mended(known, event, again, found)
+
+
+def curvature(known: Standing, event: Rounds, split_ties: bool, p: Array) -> Array:
+    """[P] how sharply the ranks tell each performance `p`: -Q' there, without what one's own density adds to it.
+
+    So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
+    """
+    everyone, group, noise = known.everyone, known.group, known.noise
+    found = _q(known, split_ties)(p[known.order])[1][group]  # a group's number is the place of one of its members
+
+    def again(who: Array, everyone: Field, group: Array, p: Array) -> Array:
+        return _one_by_one(noise, split_ties, who, everyone, group)(p[who])[1]
+
+    own = _drawn(noise, split_ties, (p - everyone.centre) * everyone.inverse)[1] * everyone.inverse**2
+    return jnp.maximum(own - _mended(known, event, again, p, found), 0.0)
+
+
+def _mended(known: Standing, event: Rounds, function: Callable[..., Array], *args: Array) -> Array:
+    """args[-1] [P], or function(who, everyone, group, *args[:-1]) where the points of the tables are too far apart."""
+    if len(known.group) <= SMALL:
+        return args[-1]
+    needed = field.real(event) & field.too_coarse(known.everyone, known.points // 2)
+    return numerics.mended(needed, function, known.everyone, known.group, *args)
+
+
+def _drawn(noise: Noise, split_ties: bool, z: Array) -> tuple[Array, Array]:
+    """What a tie with somebody of deviation 1 adds to Q, and its slope."""
+    if split_ties:
+        (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
+        return 0.5 * (up - down), -0.5 * (fall + rise)
+    return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
+
+
+def _q(known: Standing, split_ties: bool) -> Callable[[Array], tuple[Array, Array]]:
+    """Q and its slope, of ratings [P] by group."""
+    begin, end, (centre, inverse, *_), group, noise = known.begin, known.end, known.everyone, known.group, known.noise
+    lost = [known.losses(k) for k in ((begin, end) if split_ties else (begin,))]
+    won = [known.wins(k) for k in ((begin, end) if split_ties else (end,))]
+
+    def tied(x: Array) -> tuple[Array, Array]:
+        """The sum of d over those who tied."""
+        if noise.draw is None:
+            return -known.stiffness * (x - known.mean), -known.stiffness
+        value, slope = noise.draw((x[group] - centre) * inverse)
+        both = field.sum_by(group, jnp.stack([inverse * value, inverse**2 * slope], axis=-1))
+        return both[:, 0], both[:, 1]
+
+    def q(x: Array) -> tuple[Array, Array]:
+        terms = [f(x) for f in (*lost, *won)]
+        value, slope = (sum(column) / len(lost) for column in zip(*terms, strict=True))
+        drawn = (0.0, 0.0) if split_ties else tied(x)
+        return value + drawn[0], slope + drawn[1]
+
+    return q
+
+
+def _one_by_one(
+    noise: Noise, split_ties: bool, who: Array, everyone: Field, group: Array
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Q and its slope, of ratings [R] of some, from all [P]."""
+    rank, others = group[who][:, None], group[None]
+    centre, inverse = (x[None] for x in everyone[:2])
+
+    def q(x: Array) -> tuple[Array, Array]:
+        z = (x[:, None] - centre) * inverse
+        (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
+        draw, slope = _drawn(noise, split_ties, z)
+        won, lost = others > rank, others < rank
+        value = jnp.where(won, up, jnp.where(lost, -down, draw))
+        steep = jnp.where(won, -fall, jnp.where(lost, -rise, slope))
+        return jnp.sum(inverse * value, axis=1), jnp.sum(inverse**2 * steep, axis=1)
+
+    return q
 
 
 def _cumulative(noise: Noise, standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:

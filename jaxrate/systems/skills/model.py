@@ -1,7 +1,5 @@
 """Settings, hyperparameters and state of skills."""
 
-from collections import namedtuple
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -9,19 +7,21 @@ import jax.numpy as jnp
 from jaxrate.events import Array
 from jaxrate.parameters import (
     DEVIATION,
+    MAYBE_ANY,
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
     PERIOD,
     RATING,
+    REVERSION,
+    SEASON_GROWTH,
+    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
     Range,
 )
 from jaxrate.system import Rating, full
 
-MAYBE_ANY = Range("any number or None", optional=True)
-MAYBE_SHARE = Range("above 0, below 1, or None", 0.0, 1.0, above=True, below=True, optional=True)
 GROWTH = "points per sqrt(period)"
 
 
@@ -83,13 +83,9 @@ SPACE = Params(
     match_growth=Parameter(
         "positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a match"
     ),
-    reversion=Parameter(
-        "positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost"
-    ),
-    season_keep=Parameter("unit", MAYBE_SHARE, "1", "share of a lead that is kept from season to season"),
-    season_growth=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a season"
-    ),
+    reversion=REVERSION,
+    season_keep=SEASON_KEEP,
+    season_growth=SEASON_GROWTH._replace(meaning="growth of the deviation of a common skill by a season"),
     experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, per unit of log(1 + matches played)"),
     side_advantage=SIDE_ADVANTAGE,
     noise=Parameter("fixed", MAYBE_POSITIVE, "points", "deviation of the difference of two performances"),
@@ -119,23 +115,6 @@ class Constants(NamedTuple):
     highest: Any  # [D] variances to which time lets them grow
     match_growth: Any  # of the variance; None: none
     noise: Any  # the variance; None: the outcome has its own
-
-
-@lru_cache
-def params_of(covariates: tuple[str, ...]) -> Any:
-    """The class of hyperparameters: `Params`, and a weight for each covariate of that name."""
-    if not covariates:
-        return Params
-    fields: Any = namedtuple("Params", Params._fields + covariates)  # type: ignore[misc]
-    return type("Params", (fields,), {"__slots__": (), "__reduce__": _reduced})  # pickle knows no class made on the way
-
-
-def _reduced(params: Any) -> tuple[Any, ...]:
-    return _restored, (params._fields[len(Params._fields) :], tuple(params))
-
-
-def _restored(covariates: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return params_of(covariates)(*values)
 
 
 def parts(model: Model, common: Any, modifier: Any, own_side: Any) -> Any:

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.special import erfc
+from jax.scipy.special import erfc, log_ndtr
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.numerics import tail, truncated
+from jaxrate.systems.outlook import Outlook
 from jaxrate.systems.skills.model import Constants, Model
 from jaxrate.systems.skills.strengths import Meeting, columns
 
@@ -33,6 +34,18 @@ def expected_score(model: Model, constants: Constants, pair: Meeting) -> Array:
     if margin is None:
         return chance(pair.ahead * inverse)
     return 0.5 * (chance((pair.ahead - margin) * inverse) + chance((pair.ahead + margin) * inverse))
+
+
+def in_full(constants: Constants, pair: Meeting) -> Outlook:
+    """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
+    square = constants.noise + pair.first.variance + pair.second.variance
+    inverse, margin = lax.rsqrt(square), constants.params.draw_margin
+    ahead = jnp.stack([pair.ahead, -pair.ahead], axis=-1) * inverse[..., None]
+    width = jnp.broadcast_to((margin * inverse)[..., None], ahead.shape)
+    win, behind = chance(ahead - width), -jnp.abs(ahead)  # where the tails keep their digits
+    draw = jnp.maximum(chance(behind + width) - chance(behind - width), 0.0)
+    quality = jnp.sqrt(constants.noise / square)[..., None] * jnp.exp(-0.5 * ahead * ahead)
+    return Outlook(win, draw, 2.0 - win - 0.5 * draw, quality)
 
 
 def chance(z: Array) -> Array:
@@ -93,9 +106,37 @@ def probit(constants: Constants, lead: Array, inverse: Array, score: Array) -> t
 
 def points(model: Model, constants: Constants, event: Matches | Periods) -> Array:
     """[...] y, the margin of the first player in rating points, compressed."""
-    params: Any = constants.params
+    return jnp.sign(event.score - 0.5) * compressed(constants, size_of(model, event))
+
+
+def size_of(model: Model, event: Matches | Periods) -> Array:
+    """[...] of the margin, in its own units."""
     given = [columns(event)[name] for name in model.margin]
-    size = jnp.abs(given[0] if len(given) == 1 else given[0] - given[1])
+    return jnp.abs(given[0] if len(given) == 1 else given[0] - given[1])
+
+
+def compressed(constants: Constants, size: Array) -> Array:
+    """Margins of these sizes in rating points."""
+    params: Any = constants.params
     if params.compression is not None:
         size = params.compression * jnp.log1p(size / params.compression)
-    return params.margin_scale * (jnp.sign(event.score - 0.5) * size)
+    return params.margin_scale * size
+
+
+def margin_loss(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> Array:
+    """[...] minus the logarithm of the density of the margin, in its own units; of a draw, of less than half a unit.
+
+    A draw has a probability and not a density, which compression could raise without end at 0.
+    """
+    params: Any = constants.params
+    size, drawn = size_of(model, event), event.score == 0.5
+    y, half = points(model, constants, event), compressed(constants, jnp.full_like(size, 0.5))
+    inverse = lax.rsqrt(constants.noise + pair.first.variance + pair.second.variance)
+    slope = jnp.log(params.margin_scale * inverse)  # of y, in deviations, by the margin
+    if params.compression is not None:
+        slope = slope - jnp.log1p(size / params.compression)
+    density = slope - 0.5 * ((y - pair.ahead) * inverse) ** 2 - 0.5 * math.log(2.0 * math.pi)
+    behind, width = -jnp.abs(pair.ahead * inverse), half * inverse
+    high, low = log_ndtr(behind + width), log_ndtr(behind - width)
+    least = -float(np.finfo(high.dtype).eps)  # of an interval that rounding leaves nothing of
+    return -jnp.where(drawn, high + jnp.log(-jnp.expm1(jnp.minimum(low - high, least))), density)

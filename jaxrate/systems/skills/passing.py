@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.events import Array, Periods
 from jaxrate.system import elapsed, within
+from jaxrate.systems import reversion
 from jaxrate.systems.skills.model import Constants, Model, State
 
 
@@ -25,9 +26,7 @@ def begun(model: Model, constants: Constants, rows: State, event: Any) -> State:
 
 def by_clock(model: Model, constants: Constants, rows: State, passed: Array) -> State:
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
-    keep, span, reversion = None, passed, constants.params.reversion
-    if reversion is not None:
-        keep, span = jnp.exp(-passed / reversion), -0.5 * reversion * jnp.expm1(-2.0 * passed / reversion)
+    keep, span = reversion.by_clock(constants.params.reversion, passed)
     if model.size > 1:
         span = span[..., None] * jnp.broadcast_to(constants.growth, (*passed.shape, model.size))
     else:
@@ -37,15 +36,10 @@ def by_clock(model: Model, constants: Constants, rows: State, passed: Array) -> 
 
 def by_season(model: Model, constants: Constants, rows: State, since: Array, until: Array) -> State:
     """After the seasons that begin later than `since`, and not later than `until`."""
-    params, starts = constants.params, model.seasons
-    if not starts:
+    if not model.seasons:
         return rows
-    begin = jnp.broadcast_to(jnp.asarray(np.array(starts), float), (*since.shape, len(starts)))
-    passed = (begin > since[..., None]) & (begin <= jnp.broadcast_to(until, since.shape)[..., None])
-    count = jnp.sum(passed.astype(since.dtype), axis=-1)
-    lost = jnp.log(jnp.asarray(params.season_keep, since.dtype))  # 0 where the share is rounded to 1
-    sums = jnp.expm1(2.0 * count * lost) / jnp.where(lost < 0, jnp.expm1(2.0 * lost), -1.0)
-    keep, added = jnp.exp(count * lost), params.season_growth**2 * jnp.where(lost < 0, sums, count)
+    params, count = constants.params, reversion.begun(model.seasons, since, until)
+    keep, added = reversion.by_season(params.season_keep, params.season_growth, count)
     return changed(model, constants, rows, keep, common(model, added))
 
 

@@ -4,17 +4,32 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.system import Rules, bind
+from jaxrate.systems.outlook import Outlook
+from jaxrate.systems.reversion import since
 from jaxrate.systems.skills.model import Constants, Model, State, prepare
-from jaxrate.systems.skills.observations import expected_score, messages
+from jaxrate.systems.skills.observations import expected_score, in_full, margin_loss, messages
 from jaxrate.systems.skills.passing import advance, begun, by_season
 from jaxrate.systems.skills.posterior import learn
-from jaxrate.systems.skills.strengths import meeting
+from jaxrate.systems.skills.strengths import Meeting, meeting
 
 
 def predict(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
+    return expected_score(model, constants, to_come(model, constants, rows, event))
+
+
+def outlook(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Outlook:
+    return in_full(constants, to_come(model, constants, rows, event))
+
+
+def surprise(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+    """What the margins lose, minus the logarithms of their densities."""
+    return margin_loss(model, constants, to_come(model, constants, rows, event), event)
+
+
+def to_come(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Meeting:
     rows = begun(model, constants, rows, event)
-    return expected_score(model, constants, meeting(model, constants, rows, event, constants.match_growth))
+    return meeting(model, constants, rows, event, constants.match_growth)
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
@@ -27,8 +42,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Per
     after = learn(model, constants, rows, event, pair, messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period
-        since = jnp.where(jnp.isfinite(rows.time), jnp.maximum(rows.time, event.time), event.time)
-        after = by_season(model, constants, after, since, end)
+        after = by_season(model, constants, after, since(event, rows.time), end)
     return after._replace(time=jnp.full_like(rows.time, end))
 
 

@@ -39,18 +39,22 @@ approach", with a covariance for each player.)
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from jaxrate.events import Context, Matches, Periods, Ragged, as_moment, fail_where
-from jaxrate.parameters import checked, counted
+from jaxrate.events import Context, Matches, Periods, Ragged, fail_where
+from jaxrate.parameters import checked, counted, params_of
 from jaxrate.system import Facts, RatingSystem, Traits, bind, by_period, check_names, factory
-from jaxrate.systems.skills.model import COVARIATE, SPACE, Model, Params, init, params_of, summary
+from jaxrate.systems.reversion import SEASON_KEEP, starts
+from jaxrate.systems.skills.model import COVARIATE, SPACE, Model, Params, init, summary
 from jaxrate.systems.skills.observations import OUTCOMES
-from jaxrate.systems.skills.rules import rules_of
+from jaxrate.systems.skills.rules import outlook, rules_of, surprise
 
+EXPERIENCE = 20.0  # points per unit of log(1 + matches played), where data are adapted to
+SIDE = 50.0  # points
+REVERSION = 3000.0  # days
+MEAN_MARGIN = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
 
 
@@ -58,11 +62,12 @@ def check(model: Model, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     context: Context = flat.context
-    for name in (*model.covariates, *(model.margin if model.outcome == "margin" else ())):
+    wanted = dict.fromkeys(model.covariates, ("covariates", "--covariate"))
+    wanted |= dict.fromkeys(model.margin if model.outcome == "margin" else (), ("margin", "--margin"))
+    for name, (argument, option) in wanted.items():
         if name not in (context.columns or {}):
-            raise ValueError(
-                f"skills needs the column {name!r} of the matches: columns=... of `matches` or `read`, --column"
-            )
+            where = f"{argument}=... of `read`, {option}, or columns=... of `matches`"
+            raise ValueError(f"skills needs the column {name!r} of the matches: {where}")
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
     if not model.modifiers:
@@ -80,8 +85,22 @@ def check(model: Model, events: Matches | Ragged) -> None:
 
 
 def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """As many categories as the data have, and the period that they are rated in."""
-    return ({} if facts.categories is None else {"categories": facts.categories}) | by_period(facts, changes)
+    """All evidence that the data have, with values that a fit can start from, and the period that they are rated in.
+
+    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart.
+    """
+    given: dict[str, Any] = {"covariates": facts.covariates, "seasons": facts.seasons, "experience": EXPERIENCE}
+    if facts.categories is not None:
+        given["categories"] = facts.categories
+    if facts.side:
+        given |= {"own_side": True, "side_advantage": SIDE}
+    if not facts.seasons:
+        given["reversion"] = REVERSION
+    if facts.margin and changes.get("outcome", "margin") == "margin":
+        given |= {"outcome": "margin", "margin": facts.margin}
+        if facts.margin_size > 0:
+            given |= {"margin_scale": MEAN_MARGIN / facts.margin_size, "compression": facts.margin_size}
+    return given | by_period(facts, changes)
 
 
 def usual(model: Model, given: Params) -> Params:
@@ -97,7 +116,7 @@ def usual(model: Model, given: Params) -> Params:
         "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
         "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
         "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
-        "season_keep": (bool(model.seasons), 0.8, seasons),
+        "season_keep": (bool(model.seasons), SEASON_KEEP, seasons),
         "season_growth": (bool(model.seasons), 30.0, seasons),
         "noise": (noisy, 300.0, NOT_FOR_LOGISTIC),
         "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
@@ -123,21 +142,13 @@ def names_of(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def starts(seasons: Sequence[Any]) -> tuple[float, ...]:
-    """When the seasons begin, in increasing order."""
-    times = tuple(as_moment("seasons", x) for x in (seasons if np.ndim(seasons) else (seasons,)))
-    if any(a >= b for a, b in pairwise(times)):
-        raise ValueError("skills: seasons must increase; give the first time of each once")
-    return times
-
-
 @factory
 def skills(
     outcome: str = "win",
     categories: int = 1,
     covariates: str | Sequence[str] = (),
     own_side: bool = False,
-    seasons: Sequence[Any] = (),
+    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     margin: str | Sequence[str] = "margin",
     *,
     growth: float = 10.0,
@@ -166,10 +177,7 @@ def skills(
     What the data do not have is off. A part that is on has usual values where none are given: `fit` finds better ones.
 
         data = jr.datasets.nfl()
-        column = data.matches.context.columns["season"]
-        begin = data.matches.time[np.diff(column, prepend=0) > 0]
-        points = "home_points", "away_points"
-        system = jr.skills("margin", margin=points, seasons=begin, compression=10.0, side_advantage=50.0)
+        system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
         rated = jr.rate(system, data)
 
     The rating that is shown is what a player would bring to a neutral match: the common skill, and their experience.
@@ -181,7 +189,7 @@ def skills(
       covariates: the names of columns of the matches: what speaks for the first player (komi, rest, ...). The weight of
         each is a hyperparameter of its name (points per unit, any number), at first 0.
       own_side: whether players have a side advantage of their own, beside the common one.
-      seasons: the time at which each begins, increasing; numbers, or dates.
+      seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
         counts; its sign is the score's, and a draw has no margin.
       growth: growth of the deviation of a common skill (points per sqrt(period), >= 0).
@@ -228,13 +236,13 @@ def skills(
         if not name.isidentifier() or name.startswith("_") or name in (*Params._fields, *settings, *Params.__dict__):
             raise ValueError(f"skills: a covariate must be one plain word that is no hyperparameter; rename {name!r}")
     check_names("skills", weights, (*settings, *Params._fields, *covariates))
-    model = Model(outcome, categories, covariates, own_side, starts(seasons), margin)
+    model = Model(outcome, categories, covariates, own_side, starts("skills", seasons), margin)
     side = own_side_growth, initial_own_side_deviation
     season = season_keep, season_growth
     newcomer = growth, initial_rating, initial_deviation, deviation_max, modifier_growth, initial_modifier_deviation
     rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period
     given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest))
-    made, space = params_of(covariates), (*SPACE, *(COVARIATE for _ in covariates))
+    made, space = params_of(Params._fields + covariates), (*SPACE, *(COVARIATE for _ in covariates))
     params = made(*given, *(weights.get(name, 0.0) for name in covariates))
     return RatingSystem(
         "skills",
@@ -246,5 +254,10 @@ def skills(
         bind(summary, model),
         tuple(zip(settings, (outcome, categories, covariates, own_side, model.seasons, margin), strict=True)),
         check=bind(check, model),
-        traits=Traits(categories=True, adapt=adapt),
+        traits=Traits(
+            categories=True,
+            adapt=adapt,
+            outlook=None if params.draw_margin is None else bind(outlook, model),
+            margin_loss=bind(surprise, model) if outcome == "margin" else None,
+        ),
     )

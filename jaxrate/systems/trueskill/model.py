@@ -1,13 +1,27 @@
 """TrueSkill's model: hyperparameters, state, and what it expects before an event."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.parameters import CLOCK_DRIFT, DEVIATION, NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, Range
+from jaxrate.parameters import (
+    CLOCK_DRIFT,
+    DEVIATION,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RATING,
+    REVERSION,
+    SEASON_GROWTH,
+    SEASON_KEEP,
+    SIDE_ADVANTAGE,
+    Parameter,
+    Range,
+)
 from jaxrate.system import Rating, advantage, elapsed, full
+from jaxrate.systems import reversion as fading
 from jaxrate.systems.rounds import expected
 from jaxrate.systems.rounds.teams import Teams, by_number, each, total
 
@@ -22,6 +36,9 @@ class Params(NamedTuple):
     initial_rating: float | Array
     initial_deviation: float | Array
     side_advantage: float | Array
+    reversion: float | Array | None
+    season_keep: float | Array | None
+    season_growth: float | Array | None
 
 
 SPACE = Params(
@@ -37,6 +54,9 @@ SPACE = Params(
     initial_rating=RATING,
     initial_deviation=DEVIATION,
     side_advantage=SIDE_ADVANTAGE,
+    reversion=REVERSION,
+    season_keep=SEASON_KEEP,
+    season_growth=SEASON_GROWTH,
 )
 
 
@@ -50,12 +70,12 @@ class Constants(NamedTuple):
 class State(NamedTuple):
     rating: Array  # [num_players] points
     variance: Array  # [num_players] sigma^2
-    time: Array | None  # [num_players] of the last event; inf before the first. None: skills do not drift by the clock
+    time: Array | None  # [num_players] of the last event; inf before the first. None: time does not count
 
 
 def init(params: Any, num_players: int) -> State:
     rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
-    return State(rating, variance, None if params.drift is None else full(num_players, jnp.inf))
+    return State(rating, variance, full(num_players, jnp.inf) if clocked(params) else None)
 
 
 def prepare(params: Params) -> Constants:
@@ -63,11 +83,17 @@ def prepare(params: Params) -> Constants:
     return Constants(params, params.beta**2, params.tau**2, deviate * params.beta)
 
 
-def advance(constants: Any, rows: State, time: Array) -> State:
-    """The drift by elapsed time."""
-    if rows.time is None or constants.params.drift is None:
+def advance(seasons: Sequence[float], constants: Any, rows: State, time: Array) -> State:
+    """The drift by elapsed time, and leads fade."""
+    params, last, aged = constants.params, rows.time, rows
+    if last is None:
         return rows
-    return rows._replace(variance=rows.variance + constants.params.drift * elapsed(time, rows.time))
+    keep, span = fading.by_clock(getattr(params, "reversion", None), elapsed(time, last))  # not every system has it
+    if params.drift is not None:
+        aged = fading.reverted(params, rows, keep, params.drift * span, None)
+    elif keep is not None:
+        aged = fading.reverted(params, rows, keep, jnp.zeros_like(span), None)
+    return fading.renewed(seasons, params, aged, last, time, None)
 
 
 def lead(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
@@ -119,4 +145,4 @@ def summary(params: Any, rows: State) -> Rating:
 
 
 def clocked(params: Any) -> bool:
-    return params.drift is not None
+    return any(getattr(params, name, None) is not None for name in ("drift", "reversion", "season_keep"))

@@ -25,7 +25,12 @@ All messages are then made anew from the teams above and below each link, which 
 8 + log2 T of them, after which eight newcomers are within 1e-9 of their ratings of about 25, and random teams with
 ties, partial play and wide margins within 1e-4; two sides need one. (Making messages one by one down the chain and up
 again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
+
+With `reversion` or seasons leads fade, as `systems/reversion.py` says.
 """
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -33,6 +38,7 @@ from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import truncated
 from jaxrate.parameters import checked, counted
 from jaxrate.system import RatingSystem, Rules, Traits, bind, factory
+from jaxrate.systems import reversion as fading
 from jaxrate.systems.rounds.teams import each, line_up
 from jaxrate.systems.trueskill.model import (
     SPACE,
@@ -84,6 +90,7 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
 @factory
 def trueskill(
     sweeps: int | None = None,
+    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     beta: float = 25.0 / 6.0,
     tau: float = 25.0 / 300.0,
@@ -92,6 +99,9 @@ def trueskill(
     initial_rating: float = 25.0,
     initial_deviation: float = 25.0 / 3.0,
     side_advantage: float = 0.0,
+    reversion: float | None = None,
+    season_keep: float | None = None,
+    season_growth: float | None = None,
 ) -> RatingSystem:
     """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
 
@@ -102,6 +112,7 @@ def trueskill(
 
     Args:
       sweeps: of expectation propagation, from 1. None: as many as it takes, see the module's docstring.
+      seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       beta: noise of a performance (points, > 0).
       tau: drift of a skill in every match or round (points, >= 0).
       draw_probability: share of draws between equals, which sets the margin (0 to 1, without 1).
@@ -109,22 +120,29 @@ def trueskill(
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
       side_advantage: rating points that the better side is worth (points, any number).
+      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
+      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
+        seasons.
+      season_growth: growth of the deviation by a season (points, >= 0 or None). None: beta / 7, with seasons.
 
     Raises:
-      ValueError: for an unknown name or a value out of range.
+      ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
     if sweeps is not None:
         counted("trueskill", "sweeps", sweeps, 1, 10_000)
-    given = Params(beta, tau, draw_probability, drift, initial_rating, initial_deviation, side_advantage)
+    begin = fading.starts("trueskill", seasons)
+    newcomer, fades = (initial_rating, initial_deviation), (reversion, season_keep, season_growth)
+    params = checked("trueskill", Params(beta, tau, draw_probability, drift, *newcomer, side_advantage, *fades), SPACE)
+    season = {"season_keep": fading.SEASON_KEEP, "season_growth": params.beta / 7.0}
     return RatingSystem(
         "trueskill",
-        checked("trueskill", given, SPACE),
+        fading.usual("trueskill", begin, params, **season),
         SPACE,
         (Matches, Rounds),
         init,
-        Rules(prepare, advance, predict, bind(update, sweeps)),
+        Rules(prepare, bind(advance, begin), predict, bind(update, sweeps)),
         summary,
-        (("sweeps", sweeps),),
+        (("sweeps", sweeps), ("seasons", begin)),
         clocked,
-        traits=Traits(teams=True, baseline=True, outlook=outlook),
+        traits=Traits(teams=True, baseline=True, outlook=outlook, adapt=fading.adapted),
     )

@@ -1,0 +1,256 @@
+"""Strengths at rest: likelihoods of the arena of language models, coverage of intervals, and speed beside peers.
+
+    python experiments/arena.py           # half an hour; writes experiments/results/arena.json
+    python experiments/arena.py --quick   # seconds, on few simulated sets; writes nothing unless --out is given
+
+Intervals are those of 95 %. Coverage is that of the truth of simulated sets: of all ratings less their mean, and of all
+ranks of a set together. In sets with clusters each voter has a taste of their own for some of the players, so that
+votes of one voter go together; strengths are then what all votes together would give, found from very many of them.
+"""
+
+import time
+
+import numpy as np
+from common import add_only, clock, declare, find, forget_peak, keep, look_for, parse, resident
+
+import jaxrate as jr
+from jaxrate.strengths.found import POINTS
+
+TIES = "davidson", "rao_kupper", "half", "none"
+
+
+def chance(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def arena(options):
+    """Log likelihood of the arena's votes, and a Bradley-Terry of NumPy beside that of static."""
+    path = None if options.quick else find(options, "arena.parquet")
+    if path is None:
+        return None
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path).to_pydict()
+    votes = jr.counts(*(table[name] for name in ("a", "b", "wins_a", "wins_b", "ties")))
+    rows = []
+    for ties in TIES:
+        found = jr.static(votes, ties=ties)
+        rows.append({"ties": ties, "votes": found.votes, "nats a vote": -found.log_likelihood / found.votes})
+        rows[-1] |= {"tie parameter": found.tie, "steps": found.steps}
+        if ties == "half":
+            rows[-1]["off NumPy"] = float(np.abs((found.rating - 1500.0) / POINTS - plain(votes)).max())
+    found = jr.static(votes)
+    ranks = jr.rank_sets(found)
+    sets = [
+        {"player": str(found.players[i]), "rating": float(found.rating[i]), "error": float(found.standard_error[i])}
+        | {"least": int(ranks.least[i]), "greatest": int(ranks.greatest[i])}
+        for i in found.order[:10]
+    ]
+    return {"likelihood": rows, "the first ten": sets}
+
+
+def plain(votes):
+    """Log strengths of mean zero by Newton's method, ties as half wins."""
+    n = len(votes.players)
+    wins, (a, b) = np.zeros((n, n)), votes.player.T
+    wins[a, b], wins[b, a] = votes.wins + votes.ties / 2, votes.losses + votes.ties / 2
+    games, x = wins + wins.T, np.zeros(n)
+    for _ in range(30):
+        p = chance(x[:, None] - x[None, :])
+        weight = games * p * (1.0 - p)
+        x = x + np.linalg.solve(np.diag(weight.sum(axis=1)) - weight + 1.0, (wins - games * p).sum(axis=1))
+    return x - x.mean()
+
+
+PLAYERS = 12
+
+
+def drawn(random, truth, votes, nu=0.5):
+    """Independent votes by Davidson's model."""
+    a = random.integers(0, len(truth), votes)
+    b = (a + random.integers(1, len(truth), votes)) % len(truth)
+    eta = truth[a] - truth[b]
+    weight = np.stack([np.exp(-eta / 2), np.full(votes, nu), np.exp(eta / 2)])
+    result = (random.random(votes) > np.cumsum(weight / weight.sum(axis=0), axis=0)).sum(axis=0)
+    return jr.matches(np.stack([a, b], axis=1), result / 2.0)
+
+
+def by_voters(random, truth, voters, each, taste, prompts=None):
+    """Votes that go together: by voters with tastes of their own, and by prompts that favour some."""
+    n = len(truth)
+    voter = np.repeat(np.arange(voters), each)
+    own = taste * random.standard_normal((voters, n))
+    prompt = random.integers(0, prompts or 1, len(voter))
+    theirs = (taste if prompts else 0.0) * random.standard_normal((prompts or 1, n))
+    a = random.integers(0, n, len(voter))
+    b = (a + random.integers(1, n, len(voter))) % n
+    who = truth + own[voter] + theirs[prompt]
+    at = np.arange(len(voter))
+    score = (random.random(len(voter)) < chance(who[at, a] - who[at, b])).astype(float)
+    return jr.matches(np.stack([a, b], axis=1), score, columns={"voter": voter, "prompt": prompt})
+
+
+def centre(truth, taste):
+    """The strengths to which votes by tastes lead: the likeliest of the mean probabilities."""
+    node, weight = np.polynomial.hermite_e.hermegauss(80)
+    scale = np.sqrt(2.0) * taste
+    p = (chance(truth[:, None, None] - truth[None, :, None] + scale * node) * weight).sum(axis=2) / weight.sum()
+    a, b = np.triu_indices(len(truth), 1)
+    found = jr.static(jr.counts(a, b, p[a, b], p[b, a]))
+    return (found.rating - 1500.0) / POINTS
+
+
+def coverage(options):
+    """The share of intervals that hold the truth, and of sets all of whose ranks do."""
+    sets, rows = (6 if options.quick else 500), []
+    spread = np.linspace(0.6, -0.6, PLAYERS)
+    taste = 0.7
+    one, two = centre(spread, taste), centre(spread, taste * np.sqrt(2.0))
+    cases = {
+        "independent votes, with ties": (
+            lambda random: drawn(random, spread, 1200),
+            spread,
+            {"curvature": {}, "sandwich": {"errors": "sandwich"}, "bootstrap": {"errors": "bootstrap", "samples": 200}},
+        ),
+        "60 voters of 40 votes": (
+            lambda random: by_voters(random, spread, 60, 40, taste),
+            one,
+            {"naive": {}, "cluster": {"cluster": "voter"}},
+        ),
+        "60 voters, 60 prompts": (
+            lambda random: by_voters(random, spread, 60, 40, taste, 60),
+            two,
+            {"naive": {}, "voters alone": {"cluster": "voter"}, "both": {"cluster": ("voter", "prompt")}},
+        ),
+    }
+    for case, (make, truth, ways) in cases.items():
+        goal = truth - truth.mean()
+        place = 1 + (goal[None, :] > goal[:, None]).sum(axis=1)
+        inside = {way: [] for way in ways}
+        held = {way: [] for way in ways}
+        width = {way: [] for way in ways}
+        for seed in range(sets):
+            votes = make(np.random.default_rng(seed))
+            for way, given in ways.items():
+                found = jr.static(votes, **given)
+                off = (found.rating - 1500.0) - goal * POINTS
+                inside[way].append(np.abs(off) < 1.959964 * found.standard_error)
+                ranks = jr.rank_sets(found, samples=1000)
+                held[way].append(((ranks.least <= place) & (place <= ranks.greatest)).all())
+                width[way].append((ranks.greatest - ranks.least + 1).mean())
+        for way in ways:
+            rows.append({"sets": case, "errors": way, "coverage": float(np.mean(inside[way]))})
+            rows[-1] |= {"all ranks": float(np.mean(held[way])), "mean size of rank sets": float(np.mean(width[way]))}
+    return {f"{sets} sets of {PLAYERS} players": rows}
+
+
+def sequential(options):
+    """How often the sequential test errs, and how long it goes on: engine pairs, pentanomial and normalised Elo."""
+    tests, rows = (10 if options.quick else 300), []
+    shape = np.array([0.02, 0.21, 0.5, 0.24, 0.03])
+    points = np.linspace(0.0, 1.0, 5)
+    from jaxrate.strengths.sequential import NORMALISED, likeliest_ratio
+
+    for strength in (0.0, 2.5, 5.0):
+        p = likeliest_ratio(points, shape, strength / NORMALISED * np.sqrt(2.0))
+        random, ends, games = np.random.default_rng(0), [], []
+        for _ in range(tests):
+            counts = np.zeros(5)
+            while True:
+                counts += random.multinomial(2000, p)
+                found = jr.sprt(counts, 0.0, 5.0)
+                if found.decision != "continue":
+                    break
+            ends.append(found.decision == "H1")
+            games.append(found.games)
+        rows.append({"normalised Elo": strength, "H1 accepted": float(np.mean(ends)), "mean games": np.mean(games)})
+    return {f"{tests} tests of 0 against 5": rows}
+
+
+def used():
+    """CPU seconds of this process so far, on all cores: they tell more than a clock where others compute as well."""
+    return time.process_time()
+
+
+def speed(options):
+    """Seconds of fits and bootstraps, warm: the best of three."""
+    random = np.random.default_rng(0)
+    n, many = 200, 20_000 if options.quick else 1_000_000
+    strength = random.normal(size=n)
+    a = random.integers(0, n, many)
+    b = (a + random.integers(1, n, many)) % n
+    won = random.random(many) < chance(strength[a] - strength[b])
+    votes = jr.matches(np.stack([a, b], axis=1), won.astype(float))
+    samples = 8 if options.quick else 1000
+    calls = {
+        "static, votes": lambda: jr.static(votes),
+        f"static, {samples} replicates": lambda: jr.static(votes, errors="bootstrap", samples=samples),
+        **(peers(a, b, won, n) if not options.quick else {}),
+    }
+    rows = []
+    for way, call in calls.items():
+        turns = [(clock(call), used()) for _ in range(4)]
+        seconds, cpu = zip(*turns, strict=True)
+        rows.append({"way": way, "votes": many, "seconds": min(seconds[1:]), "CPU seconds": min(np.diff(cpu))})
+    return {f"{n} players": rows}
+
+
+def peers(a, b, won, n):
+    """The same fit by evalica and by choix, where they are installed."""
+    calls = {}
+    try:
+        import evalica
+
+        winners = [evalica.Winner.X if x else evalica.Winner.Y for x in won]
+        left, right = [f"m{i}" for i in a], [f"m{i}" for i in b]
+        calls["evalica, votes"] = lambda: evalica.bradley_terry(left, right, winners)
+    except ImportError as error:
+        print(f"{error}: skipped")
+    try:
+        import choix
+
+        wins = np.zeros((n, n))
+        np.add.at(wins, (np.where(won, a, b), np.where(won, b, a)), 1.0)
+        calls["choix, counts (ilsr)"] = lambda: choix.ilsr_pairwise_dense(wins)
+    except ImportError as error:
+        print(f"{error}: skipped")
+    return calls
+
+
+def large(options):
+    """A hundred thousand players and ten million matches, by conjugate gradients."""
+    n, many = (4_000, 40_000) if options.quick else (100_000, 10_000_000)
+    random = np.random.default_rng(0)
+    strength = random.normal(size=n)
+    a = random.integers(0, n, many, np.int32)
+    b = (a + random.integers(1, n, many, np.int32)) % np.int32(n)
+    score = (random.random(many) < chance(strength[a] - strength[b])).astype(float)
+    votes = jr.Matches(np.stack([a, b], axis=1), score, np.zeros(many))
+    del a, b, score
+    rows = []
+    for turn in ("first", "again"):
+        forget_peak()
+        start, before = time.perf_counter(), used()
+        found = jr.static(votes)
+        known = np.isfinite(found.rating)
+        rows.append({"turn": turn, "seconds": time.perf_counter() - start, "CPU seconds": used() - before})
+        rows[-1]["peak MB"] = resident("VmHWM")
+        rows[-1] |= {"steps": found.steps, "converged": found.converged, "rated": int(known.sum())}
+        rows[-1]["correlation"] = float(np.corrcoef(found.rating[known], strength[known])[0, 1])
+    return {f"{n} players, {many} matches": rows}
+
+
+PARTS = {"arena": arena, "coverage": coverage, "sequential": sequential, "speed": speed, "large": large}
+
+
+def main():
+    parser = declare(__doc__, "few small sets", "arena.parquet")
+    add_only(parser, PARTS, "PART")
+    options = parse(parser, __file__)
+    if not options.quick:
+        look_for(options, "evalica", "choix")
+    keep(PARTS, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""What a first call costs, and what a second history of another length compiles.
+
+    python experiments/first_calls.py             # minutes; writes experiments/results/first_calls.json
+    python experiments/first_calls.py --quick     # two systems; writes nothing unless --out is given
+    python experiments/first_calls.py --before FOLDER   # also with the jaxrate of that folder, each process in turn
+
+Each system has processes of its own. In it `run` rates a history, then others: the same again, one match more, a
+third more of twice the players, a half. Seconds are of the clock and of the processor; compilations are those that
+JAX reports.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+from common import circumstances, declare, parse, write
+
+import jaxrate as jr
+from jaxrate.data.simulate import contests, league
+
+SYSTEMS = {
+    "elo": jr.elo,
+    "glicko": jr.glicko,
+    "glicko2": jr.glicko2,
+    "category_glicko": jr.category_glicko,
+    "trueskill": jr.trueskill,
+    "weng_lin": jr.weng_lin,
+    "skills": jr.skills,
+    "blat_mmr": jr.blat_mmr,
+    "urnings": jr.urnings,
+    "elo_mmr": jr.elo_mmr,
+    "elo_mmx": jr.elo_mmx,
+    "codeforces": jr.codeforces,
+    "topcoder": jr.topcoder,
+}
+MATCHES, PLAYERS = 2_000, 200
+CONTESTS, SIZE = 40, 50
+LENGTHS = {"first": (1.0, 1), "again": (1.0, 1), "one more": (1.001, 1), "longer": (1.3, 2), "half": (0.5, 1)}
+
+
+def history(system, times, crowd, seed):
+    """Matches, weekly periods of them where the system rates only those, or rounds."""
+    if jr.Matches in system.events or jr.Periods in system.events:
+        draws = 0.0 if system.name == "urnings" else 0.2
+        found = league(PLAYERS * crowd, round(MATCHES * times), seed=seed, draws=draws).matches
+        if system.name == "category_glicko":
+            category = np.random.default_rng(seed).integers(0, 2, (len(found.score), 2))
+            found = found._replace(context=found.context._replace(category=category))
+        return found if jr.Matches in system.events else jr.periods(found, 7.0)
+    count = round(CONTESTS * times) + (times == 1.001)
+    return contests(PLAYERS * crowd, count, size=SIZE, seed=seed).rounds
+
+
+def measured(name):
+    """Rows of one system, in this process."""
+    compiled, rows, system = [], [], SYSTEMS[name]()
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, duration, **_: compiled.append(duration) if event.endswith("backend_compile_duration") else None
+    )
+    key = None if system.rules.draw is None else jax.random.key(0)
+    jax.block_until_ready(jax.jit(lambda x: x + 1)(0))
+    for what, (times, crowd) in LENGTHS.items():
+        events = history(system, times, crowd, len(rows))
+        compiled.clear()
+        clock, processor = time.perf_counter(), time.process_time()
+        jax.block_until_ready(jr.run(system, events, key=key))
+        seconds = time.perf_counter() - clock, time.process_time() - processor
+        rows.append({"call": what, "seconds": seconds[0], "processor": seconds[1], "compilations": len(compiled)})
+        rows[-1]["seconds_compiling"] = sum(compiled)
+    return rows
+
+
+def spawned(name, folder):
+    """The same in a process of its own, with the jaxrate of a folder."""
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    command = [sys.executable, __file__, "--one", name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    parser = declare(__doc__, "two systems")
+    parser.add_argument("--before", type=Path, help="a folder with another version of jaxrate")
+    parser.add_argument("--one", choices=SYSTEMS, help="print the rows of one system")
+    parser.add_argument("--only", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="some systems")
+    options = parse(parser, __file__)
+    if options.one:
+        print(json.dumps(measured(options.one)))
+        return
+    folders = {"now": Path(jr.__file__).parents[1]}
+    if options.before:
+        folders = {"before": options.before} | folders
+    rows = []
+    for name in options.only[:2] if options.quick else options.only:
+        for version, folder in folders.items():
+            found = spawned(name, folder)
+            rows += [{"system": name, "version": version} | row for row in found]
+            calls = ", ".join(f"{x['call']} {x['seconds']:.2f} s ({x['compilations']})" for x in found)
+            print(f"{name:16} {version:7} {calls}", flush=True)
+    if options.out:
+        write(options.out, circumstances(), {"calls": rows})
+
+
+if __name__ == "__main__":
+    main()

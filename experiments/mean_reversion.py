@@ -1,0 +1,111 @@
+"""What mean reversion is worth to Elo, Glicko, Glicko-2 and TrueSkill in league sports, by the clock and by season.
+
+    python experiments/mean_reversion.py           # some minutes; writes experiments/results/mean_reversion.json
+    python experiments/mean_reversion.py --quick   # seconds, Elo on the NFL's first years; writes nothing without --out
+
+Every system is fitted by slopes to the past, without reversion, with `reversion`, with `seasons`, and with both (of
+college basketball without and with seasons), and is scored by log loss on what follows: the NFL from 1990 on, and the
+last fifth of college basketball. Ratings go on learning there; hyperparameters see nothing of it. Differences are to
+the same system without reversion, with their standard errors over matches; those of a blend of all, which weighs by the
+same past, to the best of them.
+"""
+
+import time
+
+import numpy as np
+from common import add_only, declare, find, keep, parse
+
+import jaxrate as jr
+from jaxrate.events import part
+from jaxrate.records.blending import weighed
+from jaxrate.records.quality import Sides
+
+STEPS = 40
+START = {  # hyperparameters at first
+    "elo": {"side_advantage": 60.0},
+    "glicko": {"side_advantage": 60.0, "initial_deviation": 150.0},
+    "glicko2": {"side_advantage": 60.0, "initial_deviation": 150.0},
+    "trueskill": {"side_advantage": 1.2, "initial_deviation": 3.0, "drift": 0.001},
+}
+YEARS = 3.0 * 365.25  # of `reversion`, at first
+
+
+def ways(begin):
+    """What is on, by its name."""
+    clock, season = {"reversion": YEARS}, {"seasons": tuple(begin)}
+    return {"none": {}, "clock": clock, "seasons": season, "both": clock | season}
+
+
+def losses(prediction, score):
+    p = np.asarray(prediction, np.float64)
+    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
+
+
+def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both")):
+    """A row for each system and way, fitted to the matches before `cut` and scored on the others."""
+    moment, score = np.asarray(matches.time), np.asarray(matches.score, np.float64)
+    begin = moment[np.diff(season, prepend=season[0] - 1) > 0].astype(float)
+    guesses, best = {way: [] for way in only}, {}
+    for name in systems:
+        plain = None
+        for way in only:
+            began, given = time.perf_counter(), ways(begin)[way]
+            found = jr.fit(jr.SYSTEMS[name](**START[name] | given), part(matches, 0, cut), steps=STEPS)
+            guesses[way].append(jr.run(found.system, matches).prediction)
+            loss = losses(guesses[way][-1], score)[cut:]
+            best[way] = min(best.get(way, loss), loss, key=np.mean)
+            plain = loss if plain is None else plain
+            less = loss - plain
+            yield {
+                "system": name,
+                "reverts": way,
+                "log_loss": loss.mean(),
+                "difference": less.mean(),
+                "error": less.std(ddof=1) / len(less) ** 0.5,
+                "seconds": time.perf_counter() - began,
+                **{x: getattr(found.params, x) for x in found.free},
+            }
+    for way in only if len(systems) > 1 else ():
+        weights, together, _ = weighed(guesses[way], Sides(slice(None), score, None), np.arange(len(score)) >= cut)
+        loss = losses(together, score)[cut:]
+        less = loss - best[way]
+        error = less.std(ddof=1) / len(less) ** 0.5
+        row = {"system": "blend", "reverts": way, "log_loss": loss.mean(), "difference": less.mean(), "error": error}
+        yield row | {f"weight_{name}": weight for name, weight in zip(systems, weights, strict=True)}
+
+
+def nfl(options):
+    matches = jr.datasets.nfl().matches
+    if options.quick:
+        matches = part(matches, 0, 600)
+    season = matches.context.columns["season"]
+    cut = 480 if options.quick else int(np.searchsorted(season, 1990))
+    return {
+        f"matches {cut} to {len(season)}": [*rows(matches, season, cut, ["elo"] if options.quick else options.systems)]
+    }
+
+
+def basketball(options):
+    path = find(options, "ncaa_basketball.parquet")
+    if options.quick or path is None:
+        return None
+    matches = jr.read(path, time="t", side="a", neutral="neutral", columns=["season"]).matches
+    cut = len(matches.score) * 4 // 5
+    season = matches.context.columns["season"]
+    return {"the last fifth": [*rows(matches, season, cut, options.systems, ("none", "seasons"))]}
+
+
+PARTS = {"nfl": nfl, "basketball": basketball}
+
+
+def main():
+    parser = declare(__doc__, "Elo on the first matches of the NFL", data="ncaa_basketball.parquet")
+    add_only(parser, PARTS, "PART")
+    parser.add_argument(
+        "--systems", nargs="+", choices=START, default=[*START], metavar="SYSTEM", help=", ".join(START)
+    )
+    keep(PARTS, parse(parser, __file__))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Single events from what a caller tells of them: checked as columns are, and put end to end again."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.columns import is_name
+from jaxrate.events import Context, Matches, Ragged, Rounds, Shown, build_rounds, matches
+from jaxrate.replay.online import packed
+from jaxrate.text import cell
+
+EVENTS = {Matches: "matches", Rounds: "contests"}
+KINDS: tuple[Any, ...] = (
+    str,
+    bytes,
+    (int, float, np.integer, np.floating),
+)  # of names, which a table can hold if all are of one
+
+ONE = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
+GIVEN = None, np.zeros(())
+FORMS = {  # of matches, by whether a side and a weight are given
+    (i, j): packed(ONE._replace(context=Context(GIVEN[i], GIVEN[j])))[0] for i in (False, True) for j in (False, True)
+}
+
+
+def within(name: str, value: Any, low: float, high: float, above: bool = False) -> float:
+    """A number from `low` to `high`, or `above` the former; ValueError for anything else."""
+    if type(value) is not float:
+        array = np.asarray(value)
+        if array.shape != () or array.dtype.kind not in "biuf":
+            raise ValueError(f"{name} must be a number, got {cell(value)}")
+        value = float(array)
+    if not (low <= value <= high) or (above and value <= low) or value == np.inf:
+        bounds = f"a finite number above {low:g}" if above else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} must be {bounds}, got {value}")
+    return value
+
+
+def check_name(name: Any, others: Sequence[Any]) -> None:
+    """ValueError unless it can be a name beside others."""
+    kind = next((kind for kind in KINDS if isinstance(name, kind)), None)
+    if kind is None or isinstance(name, bool) or not is_name(name):
+        raise ValueError(f"{cell(name)} cannot be the name of a player")
+    if others and not isinstance(others[0], kind):
+        raise ValueError(f"player {cell(name)} is of another type than {cell(others[0])}; a table needs names of one")
+
+
+def one_match(ids: list[int], score: float, time: float, context: Mapping[str, Any], categories: Any) -> Matches:
+    """Checked `Matches`, one of them; categories by name, where there are names, or by number."""
+    given: dict[str, Any] = {}
+    for name, value in context.items():
+        if name in ("side", "weight"):
+            given[name] = [value]
+        elif name == "columns":
+            given[name] = {key: [x] for key, x in value.items()} if isinstance(value, Mapping) else value
+        elif name == "category":
+            pair = [value] * 2 if np.ndim(value) == 0 else list(value)
+            given[name] = [[_category(x, categories) for x in pair]]
+        else:
+            raise ValueError(f"a match has no {name!r}; it has side, weight, category and columns")
+    return matches([ids], [score], [time], **given)
+
+
+def _category(value: Any, categories: Any) -> Any:
+    if categories is None or np.ndim(value):
+        return value
+    known = categories.tolist()
+    if value not in known:
+        raise ValueError(f"no category {value!r}; there are {', '.join(map(str, known))}")
+    return known.index(value)
+
+
+def as_teams(players: Any) -> list[list[Any]]:
+    """Names of teams; a name that is in no list is a team of one."""
+    if not isinstance(players, (list, tuple, np.ndarray)) or not len(players):
+        raise ValueError(f"players must be a list of names, or of lists of names, got {cell(players)}")
+    teams = [list(x) if isinstance(x, (list, tuple, np.ndarray)) else [x] for x in players]
+    if not all(teams):
+        raise ValueError(f"team {teams.index([])} (counting from 0) has no players")
+    return teams
+
+
+def one_contest(
+    ids: list[int], sizes: list[int], rank: Any, time: float, more: Sequence[Any], name: Callable[[int], Any]
+) -> Ragged:
+    """Checked rounds, one of them, of teams of these sizes; `more` is weight, ceiling and noise."""
+    rank = np.arange(len(sizes)) if rank is None else np.asarray(rank)
+    if rank.shape != (len(sizes),):
+        raise ValueError(f"rank must have {len(sizes)} numbers, one for each player or team, got {cell(rank.tolist())}")
+    team, count = np.repeat(np.arange(len(sizes)), sizes), len(ids)
+    given = {
+        key: x if np.ndim(x) else np.full(count, x)
+        for key, x in zip(("weight", "ceiling", "noise"), more, strict=True)
+        if x is not None
+    }
+    shown = Shown(player=lambda i: repr(name(i)))
+    return build_rounds(
+        np.zeros(count, int), ids, rank[team], team=team, time=np.full(count, time), shown=shown, **given
+    )
+
+
+def history_of(log: Any, kind: type) -> Any:
+    """The matches or rounds of a log."""
+    player, told = np.array(log.player, np.int32), np.array(log.told)
+    if kind is Matches:
+        score, time = told.reshape(-1, 2).T
+        return Matches(player.reshape(-1, 2), score, time)
+    rank, team = np.array(log.place, np.int32).reshape(-1, 2).T
+    start = np.concatenate([[0], np.cumsum(log.size)]).astype(np.int64)
+    return Ragged(Rounds(player, rank, team, np.ones(len(player)), told), start, None)
+
+
+def plain(prediction: Any) -> Any:
+    """A prediction on the host; a number alone as a float."""
+    return float(prediction) if getattr(prediction, "shape", None) == () else prediction

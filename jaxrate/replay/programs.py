@@ -1,0 +1,191 @@
+"""The programs that replay: the only place that gathers, scatters or scans.
+
+The scan carries the state *and the rows of the next event*, so that nothing reads the old state after it is written.
+Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
+number of players.
+
+Histories are padded (see `sizes.py`). With a `count` a loop ends where the history does, and padding costs no time;
+without one it goes on to the end of the padding, in which nothing happens, since a loop of a number of steps that is
+not known cannot be differentiated in reverse.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.events import Array, Matches, Periods, Rounds
+from jaxrate.replay.blocks import gather_events
+from jaxrate.replay.rows import drawn_for, put, step, take
+from jaxrate.system import Params, Rules, State, sides
+
+Body = Callable[[Any, Any], tuple[Any, Any]]
+
+
+class Shape(NamedTuple):
+    """What a program of matches must know before it is compiled."""
+
+    size: int  # how many predictions there is room for
+    steps: int | None  # how many steps are taken; None: `count`, or all
+    checked: bool  # every id has its row
+
+
+def loop(body: Body, carry: Any, entries: Any, count: Array | None) -> tuple[Any, Any]:
+    """`lax.scan` over the first `count` entries; without a count over all."""
+    if count is None:
+        return lax.scan(body, carry, entries)
+    once: Any = jax.jit(body, inline=True)  # traced once for its shapes and for itself
+    length = len(jax.tree.leaves(entries)[0])
+    _, one = jax.eval_shape(once, carry, jax.tree.map(lambda x: x[0], entries))
+    room = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), one)
+
+    def next_one(index: Array, so_far: tuple[Any, Any]) -> tuple[Any, Any]:
+        carry, room = so_far
+        carry, found = once(carry, jax.tree.map(partial(read, i=index), entries))
+        return carry, jax.tree.map(partial(write, i=index), room, found)
+
+    final: tuple[Any, Any] = lax.fori_loop(0, count, next_one, (carry, room))
+    return final
+
+
+def read(x: Array, i: Array) -> Array:
+    return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
+
+
+def write(x: Array, y: Array, i: Array) -> Array:
+    return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
+
+
+def stream(
+    rules: Rules,
+    shape: Shape,
+    params: Params,
+    state: State,
+    events: Matches,
+    number: None,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """One match after the other.
+
+    Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
+    which stalls the store buffer (Glicko: 16 against 23 million matches/s).
+    """
+    del number
+    events = _beginning(events, shape.steps)
+    num_players = len(jax.tree.leaves(state)[0])
+
+    def rows_of(state: State, player: Array) -> tuple[State, State]:
+        first, second = player[0], player[1]
+        return jax.tree.map(lambda x: read(x, first), state), jax.tree.map(lambda x: read(x, second), state)
+
+    def body(carry: tuple[Any, ...], entry: tuple[Matches, Any]) -> tuple[tuple[Any, ...], Any]:
+        index, state, (first, second) = carry
+        event, drawn = entry
+        before = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
+        rows, guess = step(rules, constants, before, event, drawn)
+        if not shape.checked:
+            there = jnp.all((event.player >= 0) & (event.player < num_players))
+            rows = jax.tree.map(partial(jnp.where, there), rows, before)
+            guess = jax.tree.map(lambda x: jnp.where(there, x, jnp.zeros_like(x)), guess)
+        for player, row in zip((event.player[0], event.player[1]), sides(rows, event), strict=True):
+            state = jax.tree.map(partial(write, i=player), state, row)
+        return (index + 1, state, rows_of(state, read(events.player, index + 1))), guess
+
+    constants = rules.prepare(params)
+    entries = events, drawn_for(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
+    (_, state, _), guess = loop(body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count)
+    return state, guess
+
+
+def _scan(
+    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, drawn: Any, count: Array | None
+) -> tuple[State, Any]:
+    """Steps of disjoint events: `one` rates a step's on their rows."""
+
+    def body(carry: tuple[Array, State, State], entry: Any) -> tuple[tuple[Array, State, State], Any]:
+        number, state, rows = carry
+        event, drawn = entry
+        rows, guess = one(rows, event, drawn)
+        state = put(state, event.player, rows)
+        following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
+        return (number + 1, state, take(state, following)), guess
+
+    (_, state, _), guess = loop(body, (jnp.int32(0), state, take(state, events.player[0])), (events, drawn), count)
+    return state, guess
+
+
+def levels(
+    rules: Rules,
+    shape: Shape,
+    params: Params,
+    state: State,
+    events: Matches,
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """All matches of a step at once; slots are the last axis of events and the second of rows."""
+    events, index = _beginning((events, index), shape.steps)
+    one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
+    state, guess = _scan(one, state, events, drawn_for(rules, key, index), count)
+    return state, _scatter(zeros(shape.size, guess, 2), index, guess)
+
+
+def _beginning(tree: Any, steps: int | None) -> Any:
+    return tree if steps is None else jax.tree.map(lambda x: x[:steps], tree)
+
+
+def block(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    so_far: tuple[State, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """Some steps, each of disjoint events under one vmap."""
+    state, prediction = so_far
+    events, position = gather_events(flat, starts, index, size)
+    one = jax.vmap(partial(step, rules, rules.prepare(params)))
+    state, guess = _scan(one, state, events, drawn_for(rules, key, index), count)
+    return state, _scatter(prediction, position, guess)
+
+
+def chain(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    so_far: tuple[State, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+) -> tuple[State, Any]:
+    """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
+
+    def one(so_far: tuple[State, Any], index: Array) -> tuple[tuple[State, Any], None]:
+        return block(rules, size, params, so_far, flat, starts, index, key, None), None
+
+    done: tuple[State, Any] = lax.scan(one, so_far, index)[0]
+    return done
+
+
+def zeros(size: int, padded: Any, axes: int) -> Any:
+    """Room for `size` predictions shaped like the padded ones behind their first `axes` axes."""
+    return jax.tree.map(lambda x: jnp.zeros((size, *x.shape[axes:]), x.dtype), padded)
+
+
+def _scatter(out: Any, position: Array, padded: Any) -> Any:
+    """Put padded predictions where they belong; positions past the end are dropped."""
+
+    def write(o: Array, x: Array) -> Array:
+        return o.at[position.ravel()].set(x.reshape(-1, *o.shape[1:]), mode="drop", unique_indices=True)
+
+    return jax.tree.map(write, out, padded)

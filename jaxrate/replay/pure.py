@@ -1,0 +1,220 @@
+"""A replay as a pure function: of a system, hyperparameters, a state and events, all but the first traced or not."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, matches
+from jaxrate.replay.blocks import Block, Blocks, gather_events
+from jaxrate.replay.compiling import compiled, is_forward, is_inside
+from jaxrate.replay.programs import Shape, block, chain, levels, stream, zeros
+from jaxrate.replay.rows import forecast, on_device, shapes, step, take, traced
+from jaxrate.replay.schedule import Plan, check, stream_of
+from jaxrate.replay.sizes import first
+from jaxrate.replay.state import check_key, check_kind, chosen, start
+from jaxrate.system import Params, RatingSystem, Rules, State, check_system, sized_for
+
+
+class Run(NamedTuple):
+    """What a history leaves behind."""
+
+    state: State  # leaves [num_players, ...]
+    prediction: Any  # made before each event, in the order of the input: [n] matches, [M] pairs or [P] participants
+
+    def __repr__(self) -> str:
+        return f"Run\n  state       {shapes(self.state)}\n  prediction  {shapes(self.prediction)}"
+
+
+def scan(
+    system: RatingSystem, params: Params, state: State, events: Matches | Plan | Blocks, key: Array | None = None
+) -> Run:
+    """Rate a history: the pure function behind `run`, in which everything but the system may be traced.
+
+    It goes under `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jacfwd` and `jax.lax.scan`: by hyperparameters and state, by
+    columns of the matches, over histories of one shape, over chunks of a long one.
+
+        plan = jr.by_level(matches)  # outside
+
+        @jax.jit
+        def loss(weight):
+            guess = jr.scan(system, system.params, state, plan.but(weight=weight)).prediction
+            return jnp.sum(jnp.where(plan.real, (guess - plan.padded(matches.score)) ** 2, 0.0))
+
+    What must be known before values are, is checked where it is known: inside a transformation ids and times may not
+    be. They are then taken as they are: ids from 0, below the number of players, two different ones in each match, in
+    order of time. A match with an id outside of the state is nobody's: it changes nothing, and its prediction is 0.
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      params: hyperparameters; None: those of the system.
+      state: leaves [num_players, ...], as from `system.init(params, num_players)` or `run`. It is left as it is.
+      events: `Matches`, replayed one by one in their order; or what `by_level` made of matches, periods or rounds,
+        which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
+      key: as in `run`.
+
+    Returns:
+      `Run(state, prediction)`, with a prediction for each match, or for a plan [plan.size], those past its matches 0.
+
+    Raises:
+      ValueError: for events that the system does not consume, a state with too few rows, bad hyperparameters, no key
+        where one is needed; for bad matches, if they are concrete.
+    """
+    check_system(system)
+    params = chosen(system, params)
+    if state is None:
+        raise ValueError("give scan a state, such as system.init(params, num_players)")
+    if not isinstance(events, (Matches, Plan, Blocks)):
+        kind = type(events).__name__
+        raise ValueError(f"scan takes Matches, or a plan from by_level of any events, not {kind}")
+    check_kind(system, type(events if isinstance(events, Matches) else events.events))
+    plan, checked = taken(events) if isinstance(events, Matches) else (events, False)
+    system.check(columns_of(events if isinstance(events, Matches) else plan))
+    count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
+    check_key(system, None if traced(count) else int(count), key)
+    known = 0 if traced(plan.num_players) else int(plan.num_players)
+    rules, state = sized_for(system.rules, params), start(system, params, state, None, known)
+    if plan.size == 0:
+        return Run(state, jnp.zeros(0))
+    state, guess = replayed(rules, params, state, plan, key, checked, isinstance(events, Matches))
+    return Run(state, first(guess, len(events.score)) if isinstance(events, Matches) else guess)
+
+
+def taken(events: Matches) -> tuple[Plan, bool]:
+    """Matches one by one, and whether their ids are known; ValueError for what is seen to be wrong with them."""
+    if not traced(events):
+        return stream_of(check(events)), True
+    context = events.context._asdict()
+    columns = {name: _stand_in(name, x) for name, x in (context.pop("columns") or {}).items()}
+    given = {"player": events.player, "score": events.score, "time": events.time} | context
+    right = matches(**{name: _stand_in(name, x) for name, x in given.items()}, columns=columns or None)
+
+    def known(x: Any, y: Any) -> Any:
+        if x.shape != y.shape:
+            raise ValueError(f"a traced column has shape {x.shape}, expected {y.shape}")
+        return x if traced(x) else y
+
+    n, ids = len(right.score), not traced(events.player)
+    num_players = int(np.max(right.player, initial=-1)) + 1 if ids else 0
+    return Plan(on_device(jax.tree.map(known, events, right)), None, num_players, n, n, n), ids
+
+
+def _stand_in(name: str, x: Any) -> Any:
+    """A traced column as right values of its shape and kind; any other as it is."""
+    if x is None or not traced(x):
+        return x
+    kind = np.int32 if x.dtype.kind in "iu" else np.float64
+    fill: Any = {"player": [0, 1], "score": 0.5, "weight": 1.0}.get(name, 0)
+    if name == "category" and x.ndim == 3:
+        fill = 1.0 / x.shape[-1]
+    if name == "player" and x.shape[-1:] != (2,):
+        return np.zeros(x.shape, kind)  # which is refused
+    return np.broadcast_to(np.asarray(fill, kind), x.shape)
+
+
+def columns_of(events: Matches | Plan | Blocks) -> Any:
+    """Events for a system's check. Where anything is traced there are none, but with their columns."""
+    if isinstance(events, Blocks):
+        begins: Any = [x if x is None else np.zeros(1, int) if traced(events) else np.asarray(x) for x in events.starts]
+        return Ragged(_values(events.events), *begins)
+    if not isinstance(events, Plan) or events.number is None:
+        return _values(events.events if isinstance(events, Plan) else events)
+    if traced(events):
+        return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:-1]), x.dtype), events.events)
+    order = np.argsort(np.asarray(events.number), axis=None)[: int(events.num_matches)]
+
+    def in_order(x: Any) -> Any:
+        rows = np.moveaxis(np.asarray(x), -1, 1)
+        return rows.reshape(-1, *rows.shape[2:])[order]
+
+    return jax.tree.map(in_order, events.events)
+
+
+def _values(events: Any) -> Any:
+    """Flat events of NumPy; none if any are traced."""
+    return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:]), x.dtype) if traced(events) else np.asarray(x), events)
+
+
+def replayed(
+    rules: Rules,
+    params: Params,
+    state: State,
+    plan: Plan | Blocks,
+    key: Array | None,
+    checked: bool,
+    exact: bool,
+) -> tuple[State, Any]:
+    """The state, in place where nothing is traced, and the predictions, those past the events 0.
+
+    Args:
+      checked: every id has its row.
+      exact: where it is somebody's transformation that is compiled, it may be for the very length of the history.
+    """
+    given = params, state, plan, key
+    forward, counted = is_forward(given), not traced(plan)
+    if isinstance(plan, Blocks):
+        return _in_blocks(rules, params, state, plan, key, forward and counted)
+    count = np.int32(plan.num_steps) if forward and counted else None
+    steps = int(plan.num_steps) if counted and count is None else None
+    size = int(plan.num_matches) if exact and steps is not None else plan.size
+    way = stream if plan.number is None else levels
+    program = compiled(way, given, Matches, way is stream)
+    done: tuple[State, Any] = program(
+        rules, Shape(size, steps, checked), params, state, plan.events, plan.number, key, count
+    )
+    return done
+
+
+def _in_blocks(
+    rules: Rules, params: Params, state: State, plan: Blocks, key: Array | None, counted: bool
+) -> tuple[State, Any]:
+    """A host loop over blocks of equal padded size; the state and the predictions stay on the device."""
+    flat, starts = plan.events, plan.starts
+
+    given = params, state, plan, key
+    one = plan.blocks[0]
+    shape = _first.eval_shape(rules, one.size, params, state, flat, starts, one.number, key)
+    so_far = state, zeros(plan.size, shape, 1)
+    if not counted:
+        for _, alike in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
+            several = [*alike]
+            number = jnp.stack([x.number for x in several])
+            program = compiled(chain, given, type(flat))
+            so_far = program(rules, several[0].size, params, so_far, flat, starts, number, key)
+        return so_far
+    program = compiled(block, given, type(flat))
+
+    def arguments(one: Block, steps: int, so_far: Any) -> tuple[Any, ...]:
+        return rules, one.size, params, so_far, flat, starts, one.number, key, np.int32(steps)
+
+    kinds = {(one.size, one.number.shape): one for one in plan.blocks}.values()
+    if len(kinds) > 1 and not is_inside(given):
+        with ThreadPoolExecutor() as pool:  # XLA compiles on one core
+            tasks = [pool.submit(program.lower(*arguments(one, 0, so_far)).compile) for one in kinds]
+            for task in tasks:
+                task.result()
+    for one, steps in zip(plan.blocks, plan.steps, strict=True):
+        so_far = program(*arguments(one, int(steps), so_far))
+    return so_far
+
+
+@partial(jax.jit, static_argnums=(0, 1))  # for what infers takes long to trace
+def _first(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    state: State,
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+) -> Any:
+    """The prediction of the first event, padded, for its shape."""
+    events, _ = gather_events(flat, starts, index, size)
+    event = jax.tree.map(lambda x: x[0, 0], events)
+    given = rules, rules.prepare(params), take(state, event.player), event
+    return forecast(*given) if rules.infer is None else step(*given, key)[1]

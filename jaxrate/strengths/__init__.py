@@ -1,0 +1,15 @@
+"""Strengths that do not move, from results whose order does not count, and how sure they are.
+
+votes.py      votes by two players and their counts by pair, from matches or tables of counts
+graph.py      whose results are comparable: components, and who only won or only lost
+models.py     Bradley-Terry, Davidson and Rao-Kupper: likelihood of the counts and its two derivatives
+newton.py     the likeliest strengths, by Newton's method
+rankings.py   Plackett-Luce: likelihood of rankings with ties, or of a part, and its two derivatives
+contests.py   the likeliest strengths from the rankings of rounds
+errors.py     covariances: of the curvature, of the sandwich, of clusters, of the bootstrap
+found.py      what is found, and how it reads
+certain.py    what is certain: ranks that hold together, groups, votes still needed
+sequential.py sequential tests of one against another
+frozen.py     strengths as a rating system that learns nothing
+static.py     the door
+"""

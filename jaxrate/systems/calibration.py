@@ -1,0 +1,58 @@
+"""Calibrated predictions: expected scores whose log-odds are stretched, and moved towards the better side.
+
+    logit p' = calibration_slope logit p + calibration_intercept side
+
+(Cox 1958, "Two further applications of a model for binary regression", of forecasts.) A slope below 1 says that the
+system is too sure. The intercept is the side's alone, +1 of the first player's and -1 of the second's: to swap the
+players turns a prediction into its complement, and who has no side has no intercept.
+"""
+
+from typing import NamedTuple
+
+import jax
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.numerics import logit
+from jaxrate.parameters import ANY, POSITIVE, Parameter
+from jaxrate.system import RatingSystem, State, advantage, check_names
+from jaxrate.systems.remaking import Inner, Remade, remake
+
+
+class Map(NamedTuple):
+    """The hyperparameters of the map."""
+
+    calibration_slope: float | Array
+    calibration_intercept: float | Array
+
+
+MAP = Map(
+    calibration_slope=Parameter("positive", POSITIVE, "1", "factor of the log-odds that are predicted"),
+    calibration_intercept=Parameter("real", ANY, "1", "log-odds that the better side is worth beyond them"),
+)
+
+
+def calibrated(system: RatingSystem, **given: float) -> RatingSystem:
+    """The same system of matches, learning as it did, whose predictions are calibrated by a map that `fit` finds.
+
+        found = jr.fit(jr.calibrated(jr.glicko()), data)
+
+    `outlook(calibrated(system))` predicts win, draw and loss from calibrated scores, by Davidson's model.
+
+    Args:
+      system: of matches, not one of `outlook`.
+      **given: calibration_slope: factor of the log-odds that are predicted (> 0), at first 1. calibration_intercept:
+        log-odds that the better side is worth beyond them (any number), at first 0.
+
+    Raises:
+      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `outlook` or
+        `calibrated` already.
+    """
+    check_names("calibrated", given, Map._fields)
+    values = Map(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | given)
+    return remake(system, calibrated, values, MAP, mapped)
+
+
+def mapped(inner: Inner, constants: Remade, rows: State, event: Matches | Periods) -> Array:
+    """Expected scores [] of a match, [M] of the pairs of a period."""
+    odds = constants.params.calibration_slope * logit(inner.rules.predict(constants.inner, rows, event))
+    return jax.nn.sigmoid(odds + advantage(event, constants.params.calibration_intercept))

@@ -1,0 +1,144 @@
+"""Margins, covariates and seasons of matches."""
+
+import numpy as np
+import pytest
+
+from jaxrate import read
+from tests.read.tables import table
+
+POINTS = {"home": [3, 1, 0], "away": [1, 1, 2]}
+
+
+def scored(**columns):
+    """Three matches with points and seasons, of which 1905 is not over when 1906 begins."""
+    text = {"time": [5.0, 300.0, 301.0], "when": ["1905-06", "1905-06", "1906-07"]}
+    return table() | POINTS | text | {"rest": [2.0, -1.0, 0.0]} | columns
+
+
+def test_roles(source):
+    data = read(source(scored()), margin=("home", "away"), covariates="rest", season="when", columns="home")
+    assert data.margin == ("home", "away") and data.covariates == ("rest",)
+    assert data.seasons == {"1905-06": 5.0, "1906-07": 301.0}
+    columns = data.matches.context.columns
+    assert {name: x.tolist() for name, x in columns.items()} == {"rest": [2, -1, 0], **POINTS}
+    assert read(source(scored(by=[2, 0, 4])), margin="by").margin == ("by",)
+    none = read(source(scored()))
+    assert (none.margin, none.covariates, none.seasons) == ((), (), None)
+
+
+def test_points_are_a_score(source):
+    without = {name: x for name, x in scored().items() if name != "score"}
+    assert read(source(without), margin=["home", "away"]).matches.score.tolist() == [1, 0.5, 0]
+    won = {"winner": ["Ann", "Bob"], "loser": ["Bob", "Ann"], "by": [7, 2]}
+    data = read(source(won), margin="by")
+    assert data.matches.score.tolist() == [1, 1] and data.matches.context.columns["by"].tolist() == [7, 2]
+    with pytest.raises(ValueError, match="no column 'score'"):
+        read(source(without), margin="home")
+
+
+def test_years(source):
+    for years in ([1905, 1905, 1906], [1905.0, 1905.0, 1906.0]):
+        assert read(source(scored(when=years)), season="when").seasons == {"1905": 5.0, "1906": 301.0}
+
+
+def test_seasons_that_are_known():
+    rows = scored(when=["1906-07", "1906-07", "1907-08"])
+    data = read(rows, season="when", seasons={"1905-06": -400.0, "1906-07": -20.0})
+    assert data.seasons == {"1905-06": -400.0, "1906-07": -20.0, "1907-08": 301.0}
+    late = read(rows | {"when": ["x", "x", "w"]}, season="when", seasons={"w": 1.0, "x": 2.0})  # put off
+    assert late.seasons == {"w": 1.0, "x": 2.0}
+
+
+def test_a_few_late_matches_are_of_the_season_that_has_begun():
+    n = 9
+    rows = {"a": ["Ann"] * n, "b": ["Bob"] * n, "score": [1] * n, "t": range(n), "s": list("xxxyxyyzz")}
+    assert read(rows, season="s").seasons == {"x": 0.0, "y": 3.0, "z": 7.0}
+
+
+@pytest.mark.parametrize("rest", [None, float("nan")])
+def test_rows_that_lack_something(rest, say, source):
+    rows, roles = scored(rest=[2.0, rest, 0.0]), {"margin": ("home", "away"), "covariates": ["rest"], "season": "when"}
+    with pytest.raises(ValueError, match=say(1) + "column 'rest'"):
+        read(source(rows), **roles)
+    with pytest.warns(UserWarning, match="skipped 1 of 3 rows"):
+        data = read(source(rows), **roles, skip_incomplete=True)
+    assert data.matches.context.columns["rest"].tolist() == [2, 0] and len(data.seasons) == 2
+    for lacking in ("home", "when"):
+        rows = scored()
+        rows[lacking] = [*rows[lacking][:2], None]
+        with pytest.raises(ValueError, match=say(2) + f"column '{lacking}' has no value"):
+            read(source(rows), **roles)
+
+
+def test_order_and_names():
+    rows = {name: list(x)[::-1] for name, x in scored(when=["A ", "a", "B"]).items()}
+    data = read(rows, margin=("home", "away"), season="when", sort=True, normalise_names=True)
+    assert data.seasons in ({"A": 5.0, "B": 301.0}, {"a": 5.0, "B": 301.0})
+    assert data.matches.context.columns["home"].tolist() == POINTS["home"]
+
+
+def test_matches_to_come():
+    rows = {name: x for name, x in scored().items() if name not in ("score", "home", "away")}
+    data = read(
+        rows, margin=("home", "away"), covariates="rest", season="when", upcoming=True, seasons={"1905-06": 0.0}
+    )
+    assert data.seasons == {"1905-06": 0.0, "1906-07": 301.0} and data.covariates == ("rest",)
+    assert data.matches.context.columns["home"].tolist() == [0, 0, 0]  # which stands in for it
+    with pytest.raises(ValueError, match="no column 'rest'"):
+        read(table(), covariates="rest", upcoming=True)
+
+
+@pytest.mark.parametrize(
+    ("score", "margin", "rows"),
+    [
+        ([1.0, 0.5, 1.0], ("home", "away"), "row 2 "),
+        ([1.0, 0.5, 0.0], ("away", "home"), "row 0, 2 "),
+        ([1.0, 0.5, 0.0], "home", "row 1 "),  # sizes, but of a draw
+        ([0.0, 0.5, 1.0], "signed", "row 0, 1, 2 "),
+        ([1.0, 0.5, 0.0], ("home", "away"), None),
+        ([0.0, 1.0, 0.0], "sizes", None),
+    ],
+)
+def test_margins_of_another_sign_are_told(score, margin, rows, recwarn):
+    data = read(scored(score=score, signed=[1.0, 3.0, -1.0], sizes=[4, 4, 0]), margin=margin)
+    assert data.matches.score.tolist() == score
+    said = [str(x.message) for x in recwarn]
+    assert len(said) == (rows is not None) and all(rows in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"margin": ("home", "away", "rest")}, "margin must be one column, or the two"),
+        ({"margin": ("home", "home")}, "margin must be one column, or the two"),
+        ({"margin": 3}, "no column 3"),
+        ({"margin": ["home", 2.5]}, "margin must be names of columns, got 2.5"),
+        ({"margin": "rest", "covariates": "rest"}, "'rest' tells the result, so that it cannot be a covariate"),
+        ({"covariates": "score"}, "'score' tells the result"),
+        ({"covariates": ["rest", "rest"]}, "covariates names the column 'rest' twice"),
+        ({"covariates": "when"}, "row 0 .*column 'when' is '1905-06', not a number"),
+        ({"season": "x"}, "no column 'x'"),
+        ({"season": ["when"]}, "season must be the name of a column"),
+        ({"season": "when", "seasons": ["1905"]}, "seasons must say by name when each begins"),
+        ({"season": "when", "seasons": {"1907": 302.0}}, "row 0 .*season '1905-06' is new, but '1907'"),
+        ({"seasons": {"1905": 1.0}}, "seasons needs season"),
+        ({"season": "mixed"}, "row 1 .*season 'y', when season 'z' has begun, as for most"),
+    ],
+)
+def test_wrong_arguments(roles, message):
+    with pytest.raises(ValueError, match=message):
+        read(scored(mixed=list("xyz"), time=[1.0, 2.0, 2.0]) if "mixed" in roles.values() else scored(), **roles)
+
+
+def test_seasons_need_times_and_matches():
+    with pytest.raises(ValueError, match="season needs a column of time"):
+        read({name: x for name, x in scored().items() if name != "time"}, season="when")
+    contests = {"contest": [1, 1], "player": ["Ann", "Bob"], "rank": [1, 2], "s": [1, 1]}
+    for roles in ({"season": "s"}, {"margin": "s"}, {"covariates": "s"}):
+        with pytest.raises(ValueError, match="are for matches of two, not for contests"):
+            read(contests, **roles)
+
+
+def test_names_of_seasons_are_plain():
+    with pytest.raises(ValueError, match="must hold names of seasons, text or numbers"):
+        read(scored(when=np.array(["1905-01-01"] * 3, "datetime64[D]")), season="when")

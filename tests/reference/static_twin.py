@@ -1,0 +1,130 @@
+"""Static strengths straight from their definitions: sums over single votes, slopes by complex steps.
+
+A vote is (a, b, result, z): result 1, 0.5 or 0 of a; z the covariates in a's favour. The parameters are the log
+strengths, the coefficients and, of models of ties, the logarithm of nu or theta.
+"""
+
+import numpy as np
+
+
+def chance(model, x, vote, players):
+    """The probability of what happened, of complex parameters."""
+    a, b, result, z = vote
+    eta = x[a] - x[b] + sum(w * c for w, c in zip(x[players:], z, strict=False))
+    p, q = np.exp(eta), 1.0
+    if model == "bradley_terry":
+        return (p / (p + q)) ** result * (q / (p + q)) ** (1 - result)
+    if model == "davidson":
+        tie = np.exp(x[-1]) * np.sqrt(p * q)
+        return {1: p, 0.5: tie, 0: q}[result] / (p + q + tie)
+    theta = np.exp(x[-1])
+    win, loss = p / (p + theta * q), q / (q + theta * p)
+    return {1: win, 0.5: 1.0 - win - loss, 0: loss}[result]
+
+
+def scores(model, x, votes, players):
+    """[n, k] the derivative of the log likelihood of each vote."""
+    step = 1e-30j * np.eye(len(x))
+    return np.array(
+        [[np.log(chance(model, x + h, vote, players)).imag / 1e-30 for h in step] for vote in votes]
+    ).reshape(len(votes), len(x))
+
+
+def fit(model, votes, players, extra, held=None, precision=0.0):
+    """The maximum x, and the inverse of the curvature there among those who are free; sum-zero without `held`."""
+    return maximum(lambda x: scores(model, x, votes, players), players, extra, model, held, precision)
+
+
+def maximum(scores_of, players, extra, model, held=None, precision=0.0):
+    held = held or {}
+    x = np.zeros(players + extra)
+    if model not in ("bradley_terry", "plackett_luce"):
+        x[-1] = 0.1
+    for player, strength in held.items():
+        x[player] = strength
+    free = np.array([i for i in range(len(x)) if i not in held])
+    prior = np.where(np.arange(len(x)) < players, precision, 0.0)
+    location = np.zeros(len(x))
+    if not held and not precision:
+        location[:players] = players**-0.5
+
+    def slope(x):
+        return (scores_of(x).sum(axis=0) - prior * x)[free]
+
+    for _ in range(30):
+        step = 1e-5 * np.eye(len(x))[free]
+        curvature = -np.array([(slope(x + h) - slope(x - h)) / 2e-5 for h in step])
+        curvature = 0.5 * (curvature + curvature.T) + np.outer(location[free], location[free])
+        x[free] += np.linalg.solve(curvature, slope(x))
+    inverse = np.zeros((len(x), len(x)))
+    inverse[np.ix_(free, free)] = np.linalg.inv(curvature)
+    return x, inverse - np.outer(location, location)
+
+
+def ranking_value(x, ranking, in_part):
+    """The log likelihood of one ranking, a list of groups that tie, the best first, of complex strengths."""
+    p, total = np.exp(x), 0.0
+    for place, group in enumerate(ranking):
+        if in_part and place == len(ranking) - 1:
+            break
+        left = sum(p[i] for rest in ranking[place:] for i in rest)
+        for number, i in enumerate(group):
+            total += np.log(p[i]) - np.log(left - number / len(group) * sum(p[j] for j in group))
+    return total
+
+
+def ranking_scores(x, rankings, weights, in_part):
+    """[R, N] the derivative of the log likelihood of each ranking, by its weight."""
+    step = 1e-30j * np.eye(len(x))
+    return np.array(
+        [
+            [w * ranking_value(x + h, one, in_part).imag / 1e-30 for h in step]
+            for one, w in zip(rankings, weights, strict=True)
+        ]
+    )
+
+
+def log_likelihood(model, x, votes, players):
+    return sum(np.log(chance(model, x, vote, players)) for vote in votes)
+
+
+def sandwich(model, x, inverse, votes, players, clusters=None):
+    """The covariance by one or two columns of clusters; without them each vote is alone, and nothing is corrected."""
+    score = scores(model, x, votes, players)
+
+    def meat(labels):
+        total = {}
+        for label, one in zip(labels, score, strict=True):
+            total[label] = total.get(label, 0.0) + one
+        return sum(np.outer(one, one) for one in total.values()) * len(total) / (len(total) - 1)
+
+    if clusters is None:
+        middle = score.T @ score
+    elif len(clusters) == 1:
+        middle = meat(clusters[0])
+    else:
+        middle = meat(clusters[0]) + meat(clusters[1]) - meat([*zip(*clusters, strict=True)])
+        value, vector = np.linalg.eigh(inverse)
+        root = vector * np.sqrt(np.maximum(value, 0.0))
+        value, vector = np.linalg.eigh(root.T @ middle @ root)
+        return root @ vector @ np.diag(np.maximum(value, 0.0)) @ vector.T @ root.T
+    return inverse @ middle @ inverse
+
+
+def bradley_terry(wins):
+    """Log strengths [N] of mean zero from wins [N, N], by Newton's method on the definition."""
+    games, x = wins + wins.T, np.zeros(len(wins))
+    for _ in range(30):
+        p = 1.0 / (1.0 + np.exp(x[None, :] - x[:, None]))
+        weight = games * p * (1.0 - p)
+        matrix = np.diag(weight.sum(axis=1)) - weight + 1.0
+        x = x + np.linalg.solve(matrix, (wins - games * p).sum(axis=1))
+    return x - x.mean()
+
+
+def reach(arrows):
+    """[N, N] who is reached from whom along arrows [N, N]."""
+    found = arrows | np.eye(len(arrows), dtype=bool)
+    for k in range(len(found)):
+        found |= found[:, [k]] & found[[k], :]
+    return found

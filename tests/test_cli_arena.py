@@ -1,0 +1,216 @@
+"""`jaxrate arena`: what it prints is what `jr.static` and `jr.rank_sets` find; what is wrong is one line."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+NAMES = np.array(["Ada", "Bo", "Cy", "Di", "Eve"])
+
+
+@pytest.fixture
+def votes():
+    """Votes of five players by ten voters who like the longer answer; no order in time."""
+    random = np.random.default_rng(3)
+    a = random.integers(0, 5, 400)
+    b = (a + random.integers(1, 5, 400)) % 5
+    length = random.normal(size=400).round(2)
+    win = random.random(400) < 1 / (1 + np.exp(-(0.4 * (b - a) + 0.5 * length)))
+    score = np.where(random.random(400) < 0.2, 0.5, win)
+    voter = np.array([f"v{i}" for i in random.integers(0, 10, 400)])
+    time = random.permutation(400)
+    return {"a": NAMES[a], "b": NAMES[b], "score": score, "voter": voter, "length": length, "time": time}
+
+
+@pytest.fixture
+def file(votes, tmp_path):
+    path = tmp_path / "votes.csv"
+    jr.write(votes, path)
+    return path
+
+
+def plain(jaxrate, *arguments):
+    code, text, errors = jaxrate("arena", *arguments, "--json")
+    assert code == 0, errors
+    return json.loads(text)
+
+
+def same(said, found):
+    order = found.order
+    assert [row["player"] for row in said["players"]] == found.players[order].tolist()
+    for name, values in {"rating": found.rating, "standard_error": found.standard_error, "votes": found.games}.items():
+        np.testing.assert_allclose([row[name] for row in said["players"]], values[order], rtol=1e-9)
+    ranks = jr.rank_sets(found)
+    assert [row["least_rank"] for row in said["players"]] == ranks.least[order].tolist()
+    assert [row["greatest_rank"] for row in said["players"]] == ranks.greatest[order].tolist()
+
+
+def test_votes_are_as_static_finds_them(jaxrate, votes, file):
+    data = jr.read({name: votes[name] for name in ("a", "b", "score", "length")}, covariates="length")
+    found = jr.static(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})
+    options = "--covariate", "length", "--cluster", "voter", "--anchor", "Bo=1000"
+    said = plain(jaxrate, file, *options)
+    same(said, found)
+    assert said["errors"] == "sandwich" and said["model"] == "davidson" and said["converged"]
+    np.testing.assert_allclose(said["coefficient"]["length"], found.coefficient["length"])
+    code, text, errors = jaxrate("arena", file, *options, "--top", 2)
+    assert code == 0 and errors == ""
+    assert f"length: {found.coefficient['length']:+.2f} ± " in text and "400 votes, 5 players" in text
+    assert len(text.split("\n\n")[1].splitlines()) == 3
+    assert "anchor" in jaxrate("arena", file, *options)[1]
+
+
+def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_path):
+    pairs = {(a, b): [0, 0, 0] for a, b in zip(votes["a"].tolist(), votes["b"].tolist(), strict=True)}
+    for a, b, score in zip(votes["a"].tolist(), votes["b"].tolist(), votes["score"].tolist(), strict=True):
+        pairs[a, b][{1.0: 0, 0.0: 1, 0.5: 2}[score]] += 1
+    a, b = np.array(list(pairs)).T
+    wins, losses, ties = np.array(list(pairs.values())).T
+    whole, half = tmp_path / "counts.parquet", tmp_path / "counts.csv"
+    jr.write({"a": a, "b": b, "wins_a": wins, "wins_b": losses, "ties": ties, "date": a}, whole)
+    jr.write({"a": a, "b": b, "up": wins, "down": losses, "bad": ties - 1, "ok": ties * 0 + 1, "first": a}, half)
+    one, two = plain(jaxrate, file)["players"], plain(jaxrate, whole)["players"]
+    assert [row["player"] for row in one] == [row["player"] for row in two]
+    np.testing.assert_allclose([row["rating"] for row in one], [row["rating"] for row in two], atol=1e-6)
+    columns = "--wins", "up", "--losses", "down", "--tied", "bad", "--tied", "ok"
+    assert plain(jaxrate, half, *columns)["players"] == two
+    clustered = plain(jaxrate, half, *columns, "--cluster", "first")
+    assert clustered["errors"] == "sandwich"
+    assert clustered["players"][0]["standard_error"] != two[0]["standard_error"]
+
+
+def test_clusters_go_with_the_rows_that_are_left(jaxrate, votes, file, tmp_path):
+    keep = np.arange(400) % 3 > 0
+    some = tmp_path / "some.csv"
+    jr.write({name: values[keep] for name, values in votes.items()}, some)
+    voter = np.where(keep, votes["voter"], "")
+    dropped = tmp_path / "dropped.csv"
+    jr.write(votes | {"gone": ~keep, "voter": voter}, dropped)
+    one = plain(jaxrate, some, "--cluster", "voter")
+    assert one["players"] == plain(jaxrate, dropped, "--cluster", "voter", "--drop", "gone")["players"]
+
+
+def test_the_table_is_written(jaxrate, file, tmp_path):
+    out = tmp_path / "table.csv"
+    code, _, errors = jaxrate("arena", file, "--out", out, "--ties", "half")
+    assert code == 0 and errors == f"jaxrate: saved the table to {out}\n"
+    written = pa.csv.read_csv(out).to_pydict()
+    said = plain(jaxrate, file, "--ties", "half")
+    assert said["model"] == "bradley_terry" and said["tie"] is None
+    assert written["player"] == [row["player"] for row in said["players"]]
+    np.testing.assert_allclose(written["low"], [row["low"] for row in said["players"]])
+
+
+def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("a,b,wins,losses\nx,y,7,5\nx,w,1,0\nu,v,2,2\n")
+    code, text, errors = jaxrate("arena", path)
+    assert code == 0 and "-inf" in text
+    assert "2 groups of players never met" in errors and "no finite rating without a --prior: w" in errors
+    rows = {row["player"]: row for row in plain(jaxrate, path)["players"]}
+    assert rows["w"]["rating"] is None and rows["u"]["rating"] is None
+    assert rows["u"]["least_rank"] == 1 and rows["u"]["greatest_rank"] == 5
+    assert jaxrate("arena", path, "-q")[2] == ""
+    assert all(row["rating"] is not None for row in plain(jaxrate, path, "--prior", 350)["players"])
+
+
+def test_a_side_has_a_coefficient_and_public_formats_are_read(jaxrate, votes, file, tmp_path):
+    said = plain(jaxrate, file, "--side", "a")
+    data = jr.read({name: votes[name] for name in ("a", "b", "score")}, side="a")
+    found = jr.static(data, covariates=["side"])
+    same(said, found)
+    np.testing.assert_allclose(said["coefficient"]["side"], found.coefficient["side"])
+    path, games = tmp_path / "games.pgn", ["1-0", "0-1", "1/2-1/2", "1-0"]
+    heads = [f'[White "Ada"]\n[Black "Bo"]\n[Result "{x}"]\n[Date "2024.01.01"]\n\n1. e4 {x}\n\n' for x in games]
+    turned = [head.replace("Ada", "Cy").replace("Bo", "Ada").replace("Cy", "Bo") for head in heads]
+    path.write_text("".join(heads + turned))
+    said = plain(jaxrate, path)
+    assert {row["player"]: row["votes"] for row in said["players"]} == {"Ada": 8, "Bo": 8}
+    assert said["coefficient"]["side"] > 0 and said["players"][0]["rating"] == pytest.approx(1500)
+
+
+def test_ranks_are_left_out_of_many_players(jaxrate, file, monkeypatch):
+    monkeypatch.setattr("jaxrate.cli.arena.RANKED", 4)
+    code, text, errors = jaxrate("arena", file)
+    assert code == 0 and "no ranks: they are found of at most 4 players" in errors
+    assert "ranks" not in text and "rating  95 % interval" in text
+    assert "least_rank" not in plain(jaxrate, file)["players"][0]
+
+
+def test_contests_are_ranked(jaxrate, tmp_path):
+    path = tmp_path / "contests.csv"
+    ranks = ["1,x,1", "1,y,2", "1,z,3", "2,y,1", "2,x,2", "2,z,3", "3,z,1", "3,x,2"]
+    path.write_text("\n".join(["contest,player,rank", *ranks]) + "\n")
+    same(plain(jaxrate, path), jr.static(jr.read(path)))
+    code, _, errors = jaxrate("arena", path, "--ties", "half")
+    assert code == 2 and "contests.csv: rounds have neither covariates nor clusters" in errors
+
+
+def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
+    found = jr.static(jr.read(file, time="time", sort=True))._replace(converged=False, reason="steps")
+    monkeypatch.setattr(jr, "static", lambda *args, **options: found)
+    code, text, errors = jaxrate("arena", file)
+    assert code == 1 and "not converged after" in errors and "all steps are used up" in errors and "Davidson" in text
+    found = found._replace(reason="no maximum", coefficient={"k": 9e9}, coefficient_error={"k": 1.0})
+    errors = jaxrate("arena", file)[2]
+    assert "ratings or coefficients grow without end; leave out a covariate that tells the results" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing argument 'FILE'"),
+        (("nofile.csv",), "nofile.csv: no such file"),
+        (("FILE", "--cluster", "votr"), "no column 'votr' for --cluster; did you mean 'voter'?"),
+        (("FILE", *("--cluster", "voter") * 3), "--cluster takes one column or two, got 3"),
+        (("FILE", "--covariate", "lenght"), "no column 'lenght'; did you mean 'length'?"),
+        (("FILE", "--anchor", "Ada"), "--anchor Ada: write NAME=RATING, as in Ada=1500"),
+        (("FILE", "--anchor", "Ada=inf"), "--anchor Ada=inf: write NAME=RATING"),
+        (("FILE", "--anchor", "Ada=1", "--anchor", "Ada=2"), "--anchor names Ada twice"),
+        (("FILE", "--anchor", "Zed=1500"), "votes.csv: no player 'Zed'"),
+        (("FILE", "--prior", "0"), "--prior must be above 0, got 0"),
+        (("FILE", "--ties", "drawn"), "Invalid value for '--ties'"),
+        (("FILE", "--out", "table.txt"), "--out table.txt: the name must end in .csv or .parquet"),
+        (("FILE", "--wins", "score"), "name one with --losses"),
+        (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),
+        (("FILE", "--score", "score", "--tied", "length"), "--score is of votes"),
+        (("FILE", "--weight", "length", "--tied", "length"), "--weight is of votes"),
+        (("games.pgn", "--cluster", "Event"), "name columns, and not those of a public format"),
+    ],
+)
+def test_mistakes_are_one_line(jaxrate, file, arguments, message):
+    code, text, errors = jaxrate("arena", *(file if x == "FILE" else x for x in arguments))
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["a,b,score", "x,y,0.5"], "all 1 votes are ties, of which davidson makes nothing; take --ties half"),
+        (["a,b,score", "x,y,1"], "give a prior, as --prior 350"),
+        (["a,b,score", "x,y,0.7", "y,x,1"], "row 0 (counting from 0, line 2): score 0.7 is no win"),
+        (["a,b,wins,losses", "x,y,3,2", "y,z,-1,3"], "row 1 (counting from 0, line 3): wins is -1, below 0"),
+        (["a,b,wins,losses", "x,y,3,2", "y,z,many,3"], "line 3): column 'wins' is 'many', not a number"),
+        (["a,b,wins,losses", "x,x,3,2"], "x is on both sides"),
+    ],
+)
+def test_bad_rows_are_named(jaxrate, tmp_path, rows, message):
+    path = tmp_path / "bad.csv"
+    path.write_text("\n".join(rows) + "\n")
+    code, text, errors = jaxrate("arena", path)
+    assert code == 2 and text == "" and message in errors and re.match("jaxrate: bad.csv: ", errors)
+
+
+def test_a_bad_row_has_its_own_number_where_others_are_dropped(jaxrate, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,-1,3,0,p\n")
+    assert "row 2 (counting from 0, line 4): wins is -1" in jaxrate("arena", path, "--drop", "gone")[2]
+    path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,1,3,0,\n")
+    errors = jaxrate("arena", path, "--drop", "gone", "--cluster", "v")[2]
+    assert "row 2 (counting from 0, line 4): column 'v' has no value" in errors

@@ -1,0 +1,99 @@
+"""Pictures of strengths at rest by their data: intervals, bars and numbers against what was found."""
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure
+
+import jaxrate as jr
+from jaxrate import plots
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Five who beat each other, Eve who is held, and Low who only lost; ties among them."""
+    a, b = ["Ada", "Ada", "Bo", "$Cy$", "Di", "Ada"], ["Bo", "$Cy$", "$Cy$", "Di", "Eve", "Low"]
+    votes = jr.counts(a, b, wins=[7, 6, 5, 9, 4, 3], losses=[5, 3, 4, 4, 3, 0], ties=[2, 1, 3, 1, 2, 0])
+    return jr.static(votes, anchors={"Eve": 1400.0})
+
+
+@pytest.fixture
+def ax():
+    """Axes that no state of pyplot knows; whatever is drawn must also come out in a small figure, without a warning."""
+    ax = Figure(figsize=(3.3, 2.5), layout="constrained").subplots()
+    yield ax
+    ax.figure.canvas.draw()
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+def rows(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def test_intervals_are_those_of_the_table(ax, found):
+    assert plots.intervals(found, ax=ax) is ax
+    order = [i for i in found.order if np.isfinite(found.rating[i])]
+    assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order] and "Low" not in rows(ax)
+    free = [i for i in order if not found.held[i]]
+    (bars,) = ax.containers[0][2]
+    ends = np.array(bars.get_segments())[:, :, 0]
+    wide = 1.96 * found.standard_error[free]
+    np.testing.assert_allclose(ends, np.stack([found.rating[free] - wide, found.rating[free] + wide], axis=1))
+    np.testing.assert_allclose(ax.containers[0][0].get_xdata(), found.rating[free])
+    (anchor,) = [line for line in ax.lines if line.get_marker() == "s"]
+    assert anchor.get_xdata().tolist() == [1400.0] and rows(ax)[int(anchor.get_ydata()[0])] == "Eve"
+
+
+def test_intervals_of_the_best_and_refusals(ax, found):
+    plots.intervals(found, top=2, ax=ax)
+    assert len(rows(ax)) == 2
+    many = jr.counts(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
+    with refused("a picture holds 1 to 100 players with a finite rating, not 101"):
+        plots.intervals(jr.static(many), ax=ax)
+    with refused("expected strengths, as from `jr.static`, got RankSets"):
+        plots.intervals(jr.rank_sets(found), ax=ax)
+
+
+def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
+    ranks = jr.rank_sets(found, level=0.5)
+    assert (ranks.least[:-1] > 1).any()
+    assert plots.rank_sets(ranks, ax=ax) is ax
+    bars = np.array([(bar.get_x() + 0.4, bar.get_x() + bar.get_width() - 0.4) for bar in ax.patches])
+    order = found.order
+    np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
+    assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (all hold together at 50 %)"
+    with refused("expected rank sets, as from `jr.rank_sets`, got Strengths"):
+        plots.rank_sets(found, ax=ax)
+
+
+def test_win_matrix_has_the_probabilities_of_wins(ax, found):
+    chosen = ["Bo", "Low", "Ada"]
+    assert plots.win_matrix(found, chosen, ax=ax) is ax
+    shown = ax.images[0].get_array().filled(np.nan)
+    for i, a in enumerate(chosen):
+        for j, b in enumerate(chosen):
+            expected = np.nan if i == j else 100 * found.probability(a, b)[0]
+            np.testing.assert_allclose(shown[i, j], expected, atol=1e-9)
+    assert sorted(text.get_text() for text in ax.texts)[:1] == ["0"] and len(ax.texts) == 6
+
+
+def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
+    plots.win_matrix(found, ax=ax)
+    assert rows(ax) == [found.players[i].replace("$", r"\$") for i in found.order if np.isfinite(found.rating[i])]
+    apart = jr.static(jr.counts(["x", "u"], ["y", "v"], [2, 1], [1, 1]))
+    plots.win_matrix(apart, ["x", "y", "u"], ax=ax)
+    shown = ax.images[-1].get_array().filled(np.nan)
+    assert np.isnan(shown).tolist() == [[True, False, True], [False, True, True], [True, True, True]]
+    with refused("a picture holds 2 to 100 players, not 1"):
+        plots.win_matrix(apart, "x", ax=ax)
+    with refused("no player 'Zed'"):
+        plots.win_matrix(apart, ["x", "Zed"], ax=ax)

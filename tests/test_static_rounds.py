@@ -1,0 +1,155 @@
+"""Plackett-Luce against its definition, and strengths as a system that learns nothing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.reference import static_twin as twin
+
+POINTS = 400.0 / np.log(10.0)
+PLAYERS, CONTESTS = 6, 25
+
+
+@pytest.fixture
+def contests():
+    """Rounds of two to five players with ties and weights, and the same as lists of groups."""
+    random, table, lists = np.random.default_rng(5), [], []
+    for contest in range(CONTESTS):
+        who = random.permutation(PLAYERS)[: random.integers(2, 6)]
+        performance = np.rint(-0.7 * who + 1.5 * random.gumbel(size=len(who)))
+        weight = 1.0 + contest % 3
+        table += [(contest, i, -x, weight) for i, x in zip(who, performance, strict=True)]
+        lists.append(
+            [[i for i, y in zip(who, performance, strict=True) if y == x] for x in sorted({*performance})[::-1]]
+        )
+    contest, player, rank, weight = np.array(table).T
+    return jr.rounds(contest.astype(int), player.astype(int), rank, weight=weight), lists
+
+
+@pytest.mark.parametrize("given", [{}, {"in_part": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}], ids=str)
+def test_rankings_are_those_of_the_twin(contests, given, x64):
+    rounds, lists = contests
+    weights = 1.0 + np.arange(CONTESTS) % 3
+    in_part = given.get("in_part", False)
+    held = {i: (r - 1500) / POINTS for i, r in given.get("anchors", {}).items()}
+    precision = (POINTS / given["prior"]) ** 2 if "prior" in given else 0.0
+
+    def scores(x):
+        return twin.ranking_scores(x, lists, weights, in_part)
+
+    x, inverse = twin.maximum(scores, PLAYERS, 0, "plackett_luce", held, precision)
+    found, robust = jr.static(rounds, **given), jr.static(rounds, errors="sandwich", **given)
+    assert found.converged and not found.notes and found.votes == weights.sum()
+    np.testing.assert_allclose(found.rating - 1500, x * POINTS, atol=1e-7)
+    np.testing.assert_allclose(found.covariance, inverse * POINTS**2, atol=1e-3)
+    squares = inverse @ scores(x).T @ scores(x) @ inverse * CONTESTS / (CONTESTS - 1)
+    np.testing.assert_allclose(robust.covariance, squares * POINTS**2, atol=1e-3)
+    value = sum(w * twin.ranking_value(x, one, in_part) for one, w in zip(lists, weights, strict=True))
+    assert found.log_likelihood == pytest.approx(value, rel=1e-12)
+
+
+def test_rankings_of_two_are_matches():
+    random = np.random.default_rng(1)
+    player = np.array([random.permutation(4)[:2] for _ in range(60)])
+    score = (random.random(60) < 0.6).astype(float)
+    rounds = jr.rounds(np.repeat(np.arange(60), 2), player.ravel(), np.stack([1 - score, score], axis=1).ravel())
+    one, two = jr.static(rounds), jr.static(jr.matches(player, score))
+    np.testing.assert_allclose(one.rating, two.rating, atol=1e-7)
+    np.testing.assert_allclose(one.covariance, two.covariance, atol=1e-4)
+    np.testing.assert_array_equal(one.games, two.games)
+    np.testing.assert_allclose(one.score, two.score)
+    drawn = jr.static(rounds, errors="bootstrap", samples=300)
+    np.testing.assert_allclose(drawn.standard_error, jr.static(rounds, errors="sandwich").standard_error, rtol=0.2)
+
+
+def test_peers_find_the_same():
+    known = json.loads((Path(__file__).parent / "reference" / "static_peers.json").read_text())
+    winners = known["choix_pairwise"]["pairs"]
+    lists = known["choix_rankings"]["rankings"]
+    contest = [i for i, one in enumerate(lists) for _ in one]
+    places = [np.arange(len(one)) for one in lists]
+    found = {
+        "choix_pairwise": jr.static(jr.counts(*np.transpose(winners), np.ones(6), np.zeros(6))),
+        "choix_rankings": jr.static(jr.rounds(contest, np.concatenate(lists), np.concatenate(places))),
+        "evalica": jr.static(jr.matches(known["evalica"]["pairs"], known["evalica"]["score"]), ties="half"),
+    }
+    for peer, one in found.items():
+        np.testing.assert_allclose((one.rating - 1500) / POINTS, known[peer]["strength"], atol=1e-10)
+
+
+def test_contests_in_which_somebody_cannot_be_compared():
+    contest = np.repeat(np.arange(6), 3)
+    player = np.array([3, 0, 1, 3, 1, 0, 0, 1, 4, 1, 0, 4, 0, 1, 4, 5, 6, 7])
+    rounds = jr.rounds(contest, player, np.tile([0, 1, 2], 6))
+    found = jr.static(jr.Dataset(rounds, np.array(list("abcdefgh")), np.arange(18)))
+    assert np.isfinite(found.rating).tolist() == [True, True, *[False] * 6]
+    assert found.rating[3] == np.inf and found.rating[4] == -np.inf and np.isnan(found.rating[[2, 5, 6, 7]]).all()
+    assert "without a match: c" in found.notes and "2 groups" in found.notes[0]
+    bare = jr.static(jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]))
+    assert bare.rating == pytest.approx([1500.0, 1500.0])
+    pair = jr.static(jr.rounds(contest[:15], player[:15], np.tile([0, 1, 2], 5)), prior=300.0)
+    assert np.isfinite(pair.rating).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ties": "half"}, "one way to take ties"),
+        ({"cluster": "voter"}, "one way to take ties"),
+        ({"anchors": {9: 1500.0}}, "ids|no player"),
+    ],
+)
+def test_refusals(contests, options, said):
+    with pytest.raises(ValueError, match=said):
+        jr.static(contests[0], **options)
+
+
+def test_further_refusals():
+    teams = jr.rounds([0] * 4, range(4), [0, 0, 1, 1], team=[0, 0, 1, 1])
+    with pytest.raises(ValueError, match="no teams"):
+        jr.static(teams)
+    with pytest.raises(ValueError, match="in_part is of rounds"):
+        jr.static(jr.matches([[0, 1]], [1.0]), in_part=True)
+    with pytest.raises(ValueError, match="give a prior"):
+        jr.static(jr.rounds([0] * 3, range(3), [0, 1, 2]))
+    with pytest.raises(ValueError, match="periods"):
+        jr.static(jr.periods(jr.matches([[0, 1]], [1.0]), 1.0))
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper", "half"])
+def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
+    found = jr.static(league._replace(context=league.context._replace(side=None)), ties=ties, prior=300.0)
+    system = jr.frozen(found)
+    run = jr.run(system, league, num_players=40)
+    np.testing.assert_array_equal(np.asarray(run.state.rating), found.rating.astype(run.state.rating.dtype))
+    rows = [0, 17, 400]
+    wanted = [found.probability(*league.player[i].tolist()) for i in rows]
+    np.testing.assert_allclose(run.prediction[np.array(rows)], [w + t / 2 for w, t, _ in wanted], atol=2e-6)
+    assert system == jr.frozen(found) and system.make is not None and jr.frozen(found.rating).name == "frozen"
+    later = jr.predict(system, run.state, league)
+    np.testing.assert_allclose(later, run.prediction, atol=1e-6)
+
+
+def test_frozen_ratings_are_compared_with_other_systems():
+    data = jr.datasets.nfl()
+    past = data.matches
+    found = jr.static(jr.matches(past.player[:8000], past.score[:8000]), prior=200.0)
+    ratings = np.append(found.rating, np.full(len(data.players) - len(found.rating), 1500.0))
+    compared = jr.compare(data, {"at rest": jr.frozen(ratings), "glicko": jr.glicko()}, last=0.2)
+    assert [one.name for one in compared.results] == ["glicko", "at rest"]
+
+
+def test_frozen_refusals():
+    with pytest.raises(ValueError, match="row 1 .*no finite rating"):
+        jr.frozen([1500.0, np.nan])
+    with pytest.raises(ValueError, match="model must be"):
+        jr.frozen([1500.0], model="thurstone")
+    with pytest.raises(ValueError, match="shape"):
+        jr.frozen(1500.0)
+    with pytest.raises(ValueError, match="tie must be >= 1"):
+        jr.frozen([1500.0], model="rao_kupper", tie=0.5)
+    with pytest.raises(ValueError, match="no parameter"):
+        jr.frozen([1500.0], k=3)
