@@ -43,7 +43,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.replay import schedule
 from jaxrate.replay.compiling import worth
-from jaxrate.replay.steps import assign_steps
+from jaxrate.replay.steps import slots_of
 
 try:
     import numba
@@ -346,9 +346,9 @@ def part_schedule(options):
     n, rounds, rows, hubs = (20_000, 1, [], []) if options.quick else (1_000_000, 3, [], [])
     histories = {"uniform": league(n // 10, n).matches, "atp": None if options.quick else tennis(options)}
     for name, matches in ((name, matches) for name, matches in histories.items() if matches is not None):
-        ids, start = matches.player.ravel(), 2 * np.arange(len(matches.score) + 1)
+        player = np.asarray(matches.player)
         calls = {"by_level": partial(jr.by_level, matches)}
-        calls["assign_steps alone, width 64"] = partial(assign_steps, ids, start, 64)
+        calls["steps alone, width 64"] = partial(slots_of, player, 64)
         for row in race(calls, len(matches.score), rounds, calls).values():
             rows.append({"history": name} | row | {"seconds_per_million": 1 / row["million_per_second"]})
     n = 20_000 if options.quick else 300_000 if jax.default_backend() == "cpu" else 30_000

@@ -12,7 +12,7 @@ from jaxrate.replay import steps
 from jaxrate.replay.blocks import SIZES, WINDOW, blocks, gather_events
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import plan
-from jaxrate.replay.steps import assign_steps
+from jaxrate.replay.steps import earliest, slots_of
 
 
 def greedy(events, width):
@@ -46,41 +46,55 @@ pairs = st.tuples(st.integers(0, 9), st.integers(1, 9)).map(lambda x: (x[0], (x[
 widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
 
 
+def check_slots(events, width):
+    step, slot = slots_of(np.array(events), width)
+    assert step.tolist() == greedy(events, width)
+    for number in set(step.tolist()):
+        assert slot[step == number].tolist() == list(range(np.sum(step == number)))
+
+
 @settings(deadline=None, database=None)
-@given(st.lists(pairs, min_size=1, max_size=60), widths)
-def test_steps_of_matches_equal_the_greedy_twin(events, width):
-    assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
+@given(st.lists(pairs, min_size=1, max_size=60), widths, st.sampled_from([0, steps.SHORT]))
+def test_steps_of_matches_equal_the_greedy_twin(events, width, short):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "SHORT", short)  # the compiled loop, and Python's
+        check_slots(events, width)
 
 
 ragged = st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=12, unique=True), min_size=1, max_size=40)
 
 
 @settings(deadline=None, database=None)
-@given(ragged, widths)
-def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, width):
-    assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
+@given(ragged, st.sampled_from([0, steps.SHORT]))
+def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, short):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "SHORT", short)
+        assert earliest(*flat(events)).tolist() == greedy(events, len(events))
 
 
-@pytest.mark.parametrize("chunks", [(8, 16), (2, 4), (1, 64)])
-@pytest.mark.parametrize("width", [1, 2, 2**31 - 1])
-def test_steps_do_not_depend_on_the_chunks_of_the_scan(monkeypatch, chunks, width):
+@pytest.mark.parametrize("chunk", [2, 8, 16])
+def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
     """Some events are larger than a chunk, some chunks hold several events."""
-    monkeypatch.setattr(steps, "_CHUNKS", chunks)
+    monkeypatch.setattr(steps, "SHORT", 0)
+    monkeypatch.setattr(steps, "CHUNK", chunk)
     random = np.random.default_rng(0)
     events = [random.permutation(20)[: random.choice([1, 2, 3, 11])].tolist() for _ in range(50)]
-    assert assign_steps(*flat(events), width).tolist() == greedy(events, width)
-    small = [e[:2] for e in events]
-    assert assign_steps(*flat(small), width).tolist() == greedy(small, width)
+    assert earliest(*flat(events)).tolist() == greedy(events, len(events))
+    for width in (1, 2, 2**31 - 1):
+        check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
 
-def test_a_hole_in_an_earlier_step_is_filled():
-    events = [(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)]
-    assert assign_steps(*flat(events), 2).tolist() == [0, 0, 1, 1, 2, 2, 3]
-    assert assign_steps(*flat(events), 3).tolist() == [0, 0, 0, 1, 2, 1, 1]
+@pytest.mark.parametrize("short", [0, steps.SHORT])
+def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
+    monkeypatch.setattr(steps, "SHORT", short)
+    events = np.array([(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)])
+    assert slots_of(events, 2)[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert slots_of(events, 3)[0].tolist() == [0, 0, 0, 1, 2, 1, 1]
 
 
 def test_no_events_take_no_steps():
-    assert assign_steps(np.zeros(0, np.int32), np.zeros(1, int), 4).shape == (0,)
+    assert earliest(np.zeros(0, np.int32), np.zeros(1, int)).shape == (0,)
+    assert slots_of(np.zeros((0, 2), np.int32), 4)[0].shape == (0,)
 
 
 @settings(deadline=None, database=None, max_examples=12)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.events import LAST_ID, Array, Periods, Ragged, Rounds, count_teams, some_in_teams, teams_tie
 from jaxrate.replay.columns import checked_column, padded, with_columns
 from jaxrate.replay.sizes import placed, roomy, snug, tree_of
-from jaxrate.replay.steps import NumPy, assign_steps, at_once
+from jaxrate.replay.steps import NumPy, at_once, earliest
 
 
 @tree_of("size")
@@ -118,7 +118,7 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
     if len(players) == 0:
         return
     work = players if ragged.pair_start is None else players + others
-    level = assign_steps(np.asarray(ragged.events.player), ragged.player_start, LAST_ID)
+    level = earliest(np.asarray(ragged.events.player), ragged.player_start)
     price = COMPILE[type(ragged.events)]
     bound = _bounds(work, price)
     bucket = np.searchsorted(bound, work)

@@ -19,7 +19,7 @@ from jaxrate.replay.compiling import blank
 from jaxrate.replay.compiling import most as room_of
 from jaxrate.replay.rows import check_concrete, on_device
 from jaxrate.replay.sizes import COARSE, STEPS, placed_matches, roomy, tree_of
-from jaxrate.replay.steps import NumPy, assign_steps, at_once
+from jaxrate.replay.steps import NumPy, at_once, slots_of
 from jaxrate.system import RatingSystem
 
 ARRANGE = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
@@ -102,7 +102,7 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
     matches = check(history)
     if width is None:
-        width = _width(_mean(matches))
+        width = _width(_mean(np.asarray(matches.player)))
     return _levels(matches, width)
 
 
@@ -124,7 +124,7 @@ def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float 
         busiest = np.bincount(np.asarray(matches.player).ravel()).max(initial=0)
         schedule = "auto" if n >= worth * busiest else "stream"
     if schedule != "stream":
-        mean = _mean(matches)
+        mean = _mean(np.asarray(matches.player))
         if schedule == "levels" or mean >= worth:
             return _levels(matches, _width(mean, most))
     return stream_of(matches)
@@ -155,14 +155,9 @@ def widths() -> tuple[int, int]:
     return (8, 256) if jax.default_backend() == "cpu" else (64, 65536)
 
 
-def _assign_matches(matches: Matches, width: int) -> NumPy:
-    player = np.asarray(matches.player)
-    return assign_steps(player.ravel(), 2 * np.arange(len(player) + 1), width)
-
-
-def _mean(matches: Matches) -> float:
+def _mean(player: NumPy) -> float:
     """Matches per step of an unlimited schedule."""
-    return len(matches.score) / max(_count(_assign_matches(matches, LAST_ID)), 1)
+    return len(player) / max(_count(slots_of(player, LAST_ID)[0]), 1)
 
 
 def _count(step: NumPy) -> int:
@@ -179,35 +174,35 @@ def _num_players(matches: Matches) -> int:
 
 
 def _levels(matches: Matches, width: int) -> Plan:
-    n, step = len(matches.score), _assign_matches(matches, width)
-    order = np.argsort(step, kind="stable")
-    num_steps, size = _count(step), roomy(n) if n else 0
-    steps = roomy(num_steps, COARSE // width, STEPS) if n else 0
-    begin = np.searchsorted(step[order], np.arange(num_steps))
-    slot = np.arange(n) - begin[step[order]]
-    index = size + np.arange(steps * width, dtype=np.int32).reshape(steps, width)
-    index[step[order], slot] = order
-    events = _arrange(placed_matches(matches, size), index)
-    return Plan(events, jnp.asarray(index), _num_players(matches), n, num_steps, size)
-
-
-@jax.jit
-def _arrange(events: Matches, index: Array) -> Matches:
-    """Gather matches into slots, the slots last; padding is a draw between distinct players past the end.
+    """Matches in slots, the slots last; padding is a draw between distinct players past the end.
 
     In further columns it has the values of a match, since rules may not bear others.
     """
-    width = index.shape[1]
-    past = LAST_ID - 2 * jnp.arange(width, dtype=jnp.int32)
-    real = index < events.score.shape[0]
-    context = jax.tree.map(lambda x: _gathered(x, index, real, 0), events.context._replace(columns=None))
-    columns = jax.tree.map(lambda x: _gathered(x, index, real, None), events.context.columns)
-    return Matches(
-        _gathered(events.player, index, real, jnp.stack([past - 1, past])),
-        _gathered(events.score, index, real, 0.5),
-        _gathered(events.time, index, real, 0.0),
-        context._replace(columns=columns),
-    )
+    n, (step, slot) = len(matches.score), slots_of(np.asarray(matches.player), width)
+    num_steps, size = _count(step), roomy(n) if n else 0
+    steps = roomy(num_steps, COARSE // width, STEPS) if n else 0
+    past = LAST_ID - 2 * np.arange(width, dtype=np.int32)
+
+    def slotted(x: Any, fill: Any) -> Array:
+        return jax.device_put(_slotted(np.asarray(x), step, slot, (steps, width), fill))
+
+    index = size + np.arange(steps * width, dtype=np.int32).reshape(steps, width)
+    index[step, slot] = np.arange(n, dtype=np.int32)
+    context = jax.tree.map(lambda x: slotted(x, 0), matches.context._replace(columns=None))
+    columns = jax.tree.map(lambda x: slotted(x, np.asarray(x[-1:])[..., None]), matches.context.columns)
+    player = slotted(matches.player, np.stack([past - 1, past]))
+    events = Matches(player, slotted(matches.score, 0.5), slotted(matches.time, 0.0), context._replace(columns=columns))
+    return Plan(events, jax.device_put(index), _num_players(matches), n, num_steps, size)
+
+
+def _slotted(x: NumPy, step: NumPy, slot: NumPy, shape: tuple[int, int], fill: Any) -> NumPy:
+    """A column [n, ...] in slots, [steps, ..., width], floats in the default precision and ids as int32."""
+    steps, width = shape
+    out = np.empty((steps, *x.shape[1:], width), np.int32 if x.dtype.kind in "iu" else jnp.result_type(float))
+    out[:] = fill
+    for part in np.ndindex(*x.shape[1:]):  # NumPy is slow where indices stand apart
+        out[:, *part][step, slot] = x[:, *part]
+    return out
 
 
 def _gathered(x: Array, index: Array, real: Array, fill: Any) -> Array:

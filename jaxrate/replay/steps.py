@@ -2,6 +2,9 @@
 
 (Room matters: capping a step while filling holes in later ones needs 19,287 steps of 64 for 936,248 tennis matches;
 splitting wide levels afterwards needs 23,404.)
+
+Histories of some length are arranged by a loop that XLA compiles to native code, others by Python, which is sooner
+done with them than compiled.
 """
 
 from collections.abc import Callable
@@ -13,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import Array
+from jaxrate.events import LAST_ID, Array
 from jaxrate.memory import check_room
+from jaxrate.replay.sizes import lengthened, roomy
 
 NumPy = np.ndarray[Any, Any]
 
@@ -22,7 +26,16 @@ NumPy = np.ndarray[Any, Any]
 Result = TypeVar("Result")
 
 
-_CHUNKS = 1 << 13, 1 << 16, 1 << 18, 1 << 20  # entries per call of the scheduling scan: few sizes, few compilations
+SHORT = 1 << 14  # participants, up to which Python does it
+
+
+CHUNK = 1 << 17  # matches, or participants, that a compiled loop is given at a time: one size, one compilation
+
+
+LEAST = 1 << 14  # players, and steps, that it has room for at the least
+
+
+AHEAD = 8  # matches whose players are fetched before they are needed
 
 
 def at_once(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -36,82 +49,162 @@ def at_once(function: Callable[..., Result]) -> Callable[..., Result]:
     return eager
 
 
-@partial(jax.jit, donate_argnums=0)
-def _assign(carry: tuple[Array, ...], player: Array, kind: Array, width: Array) -> tuple[tuple[Array, ...], Array]:
-    """A scan over the participants of events, each event's listed twice: to read, then to write.
+@at_once
+def slots_of(player: NumPy, width: int) -> tuple[NumPy, NumPy]:
+    """The step of each match when at most `width` share one, and its slot there: how many came to the step before it.
 
-    `kind` is 0 for a read, 1 for an event's last read, where its step is chosen, 2 for a write. The carry is
-    last [players]: the step after a player's last event; used [steps]; after [steps]: a later step that may have room
-    (shortened as it is walked); the step from which the event is ready; its step; `last` of the current player.
+    Args:
+      player: [n, 2] ids, in order of time.
+      width: the room of a step.
+
+    Returns:
+      ([n], [n]) int32.
     """
-
-    def read(x: Array, i: Array) -> Array:
-        return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
-
-    def write(x: Array, value: Array, i: Array) -> Array:
-        return lax.dynamic_update_index_in_dim(x, value, i, 0, allow_negative_indices=False)
-
-    def body(carry: tuple[Array, ...], entry: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
-        last, used, after, ready, step, seen = carry
-        player, kind, next_player = entry
-        ready = jnp.maximum(ready, seen)
-        choose, spare = kind == 1, after.shape[0] - 1
-        found = lax.while_loop(lambda s: choose & (read(used, s) >= width), lambda s: read(after, s), ready)
-        after = write(after, jnp.maximum(found, ready + 1), jnp.where(choose, ready, spare))
-        used = write(used, read(used, found) + 1, jnp.where(choose, found, spare))
-        step = jnp.where(choose, found, step)
-        last = write(last, jnp.where(kind == 2, step + 1, seen), player)
-        return (last, used, after, jnp.where(kind == 2, 0, ready), step, read(last, next_player)), step
-
-    carry = (*carry[:-1], read(carry[0], player[0]))
-    return lax.scan(body, carry, (player, kind, jnp.append(player[1:], player[-1:])))
+    if player.size <= SHORT:
+        return _by_python(player.tolist(), width)
+    n, step, slot = len(player), np.empty(len(player), np.int32), np.empty(len(player), np.int32)
+    zeros = _nobody_yet(player)
+    with jax.default_device(_host()), jax.disable_jit(False):  # without jit the loop would not end
+        carry = jax.device_put((zeros, np.zeros(roomy(n + 1, least=LEAST), np.int32), np.int32(0)))
+        for low in range(0, n, CHUNK):
+            high = min(low + CHUNK, n)
+            chunk = lengthened(player[low:high].astype(np.int32, copy=False), CHUNK, 0)
+            carry, (steps, slots, _) = _place(carry, chunk, np.int32(high - low), np.int32(width))
+            step[low:high], slot[low:high] = np.asarray(steps)[: high - low], np.asarray(slots)[: high - low]
+    return step, slot
 
 
 @at_once
-def assign_steps(player: NumPy, start: NumPy, width: int) -> NumPy:
-    """The step of each event, when at most `width` share one: [E] int32.
+def earliest(player: NumPy, start: NumPy) -> NumPy:
+    """The step of each event of any number of players, when steps have room for all: [E] int32.
 
     Args:
       player: [sum of sizes] ids of the participants, the events end to end in order of time.
       start: [E + 1] where each event's participants begin; no event is empty.
-      width: the room of a step.
     """
     size = np.diff(start)
-    num_events, cap = len(size), 1 << (len(size) + 2).bit_length()
-    players = 1 << (int(player.max(initial=0)) + 2).bit_length()
-    check_room(f"arranging events of {players:,} players", 4.0 * players)
-    # On a GPU this scan would crawl, and without jit it would not end.
+    if len(player) <= SHORT:
+        ids = player.tolist()
+        return _by_python([ids[i:j] for i, j in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)], LAST_ID)[0]
+    result, zeros = np.empty(len(size), np.int32), _nobody_yet(player)
+    per_chunk = max(1, CHUNK // (2 * int(size.max(initial=1))))
     with jax.default_device(_host()), jax.disable_jit(False):
-        carry: tuple[Any, ...] = (jnp.zeros(players, jnp.int32), jnp.zeros(cap, jnp.int32))
-        carry += (jnp.arange(1, cap + 1, dtype=jnp.int32), *(jnp.zeros(3, jnp.int32)))
-        result = np.empty(num_events, np.int32)
-        per_chunk = max(1, _CHUNKS[-1] // (2 * int(size.max(initial=1))))
-        for low in range(0, num_events, per_chunk):
-            high = min(low + per_chunk, num_events)
-            entries, kind = _twice(player[start[low] : start[high]], size[low:high])
-            longest = 1 << (len(entries) - 1).bit_length()  # an event may be larger than a chunk
-            pad = next((c for c in _CHUNKS if c >= longest), longest) - len(entries)
-            entries = np.pad(entries, (0, pad), constant_values=players - 1)
-            carry, step = _assign(carry, entries, np.pad(kind, (0, pad)), np.int32(width))
+        last = jax.device_put(zeros)
+        for low in range(0, len(size), per_chunk):
+            high = min(low + per_chunk, len(size))
+            ids, kind = _twice(player[start[low] : start[high]], size[low:high])
+            room = roomy(len(ids), least=CHUNK)  # an event may be larger than a chunk
+            last, step = _levels(last, lengthened(ids, room, 0), lengthened(kind, room, 0), np.int32(len(ids)))
             result[low:high] = np.asarray(step)[2 * np.cumsum(size[low:high]) - 1]
     return result
 
 
+def _by_python(events: list[list[int]], width: int) -> tuple[NumPy, NumPy]:
+    """The step and the slot of each event. `after` tells of a full step which may have room, shortened when walked."""
+    after: dict[int, int] = {}
+    last: dict[int, int] = {}
+    used: list[int] = [0] * (len(events) + 1)
+    step, slot = [], []
+    for players in events:
+        ready = found = max([last.get(p, 0) for p in players])
+        while used[found] >= width:
+            found = after.get(found, found + 1)
+        if found > ready:
+            after[ready] = found
+        step.append(found)
+        slot.append(used[found])
+        used[found] += 1
+        for p in players:
+            last[p] = found + 1
+    return np.array(step, np.int32), np.array(slot, np.int32)
+
+
+def _nobody_yet(player: NumPy) -> NumPy:
+    """Room for the step after the last event of each player."""
+    players = roomy(int(player.max()) + 1, least=LEAST)
+    check_room(f"arranging events of {players:,} players", 4.0 * players)
+    return np.zeros(players, np.int32)
+
+
+def _read(x: Array, i: Array) -> Array:
+    return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
+
+
+def _write(x: Array, value: Array, i: Array) -> Array:
+    return lax.dynamic_update_index_in_dim(x, value, i, 0, allow_negative_indices=False)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _place(carry: tuple[Array, ...], player: Array, count: Array, width: Array) -> tuple[Any, Any]:
+    """Each tick looks at one step for one match: it takes the match, or shows the way to another.
+
+    The carry is last [players], the step after a player's last match; room [steps], how many matches a step holds if
+    it has room, else ~ the step to look at instead, which a walk makes a later one where it begins; and the first step
+    that may have room. What is read in a tick was read at the end of the last one, after all was written: XLA would
+    copy what is read before it is written. Rows of `last` that are needed soon are read too, to be in the cache.
+    """
+
+    def tick(so_far: tuple[Array, ...]) -> tuple[Array, ...]:
+        i, (a, b), (last_a, last_b), ready, at, found, last, room, low, step, slot, soon = so_far
+        fits = found >= 0
+        onward = jnp.where(fits, jnp.where(found + 1 < width, found + 1, ~(at + 1)), found)
+        low = jnp.where((at == low) & (onward < 0), ~onward, low)
+        room = _write(room, onward, jnp.where(fits, at, ready))
+        last = _write(last, jnp.where(fits, at + 1, last_a), a)
+        last = _write(last, jnp.where(fits, at + 1, last_b), b)
+        step, slot = _write(step, at, i), _write(slot, found, i)
+        i = jnp.where(fits, i + 1, i)
+        pair, ends, ready = arrival(i, last, low)
+        at = jnp.where(fits, ready, ~found)
+        soon = jnp.maximum(soon, jnp.maximum(*ends_of(i + AHEAD, last)[1]))
+        return i, pair, ends, ready, at, _read(room, at), last, room, low, step, slot, soon
+
+    def ends_of(i: Array, last: Array) -> tuple[Any, Any]:
+        a, b = _read(player, i)
+        return (a, b), (_read(last, a), _read(last, b))
+
+    def arrival(i: Array, last: Array, low: Array) -> tuple[Any, Any, Array]:
+        pair, ends = ends_of(i, last)
+        return pair, ends, jnp.maximum(jnp.maximum(*ends), low)
+
+    last, room, low = carry
+    zero, blank = jnp.int32(0), jnp.zeros(len(player), jnp.int32)
+    pair, ends, ready = arrival(zero, last, low)
+    start = (zero, pair, ends, ready, ready, _read(room, ready), last, room, low, blank, blank, zero)
+    *_, last, room, low, step, slot, soon = lax.while_loop(lambda so_far: so_far[0] < count, tick, start)
+    return (last, room, low), (step, slot, soon)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _levels(last: Array, player: Array, kind: Array, count: Array) -> tuple[Array, Array]:
+    """A loop over the participants of events, each event's listed twice (see `_twice`)."""
+
+    def tick(i: Array, so_far: tuple[Array, ...]) -> tuple[Array, ...]:
+        last, step, seen, steps = so_far
+        now = _read(kind, i)
+        step = jnp.where(now == WRITE, step, jnp.where(now == FIRST, seen, jnp.maximum(step, seen)))
+        last = _write(last, jnp.where(now == WRITE, step + 1, seen), _read(player, i))
+        return last, step, _read(last, _read(player, i + 1)), _write(steps, step, i)
+
+    start = last, jnp.int32(0), _read(last, player[0]), jnp.zeros(len(player), jnp.int32)
+    last, _, _, steps = lax.fori_loop(0, count, tick, start)
+    return last, steps
+
+
+FIRST, MORE, WRITE = 0, 1, 2  # an event's first participant is read, another one is, one is written
+
+
+def _twice(player: NumPy, size: NumPy) -> tuple[NumPy, NumPy]:
+    """Each event's participants listed twice in a row, to read and then to write, and the kind of each entry."""
+    first, own = np.repeat(np.cumsum(size) - size, 2 * size), np.repeat(size, 2 * size)
+    entry = np.arange(len(own)) - 2 * first
+    kind = np.where(entry >= own, WRITE, np.where(entry == 0, FIRST, MORE))
+    return player[first + entry % own].astype(np.int32, copy=False), kind.astype(np.int8)
+
+
 def _host() -> Any:
-    """The CPU, or None (the default device) where JAX_PLATFORMS hides it."""
+    """The CPU, or None (the default device) where JAX_PLATFORMS hides it: elsewhere the loops would crawl."""
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
         return None
-
-
-def _twice(player: NumPy, size: NumPy) -> tuple[NumPy, NumPy]:
-    """Each event's participants listed twice in a row, and the `kind` of each entry (see `_assign`)."""
-    if (size == size[0]).all():
-        kind = np.zeros((2, size[0]), np.int8)
-        kind[0, -1], kind[1] = 1, 2
-        listed = np.broadcast_to(player.reshape(len(size), 1, size[0]), (len(size), *kind.shape))
-        return listed.ravel(), np.broadcast_to(kind, listed.shape).ravel()
-    first, own = np.repeat(np.cumsum(size) - size, 2 * size), np.repeat(size, 2 * size)
-    entry = np.arange(len(own)) - 2 * first
-    return player[first + entry % own], np.where(entry >= own, 2, entry == own - 1).astype(np.int8)
