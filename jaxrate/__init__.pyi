@@ -51,6 +51,8 @@ from jaxrate.replay.pure import scan as scan
 from jaxrate.replay.run import predict as predict
 from jaxrate.replay.run import run as run
 from jaxrate.replay.schedule import by_level as by_level
+from jaxrate.smoothing.found import Smoothed as Smoothed
+from jaxrate.smoothing.smooth import smooth as smooth
 from jaxrate.strengths.certain import RankSets as RankSets
 from jaxrate.strengths.certain import rank_sets as rank_sets
 from jaxrate.strengths.certain import votes_needed as votes_needed

@@ -25,6 +25,7 @@ WINGS = {  # of the package, as the reference calls them
     "replay": "Rating",
     "records": "What ratings say",
     "fitting": "Fitting",
+    "smoothing": "Hindsight",
     "strengths": "Strengths at rest",
     "plots": "Pictures",
     "testing": "Testing a system",

@@ -188,6 +188,7 @@ class Traits(NamedTuple):
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
     margin_loss: Predict | None = None  # minus the logarithm of the density of the margin that there was
+    smoothed: Any = None  # its model, if `smooth` knows that
     infer: Infer | None = None  # its rule `update`, with the `Performances` that it infers
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
     remade: tuple[str, ...] = ()  # what remade its predictions, in order: "calibrated", "outlook"

@@ -63,11 +63,12 @@ def system_of(case):
     return jr.skills(**settings, **params, **({"komi": 4.0, "rest": -6.0} if "covariates" in settings else {}))
 
 
-def by_twin(case, events, periods):
+def games_of(case, events, duration=0.0):
+    """The twin and the games of a case."""
     settings, params = CASES[case]
     settings = {"outcome": case} | {x: y for x, y in settings.items() if x not in ("covariates", "margin")}
     weights = (4.0, -6.0) if "covariates" in CASES[case][0] else ()
-    twin = Skills(**settings, **params, weights=weights, duration=LENGTH if periods else 0.0)
+    twin = Skills(**settings, **params, weights=weights, duration=duration)
     of, columns = events.context, events.context.columns
     games = [
         game(
@@ -76,6 +77,11 @@ def by_twin(case, events, periods):
         )
         for i in range(len(events.score))
     ]  # fmt: skip
+    return twin, games
+
+
+def by_twin(case, events, periods):
+    twin, games = games_of(case, events, LENGTH if periods else 0.0)
     time = np.floor(events.time / LENGTH) * LENGTH if periods else np.arange(len(games))
     together = np.split(np.arange(len(games)), np.flatnonzero(np.diff(time)) + 1)
     start = time if periods else events.time

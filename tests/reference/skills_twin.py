@@ -96,7 +96,10 @@ class Skills:
 
     def predict(self, g):
         (a, b), d = self.strengths(g, 1.0)
-        variance = a[2] + b[2]
+        return self.chance(d, a[2] + b[2])
+
+    def chance(self, d, variance):
+        """The expected score of who is expected to be ahead by d, of this variance."""
         if self.outcome == "logistic":
             return 1.0 / (1.0 + math.exp(-Q * d / math.sqrt(1.0 + 3.0 * Q**2 * variance / math.pi**2)))
         spread, margin = math.sqrt(self.p.noise**2 + variance), self.p.draw_margin or 0.0

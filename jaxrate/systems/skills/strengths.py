@@ -31,14 +31,22 @@ def meeting(model: Model, constants: Constants, rows: State, event: Matches | Pe
     one, two = sides(rows, event)
     met = picks(model, event)
     first, second = (strength(x, row, extra) for x, row in zip(met, (one, two), strict=True))
-    ahead, params = first.mean - second.mean, constants.params
+    games = None if one.games is None else (one.games, two.games)
+    return Meeting(first, second, ahead(model, constants, first.mean - second.mean, games, event))
+
+
+def ahead(
+    model: Model, constants: Constants, lead: Array, games: tuple[Array, Array] | None, event: Matches | Periods
+) -> Array:
+    """[...] d, from the difference of x^T theta and the matches that both have played; None: these do not count."""
+    params = constants.params
     if event.context.side is not None:
-        ahead = ahead + advantage(event, params.side_advantage)
+        lead = lead + advantage(event, params.side_advantage)
     for name in model.covariates:
-        ahead = ahead + getattr(params, name) * columns(event)[name]
-    if one.games is not None and two.games is not None:
-        ahead = ahead + params.experience * (jnp.log1p(one.games) - jnp.log1p(two.games))
-    return Meeting(first, second, ahead)
+        lead = lead + getattr(params, name) * columns(event)[name]
+    if games is not None:
+        lead = lead + params.experience * (jnp.log1p(games[0]) - jnp.log1p(games[1]))
+    return lead
 
 
 def columns(event: Matches | Periods) -> dict[str, Array]:

@@ -259,5 +259,6 @@ def skills(
             adapt=adapt,
             outlook=None if params.draw_margin is None else bind(outlook, model),
             margin_loss=bind(surprise, model) if outcome == "margin" else None,
+            smoothed=model,
         ),
     )

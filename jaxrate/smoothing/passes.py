@@ -1,0 +1,182 @@
+"""One pass forwards and one backwards over all timelines, with what each match says held fixed.
+
+Forwards it is the filter of the system: time passes, the match is played, and its site exp(h z - I z^2 / 2), of
+z = x^T theta, is told. Backwards it is the smoother of Bryson and Frazier (1963) in the form of Bierman (1973, "Fixed
+interval smoothing with discrete measurements", International Journal of Control 18), for which no matrix is inverted:
+with P x = u and x^T P x = s before a site, and q = 1 / (1 + s I),
+
+    l <- C^T l - x V q,   L <- C^T L C + x x^T I q,   C = 1 - u x^T I q,   V = h - I x^T m
+
+and l <- k l, L <- k^2 L over time that leaves the share k of a lead. The smoothed moments are m - P l and P - P L P.
+With a = u^T L u and b = u^T l of after the site, all but the site itself says of z that its mean and its variance are
+
+    x^T m - f (b - a V q),   s - f a,   f = (1 + s I) / (1 + s I + a I)
+"""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.events import Array
+from jaxrate.smoothing.timelines import Timelines
+from jaxrate.system import Rating
+from jaxrate.systems import reversion
+from jaxrate.systems.skills.model import Constants, Model, State, initial_variance
+from jaxrate.systems.skills.passing import changed, common, widened
+from jaxrate.systems.skills.posterior import _told
+from jaxrate.systems.skills.strengths import Strength, across
+
+
+class Course(NamedTuple):
+    """What happens at each node of the timelines, whatever the matches say. Leaves [steps, ..., lanes]."""
+
+    first: Array
+    passages: tuple[tuple[Array | None, Array], ...]  # shares of a lead, and [..., D] what is added to the variances
+    added: Array | None  # to the variance of the common skill, by the match
+    picked: Array  # [D] x
+
+
+class Belief(NamedTuple):
+    mean: Array  # [D, lanes], ahead of a newcomer
+    covariance: Array  # [D, D, lanes]
+
+
+class Seen(NamedTuple):
+    """A node before its site."""
+
+    mean: Array  # [] x^T m
+    variance: Array  # [] s
+    toward: Array  # [D] u
+
+
+class Site(NamedTuple):
+    precision: Array  # I
+    pull: Array  # h
+
+
+def course(model: Model, constants: Constants, lines: Timelines, picked: tuple[Any, Any]) -> Course:
+    """Of these timelines; `picked` are [size, D] x of the first players and of the second, None if D = 1."""
+    params = constants.params
+    keep, span = reversion.by_clock(params.reversion, lines.passed)
+    growth = jnp.reshape(jnp.asarray(constants.growth, span.dtype), (1, -1, 1))
+    passages = [(keep, span[:, None] * growth)]
+    if lines.begun is not None:
+        kept, gain = reversion.by_season(params.season_keep, params.season_growth, lines.begun)
+        passages.append((kept, jnp.moveaxis(common(model, gain[..., None] if model.size == 1 else gain), -1, 1)))
+    added = None
+    if constants.match_growth is not None:
+        weight = lines.events.context.weight
+        both = jnp.ones((2, *lines.real.shape), span.dtype) if weight is None else jnp.stack([weight, weight])
+        added = constants.match_growth * at_nodes(both, lines)
+    if picked[0] is None:
+        x = jnp.ones((*lines.node.shape, 1), span.dtype)
+    else:
+        x = jnp.concatenate(picked).at[lines.node].get(mode="fill", fill_value=0)
+    return Course(lines.first, tuple(passages), added, jnp.moveaxis(x, -1, 1))
+
+
+def at_nodes(values: Array, lines: Timelines) -> Array:
+    """[steps, lanes] values of both players of each match [2, size]; 0 where nobody stands."""
+    return values.reshape(-1).at[lines.node].get(mode="fill", fill_value=0)
+
+
+def forwards(model: Model, constants: Constants, way: Course, site: Site) -> tuple[Seen, Belief]:
+    """What is known at each node before its site, and the beliefs there."""
+    lanes, dtype = way.first.shape[1], site.pull.dtype
+    variance = jnp.reshape(jnp.asarray(initial_variance(model, constants.params), dtype), (model.size,))
+    square = (model.size, model.size, lanes)
+    newcomer = Belief(jnp.zeros((model.size, lanes), dtype), jnp.broadcast_to(jnp.diag(variance)[..., None], square))
+    one = jax.vmap(partial(_onwards, model, constants), -1, -1)
+
+    def step(belief: Belief, now: tuple[Course, Site]) -> tuple[Belief, tuple[Seen, Belief]]:
+        return one(_where(now[0].first, newcomer, belief), *now)
+
+    return lax.scan(step, newcomer, (way, site))[1]
+
+
+def _onwards(
+    model: Model, constants: Constants, belief: Belief, way: Course, site: Site
+) -> tuple[Belief, tuple[Seen, Belief]]:
+    """From the belief after a node to that after the next, and what is known before its site."""
+    row = State(belief.mean, belief.covariance, jnp.zeros(()), jnp.zeros(()))
+    if model.size == 1:
+        row = row._replace(mean=belief.mean[0], covariance=belief.covariance[0, 0])
+    for keep, added in way.passages:
+        row = changed(model, constants, row, keep, added[0] if model.size == 1 else added)
+    if way.added is not None:
+        row = row._replace(covariance=widened(model, row.covariance, common(model, way.added)))
+    shape = (model.size,)
+    belief = Belief(jnp.reshape(row.mean, shape), jnp.reshape(row.covariance, shape * 2))
+    toward = across(belief.covariance, way.picked)
+    seen = Seen(jnp.sum(way.picked * belief.mean), jnp.maximum(jnp.sum(way.picked * toward), 0.0), toward)
+    return told(belief, way.picked, seen, site), (seen, belief)
+
+
+def _where(which: Array, this: Belief, other: Belief) -> Belief:
+    """[..., lanes] of the first in some lanes, of the other in the rest."""
+    return Belief(*(jnp.where(jnp.broadcast_to(which, x.shape), x, y) for x, y in zip(this, other, strict=True)))
+
+
+def told(belief: Belief, picked: Array, seen: Seen, site: Site) -> Belief:
+    """After the site of a node."""
+    covariance, gain = _told(belief.covariance, picked, site.precision)
+    return Belief(belief.mean + gain * (site.pull - site.precision * seen.mean), covariance)
+
+
+def backwards(way: Course, seen: Seen, site: Site, belief: Belief | None = None) -> tuple[Strength, Rating | None]:
+    """What all but its site says of x^T theta at each node; and where beliefs are given, what they become in hindsight.
+
+    Those are means and variances [steps, D, lanes].
+    """
+    size, lanes = way.picked.shape[1:]
+    nothing = Belief(jnp.zeros((size, lanes), site.pull.dtype), jnp.zeros((size, size, lanes), site.pull.dtype))
+    one = jax.vmap(_back, -1, -1)
+
+    def step(carry: tuple[Belief, Array], now: tuple[Course, Seen, Site, Belief | None]) -> Any:
+        future, ended = carry
+        before, found = one(_where(ended, nothing, future), *now)
+        keep = _kept(now[0])
+        passed = (
+            before if keep is None else Belief(keep[None] * before.mean, (keep * keep)[None, None] * before.covariance)
+        )
+        return (passed, now[0].first), found
+
+    end = jnp.ones(lanes, bool)
+    return lax.scan(step, (nothing, end), (way, seen, site, belief), reverse=True)[1]
+
+
+def _kept(way: Course) -> Array | None:
+    shares = [keep for keep, _ in way.passages if keep is not None]
+    return math.prod(shares[1:], start=shares[0]) if shares else None
+
+
+def _back(
+    future: Belief, way: Course, seen: Seen, site: Site, belief: Belief | None
+) -> tuple[Belief, tuple[Strength, Rating | None]]:
+    """From l and L after a node's site to those before it."""
+    push, hold = future
+    x, u = way.picked, seen.toward
+    met = across(hold, u)
+    a, b = jnp.maximum(jnp.sum(u * met), 0.0), jnp.sum(u * push)
+    q = 1.0 / (1.0 + seen.variance * site.precision)
+    share, surprise = site.precision * q, (site.pull - site.precision * seen.mean) * q
+    f = 1.0 / (1.0 + a * share)
+    least = float(np.finfo(a.dtype).eps)
+    cavity = Strength(
+        None, seen.mean - f * (b - a * surprise), jnp.maximum(seen.variance - f * a, least * seen.variance)
+    )
+    side = met[:, None] * x[None, :]
+    square = (share * (1.0 + share * a)) * (x[:, None] * x[None, :])
+    before = Belief(push - x * (share * b + surprise), hold - share * (side + side.T) + square)
+    if belief is None:
+        return before, (cavity, None)
+    mean, covariance = belief
+    variance = jnp.diagonal(covariance)
+    lost = jnp.sum(covariance * lax.dot(covariance, before.covariance, precision="highest"), axis=1)
+    hindsight = Rating(mean - across(covariance, before.mean), jnp.maximum(variance - lost, least * variance))
+    return before, (cavity, hindsight)

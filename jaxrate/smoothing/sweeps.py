@@ -1,0 +1,190 @@
+"""Sweeps: all timelines are passed over with the sites that there are, then all sites are made anew at once."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.events import Array
+from jaxrate.numerics import solve_definite
+from jaxrate.smoothing.passes import Course, Site, at_nodes, backwards, course, forwards
+from jaxrate.smoothing.passes import told as after
+from jaxrate.smoothing.sites import integral, log_chance, met, told
+from jaxrate.smoothing.timelines import Timelines
+from jaxrate.system import Rating
+from jaxrate.systems.skills.model import Constants, Model, State, init, prepare
+from jaxrate.systems.skills.observations import expected_score
+from jaxrate.systems.skills.strengths import Strength, ahead, picks
+
+KEPT = 5  # sweeps that are mixed
+FREE = 3  # first sweeps that are not, as they go far
+COARSER = 0.1  # what a change of a variance counts, relative to itself: rounding moves it more than means
+
+
+class Swept(NamedTuple):
+    """What the sweeps leave."""
+
+    site: Site  # [2, size]
+    cavity: Strength  # [2, size] of x^T theta, given all but the match, ahead of a newcomer
+    sweeps: Array  # how many there were
+    change: Array  # the greatest in the last, of a mean in units of its deviation, or a tenth of that of a variance
+
+
+class Known(NamedTuple):
+    """What is known in the end."""
+
+    rating: Rating  # [2, size] of both players of each match, as it left them
+    parts: Rating  # [2, size, D]
+    state: State  # [num_players, ...] after the last match of each
+    prediction: Array  # [size] expected scores, given all but the match
+    evidence: Array  # [size] its share of each match
+
+
+class Problem(NamedTuple):
+    constants: Constants
+    way: Course
+    offset: Array  # [size] d where the players are equal
+
+
+def problem(model: Model, params: Any, lines: Timelines) -> Problem:
+    constants = prepare(model, params)
+    constants = constants._replace(newcomer=jax.tree.map(jnp.zeros_like, constants.newcomer))
+    games = None if params.experience is None else (lines.games[0], lines.games[1])
+    offset = ahead(model, constants, jnp.zeros_like(lines.events.score), games, lines.events)
+    return Problem(constants, course(model, constants, lines, picks(model, lines.events)), offset)
+
+
+def at_players(values: Array, lines: Timelines) -> Array:
+    """[2, size, ...] of both players of each match, of values [steps, ..., lanes]."""
+    flat = jnp.moveaxis(values, -1, 1).reshape(-1, *values.shape[1:-1])
+    return flat[lines.place]
+
+
+class Past(NamedTuple):
+    """The last sweeps: by how much each differs from the one before it."""
+
+    image: Site  # [KEPT, 2, size] of the sites that a sweep makes
+    residual: Array  # [KEPT, 2, size] of by how much it changes them, in deviations
+
+
+class Progress(NamedTuple):
+    swept: Swept
+    image: Site  # [2, size] that the last sweep made
+    residual: Array  # [2, size]
+    past: Past
+
+
+@partial(jax.jit, static_argnums=0)
+def sweep(model: Model, params: Any, lines: Timelines, tolerance: Array, most: Array) -> Swept:
+    """Until no mean moves by more than `tolerance` deviations, nor a variance by ten times that, or `most` times."""
+    made = problem(model, params, lines)
+    zero = jnp.zeros(lines.place.shape, lines.passed.dtype)
+
+    def again(progress: Progress) -> Progress:
+        (site, before, count, _), *last = progress
+        nodes = Site(*(at_nodes(x, lines) for x in site))
+        cavity, _ = backwards(made.way, forwards(model, made.constants, made.way, nodes)[0], nodes)
+        here = Strength(None, *(at_players(x, lines) for x in cavity[1:]))
+        moved = jnp.abs(here.mean - before.mean) * lax.rsqrt(here.variance)
+        moved = jnp.maximum(moved, COARSER * jnp.abs(before.variance / here.variance - 1.0))
+        change = jnp.max(jnp.where(jnp.broadcast_to(lines.real, moved.shape), moved, 0.0))
+        image = told(model, made.constants, met(here, made.offset), lines.events)
+        scale = jnp.where(jnp.broadcast_to(lines.real, zero.shape), jnp.sqrt(here.variance), 0.0)
+        site, *last = accelerated(site, image, scale, count, *last)
+        return Progress(Swept(site, here, count + 1, change), *last)
+
+    none = jnp.zeros((KEPT, *zero.shape), zero.dtype)
+    start = Swept(Site(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf)
+    progress = Progress(start, Site(zero, zero), zero, Past(Site(none, none), none))
+
+    def unsettled(progress: Progress) -> Array:
+        return (progress.swept.sweeps < most) & ~(progress.swept.change <= tolerance)
+
+    return lax.while_loop(unsettled, again, progress).swept
+
+
+def accelerated(
+    site: Site, image: Site, scale: Array, count: Array, last: Site, residual: Array, past: Past
+) -> tuple[Site, Site, Array, Past]:
+    """The sites of the next sweep (Anderson 1965, "Iterative procedures for nonlinear integral equations").
+
+    Of all mixtures of the last sweeps it takes the one that would have changed sites least. Where a sweep changes more
+    than the one before it the past is forgotten, and it counts half.
+    """
+    new = (image.pull - site.pull) * scale
+    worse = (count > 0) & (jnp.vdot(new, new) > jnp.vdot(residual, residual))
+    slot = count % KEPT
+
+    def keep(old: Array, change: Array) -> Array:
+        return jnp.where(worse | (count < FREE), 0.0, old.at[slot].set(change))
+
+    image_change = jax.tree.map(lambda x, y: x - y, image, last)
+    past = Past(jax.tree.map(keep, past.image, image_change), keep(past.residual, new - residual))
+    flat = past.residual.reshape(KEPT, -1)
+    size = jnp.maximum(jnp.sqrt(jnp.sum(flat * flat, axis=1)), float(np.finfo(flat.dtype).tiny))
+    unit = flat / size[:, None]
+    ridge = 10.0 * float(np.finfo(flat.dtype).eps)
+    gram = lax.dot(unit, unit.T, precision="highest") + ridge * jnp.eye(KEPT, dtype=flat.dtype)
+    share = solve_definite(gram[None], lax.dot(unit, new.reshape(-1), precision="highest")[None])[0] / size
+    step = jnp.where(worse, 0.5, 1.0)
+
+    def mixed(old: Array, now: Array, changes: Array) -> Array:
+        return old + step * (now - old) - jnp.tensordot(share, changes, 1)
+
+    precision, pull = jax.tree.map(mixed, site, image, past.image)
+    return Site(jnp.maximum(precision, 0.0), pull), image, new, past
+
+
+@partial(jax.jit, static_argnums=0)
+def conclude(model: Model, params: Any, lines: Timelines, site: Site) -> Known:
+    """What is known with these sites."""
+    made = problem(model, params, lines)
+    nodes = Site(*(at_nodes(x, lines) for x in site))
+    seen, belief = forwards(model, made.constants, made.way, nodes)
+    cavity, hindsight = backwards(made.way, seen, nodes, belief)
+    newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
+    mean, variance = (at_players(x, lines) for x in hindsight or ())
+    mean = mean + jnp.broadcast_to(newcomer, mean.shape)
+    here, before = (Strength(None, *(at_players(x, lines) for x in one)) for one in (cavity[1:], seen[:2]))
+    pair = met(here, made.offset)
+    weight = lines.events.context.weight
+    chance = log_chance(model, made.constants, pair, lines.events)
+    told_before, told_here = integral(before, site), integral(here, site)
+    evidence = (chance if weight is None else weight * chance) + jnp.sum(told_before - told_here, axis=0)
+    games = lines.games + (1.0 if weight is None else weight[None])
+    rating = mean[..., 0] if params.experience is None else mean[..., 0] + params.experience * jnp.log1p(games)
+    return Known(
+        Rating(rating, jnp.sqrt(variance[..., 0])),
+        Rating(mean, jnp.sqrt(variance)),
+        _state(model, params, lines, made, (nodes, seen, belief), games),
+        expected_score(model, made.constants, pair),
+        jnp.where(lines.real, evidence, 0.0),
+    )
+
+
+def _state(model: Model, params: Any, lines: Timelines, made: Problem, forward: Any, games: Array) -> State:
+    """The rows of all players after their last matches; those without any are newcomers."""
+
+    def at_last(x: Array) -> Array:
+        """[..., num_players] of [steps, ..., lanes]."""
+        flat = jnp.moveaxis(x, -1, 1).reshape(-1, *x.shape[1:-1])
+        return jnp.moveaxis(flat.at[lines.last].get(mode="clip"), 0, -1)
+
+    nodes, seen, belief = jax.tree.map(at_last, forward)
+    learnt = jax.vmap(after, -1, 0)(belief, at_last(made.way.picked), seen, nodes)
+    fresh = init(model, params, len(lines.last))
+    match = at_last(lines.node)
+    side, match = match // lines.real.shape[0], match % lines.real.shape[0]
+
+    def put(old: Array, new: Array) -> Array:
+        new = new.reshape(old.shape)
+        played = (lines.last < lines.node.size).reshape(-1, *(1 for _ in old.shape[1:]))
+        return jnp.where(jnp.broadcast_to(played, old.shape), new, old)
+
+    mean = put(fresh.mean, fresh.mean + learnt.mean.reshape(fresh.mean.shape))
+    counted = None if fresh.games is None else put(fresh.games, games.at[side, match].get(mode="clip"))
+    time = put(fresh.time, lines.events.time.at[match].get(mode="clip"))
+    return State(mean, put(fresh.covariance, learnt.covariance), counted, time)

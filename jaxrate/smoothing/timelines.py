@@ -1,0 +1,113 @@
+"""Timelines: the matches of each player in order of time, end to end in lanes, which are passed over side by side.
+
+Players differ in how many matches they have. Each lane holds those of some players, one after the other, and all lanes
+are about as long as the longest timeline, or longer where there would be too many lanes. So a pass takes few steps, and
+each step is full.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxrate.events import Array, Matches
+from jaxrate.replay.sizes import FINE, lengthened, placed, placed_matches, snug
+
+NumPy = np.ndarray[Any, Any]
+LEAST, WIDE = 8, 256  # lanes
+FAST = 4096  # numbers of the covariances of a step
+
+
+class Timelines(NamedTuple):
+    """Where each player of each match stands, and how long it is since their match before."""
+
+    events: Matches  # [size, ...] in the order of the input; those past the matches are nobody's
+    games: Array  # [2, size] matches played before, by weight
+    real: Array  # [size] whether it is a match
+    place: Array  # [2, size] where each player of a match stands, of steps x lanes
+    node: Array  # [steps, lanes] who stands there: side x size + match; 2 size or more: nobody
+    first: Array  # [steps, lanes] whether a timeline begins here; where nobody stands it does
+    passed: Array  # [steps, lanes] time since the match before
+    begun: Array | None  # [steps, lanes] seasons since then; None: there are none
+    last: Array  # [num_players] where the last match of each stands; steps x lanes: nowhere
+
+
+def timelines(matches: Matches, num_players: int, seasons: Sequence[float], size_of: int = 1) -> Timelines:
+    """The timelines of checked matches, of players who are vectors of this size."""
+    n, player = len(matches.score), np.asarray(matches.player)
+    size = snug(max(n, FINE))
+    side = player.T.ravel()  # [2 n] all first players, then all second ones
+    match = np.tile(np.arange(n), 2)
+    order = np.lexsort((match, side))
+    count = np.bincount(side, minlength=num_players)
+    begin = np.concatenate([[0], np.cumsum(count)])
+    lane, start, lanes = _lanes(count, most(size_of))
+    who = side[order]
+    rank = np.arange(2 * n) - begin[who]  # the number of the match among the player's
+    where = (start[who] + rank) * lanes + lane[who]
+    steps = snug(max(int((start + count).max(initial=1)), FINE))
+    time = np.asarray(matches.time, np.float64)
+    weight = np.ones(n) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
+    before = np.where(rank > 0, np.roll(order, 1), order)
+    since, until = time[match[before]], time[match[order]]
+
+    def in_lanes(values: Any, fill: Any) -> NumPy:
+        grid = np.full(steps * lanes, fill)
+        grid[where] = values
+        return grid.reshape(steps, lanes)
+
+    def by_match(values: NumPy, dtype: Any) -> NumPy:
+        found = np.empty(2 * n, dtype)
+        found[order] = values
+        return np.stack([lengthened(x, size, 0) for x in found.reshape(2, n)])
+
+    played = np.cumsum(weight[match[order]])
+    total = np.concatenate([[0.0], played])
+    games = total[:-1] - total[begin[who]]
+    begun = None
+    if seasons:
+        passed = np.searchsorted(seasons, until, side="right") - np.searchsorted(seasons, since, side="right")
+        begun = _float(in_lanes(passed, 0.0))
+    last = np.full(num_players, steps * lanes, np.int32)
+    active = count > 0
+    last[active] = where[begin[1:][active] - 1]
+    return Timelines(
+        placed_matches(matches, size),
+        _float(by_match(games, float)),
+        jax.device_put(np.arange(size) < n),
+        jax.device_put(by_match(where, np.int32)),
+        jax.device_put(in_lanes(order // n * size + match[order], 2 * size).astype(np.int32)),
+        jax.device_put(in_lanes(rank == 0, True)),
+        _float(in_lanes(until - since, 0.0)),
+        begun,
+        jax.device_put(last),
+    )
+
+
+def _float(x: NumPy) -> Array:
+    return placed(x, len(x), 0)
+
+
+def most(size: int) -> int:
+    """Lanes whose covariances stay in the fastest memory of a CPU; elsewhere many more."""
+    if jax.default_backend() != "cpu":
+        return 1 << 14
+    return min(1 << (FAST // size**2).bit_length() - 1, WIDE) if size**2 < FAST // LEAST else LEAST
+
+
+def _lanes(count: NumPy, most: int) -> tuple[NumPy, NumPy, int]:
+    """The lane of each player, where in it they begin, and how many lanes there are.
+
+    The longest timelines left go to the emptiest lanes, one to each.
+    """
+    lanes = int(np.clip(count.sum() // max(count.max(initial=1), 1), LEAST, most))
+    lanes = min(snug(lanes), most)
+    lane, start, filled = np.zeros(len(count), int), np.zeros(len(count), int), np.zeros(lanes, int)
+    order = np.argsort(-count, kind="stable")
+    for low in range(0, int(np.count_nonzero(count)), lanes):
+        some = order[low : low + lanes]
+        empty = np.argsort(filled, kind="stable")[: len(some)]
+        lane[some], start[some] = empty, filled[empty]
+        filled[empty] += count[some]
+    return lane, start, lanes

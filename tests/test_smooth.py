@@ -1,0 +1,187 @@
+"""Hindsight against the slow twin, the exact posterior, TrueSkill through time and the filter."""
+
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+import jaxrate as jr
+from jaxrate.smoothing.timelines import timelines
+from tests.reference.skills_twin import Skills, game
+from tests.reference.smooth_twin import Smoother, dense
+from tests.test_skills import CASES, PLAYERS, games_of, league, system_of
+
+N = 28
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+PEERS = json.loads((Path(__file__).parent / "reference" / "smooth_peers.json").read_text())
+
+
+def twin_of(case, events):
+    twin, games = games_of(case, events)
+    return Smoother(twin, [*zip(events.time.tolist(), games, strict=True)])
+
+
+@pytest.mark.parametrize(("case", "x64"), [*((x, True) for x in CASES), ("margin", False)])
+def test_against_the_twin(case, x64):
+    """All forms, with all that time does."""
+    with jax.enable_x64(x64):
+        compare_with_the_twin(case, x64)
+
+
+def compare_with_the_twin(case, x64):
+    events, system = league(mixed=case == "win", n=N), system_of(case)
+    found = jr.smooth(system, events, tolerance=1e-11 if x64 else 3e-6)
+    twin, digits = twin_of(case, events), 1e-9 if x64 else 1e-4
+    twin.converge()
+    mean, variance = twin.parts()
+    cavity, spread = twin.strengths(without_own=True)
+    d = cavity[:, 0] - cavity[:, 1] + twin.offset
+    wanted = [twin.twin.chance(lead, s) for lead, s in zip(d, spread.sum(axis=1), strict=True)]
+    np.testing.assert_allclose(found.prediction, wanted, atol=digits)
+    np.testing.assert_allclose(found.evidence, twin.evidence(), rtol=digits)
+    if found.parts is None:
+        played = np.zeros((PLAYERS, 1))
+        for i, (a, b) in enumerate(events.player):
+            played[[a, b]] += events.context.weight[i]
+            mean[i] += system.params.experience * np.log1p(played[[a, b]])
+    parts = found.parts or jr.system.Rating(*(np.asarray(x)[..., None] for x in found.rating))
+    np.testing.assert_allclose(parts.mean, mean, atol=1000 * digits)
+    np.testing.assert_allclose(parts.deviation, np.sqrt(variance), atol=100 * digits)
+    for name in twin.nodes:
+        last = twin.prior(name)[2]
+        np.testing.assert_allclose(np.ravel(found.state.mean[name]), last.m, atol=1000 * digits)
+        np.testing.assert_allclose(np.reshape(found.state.covariance[name], last.P.shape), last.P, atol=2e4 * digits)
+
+
+def margins(pairs):
+    """A league without bounds of variances, as the twin and as events."""
+    random = np.random.default_rng(0)
+    points, time = random.normal(0, 12, len(pairs)), 3.0 * np.arange(len(pairs))
+    params = {"noise": 250.0, "initial_rating": 0.0, "initial_deviation": 150.0, "deviation_max": 1e5,
+              "growth": 10.0, "match_growth": 5.0, "margin_scale": 20.0}  # fmt: skip
+    games = [game(a, b, float(y > 0), margin=abs(y)) for (a, b), y in zip(pairs, points, strict=True)]
+    events = jr.matches(np.array(pairs), points > 0, time, columns={"margin": points})
+    return Smoother(Skills("margin", **params), [*zip(time, games, strict=True)]), jr.skills("margin", **params), events
+
+
+def test_margins_are_exact(double):
+    """Means wherever it converges, since it is belief propagation; all if nobody meets twice on any way."""
+    pairs = [(0, 1), (1, 2), (2, 3), (2, 4), (5, 1)]
+    twin, system, events = margins(pairs)
+    found = jr.smooth(system, events, tolerance=1e-11)
+    mean, variance, evidence = dense(twin)
+    np.testing.assert_allclose(found.rating.mean, mean[..., 0], atol=1e-8)
+    np.testing.assert_allclose(found.rating.deviation, np.sqrt(variance[..., 0]), rtol=1e-10)
+    assert found.evidence == pytest.approx(evidence + len(pairs) * np.log(20.0), rel=1e-12)
+    random = np.random.default_rng(1)
+    twin, system, events = margins([random.permutation(5)[:2] for _ in range(16)])
+    found = jr.smooth(system, events, tolerance=1e-11)
+    mean, variance, _ = dense(twin)
+    np.testing.assert_allclose(found.rating.mean, mean[..., 0], atol=1e-7)
+    less = np.asarray(found.rating.deviation) / np.sqrt(variance[..., 0])
+    assert less.min() > 0.7 and less.max() < 1.0 and less.mean() < 0.95
+
+
+def test_against_trueskill_through_time(double):
+    margin = float(ndtri(0.5 * (1.0 + PEERS["p_draw"])) * 2.0**0.5 * PEERS["beta"])
+    system = jr.skills(noise=2.0**0.5 * PEERS["beta"], initial_rating=0, initial_deviation=PEERS["sigma"], period=1.0,
+                       growth=PEERS["gamma"], deviation_max=1e4, draw_margin=margin)  # fmt: skip
+    found = jr.smooth(system, jr.matches(PEERS["player"], PEERS["score"], PEERS["time"]), tolerance=1e-10)
+    np.testing.assert_allclose(found.rating.mean, PEERS["mean"], atol=3e-7)
+    np.testing.assert_allclose(found.rating.deviation, PEERS["deviation"], atol=3e-7)
+
+
+def test_of_matches_between_newcomers_it_is_the_filter(double):
+    player = np.arange(12).reshape(6, 2)
+    events = jr.matches(player, [1, 0, 0.5, 1, 0, 0.5], np.arange(6.0), weight=[1, 2, 0.5, 1, 1, 1])
+    found, run = jr.smooth(jr.skills(), events, num_players=14), jr.run(jr.skills(), events, num_players=14)
+    guess = np.asarray(run.prediction)
+    loss = events.context.weight * (events.score * np.log(guess) + (1 - events.score) * np.log(1 - guess))
+    np.testing.assert_allclose(found.prediction, guess, rtol=1e-12)
+    assert found.evidence == pytest.approx(loss.sum(), rel=1e-12)
+    for mine, theirs in zip(found.state, run.state, strict=True):
+        if theirs is not None:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    np.testing.assert_array_equal(np.asarray(found.rating.mean).ravel(), np.asarray(found.state.mean)[:12])
+    assert found.sweeps == 2 and "6 matches of 14 players" in repr(found) and "2, converged" in repr(found)
+
+
+def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
+    events, system = league(seed=1, n=N), system_of("draws")
+    turned = events._replace(player=events.player[:, ::-1], score=1 - events.score)
+    turned = turned._replace(context=events.context._replace(side=-events.context.side))
+    one, two = (jr.smooth(system, x, tolerance=1e-10) for x in (events, turned))
+    np.testing.assert_allclose(two.rating.mean[:, ::-1], one.rating.mean, atol=1e-6)
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
+    later = jr.matches([[0, 1]], [1], [events.time[-1] + 50.0], side=[0])
+    after = jr.run(system, later, state=one.state)
+    assert float(after.prediction[0]) == pytest.approx(float(jr.predict(system, one.state, later)[0]))
+    np.testing.assert_allclose(jr.ratings(system, one.state).mean[events.player[-1]], one.rating.mean[-1])
+
+
+def test_hindsight_is_nearer_to_the_truth_than_the_filter():
+    """In a league whose skills drift; and it knows how near."""
+    random, n, players = np.random.default_rng(4), 4000, 20
+    time = np.arange(n) / 8.0
+    drift = random.normal(0, 12.0 * (1 / 8.0 / 7.0) ** 0.5, (n, players))
+    skill = np.cumsum(drift, axis=0) + random.normal(0, 150, players)
+    player = np.array([random.permutation(players)[:2] for _ in range(n)])
+    truth = np.take_along_axis(skill, player, axis=1)
+    score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
+    system, events = jr.skills(growth=12.0, deviation_max=1e4), jr.matches(player, score, time)
+    found, known = jr.smooth(system, events), jr.history(system, events, after=True).after
+    truth, late = truth + 1500.0 - truth.mean(), n // 4
+    error, before = ((np.asarray(x.mean)[late:-late] - truth[late:-late]) for x in (found.rating, known))
+    error, before = (x - x.mean() for x in (error, before))
+    assert np.std(error) < 0.8 * np.std(before)
+    covered = np.abs(error) < 1.96 * np.asarray(found.rating.deviation)[late:-late]
+    assert 0.9 < covered.mean() < 0.98
+
+
+def test_timelines_hold_everybody_once():
+    events = league(n=300)
+    lines = timelines(events, PLAYERS + 1, (), 2)
+    steps, lanes = lines.node.shape
+    node, first, passed = (np.asarray(x).T.ravel() for x in (lines.node, lines.first, lines.passed))  # lane by lane
+    size = len(lines.real)
+    stands = node < 2 * size
+    who = events.player.T[node[stands] // size, node[stands] % size]
+    begins = np.flatnonzero(first[stands])
+    assert sorted(who[begins]) == list(range(PLAYERS)) and stands.sum() == 600
+    for k, low in enumerate(begins):
+        high = begins[k + 1] if k + 1 < len(begins) else 600
+        match = node[stands][low:high] % size
+        assert (who[low:high] == who[low]).all() and (np.diff(match) > 0).all()
+        since = np.diff(events.time[match], prepend=events.time[match[0]])
+        np.testing.assert_allclose(passed[stands][low:high], since, atol=1e-4)
+    assert int(lines.last[PLAYERS]) == steps * lanes
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jr.smooth(jr.elo(), league()), "smooth knows no hindsight of elo; take jr.skills()"),
+        (lambda: jr.smooth(jr.glicko(), league()), r"of glicko; take jr.skills\(\"logistic\"\)"),
+        (lambda: jr.smooth("skills", league()), "name the system first"),
+        (lambda: jr.smooth(jr.skills(), jr.periods(league(), 7.0)), "takes matches, each at its own time, and not Per"),
+        (lambda: jr.smooth(jr.skills(), league(n=0)), "there are no matches"),
+        (lambda: jr.smooth(jr.skills("margin"), league()), "needs the column 'margin'"),
+        (lambda: jr.smooth(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
+        (lambda: jr.smooth(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
+        (lambda: jr.smooth(jr.skills(), league(), num_players=3), "there are only 3 players"),
+        (lambda: jr.smooth(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=[2.0])), "row 0"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_it_says_where_it_did_not_converge():
+    events = jr.matches([[0, 1], [1, 2], [2, 0]], [1, 1, 1])
+    with pytest.warns(UserWarning, match="after 2 sweeps: allow more by sweeps="):
+        found = jr.smooth(jr.skills(), events, sweeps=2)
+    assert not found.converged and "2, not converged" in repr(found)
