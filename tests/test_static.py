@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.strengths import errors
 from jaxrate.strengths import static as door
 from jaxrate.strengths.graph import standing
+from jaxrate.strengths.newton import replicates, search
 from tests.reference import static_twin as twin
 
 ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
@@ -133,6 +136,20 @@ def test_bootstraps_scatter_as_sandwiches_do(cluster):
     np.testing.assert_allclose(drawn.standard_error, known.standard_error, rtol=0.15)
     again = jr.static(table, cluster=cluster, errors="bootstrap", samples=400)
     np.testing.assert_array_equal(again.samples, drawn.samples)
+
+
+@pytest.mark.parametrize("each", [4, 4000], ids=["few", "many"])
+def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
+    a, b = np.triu_indices(6, 1)
+    wins = np.clip(np.rint(each / (1 + np.exp((a - b) / 3))), 1, each - 1)
+    given = []
+    monkeypatch.setattr(errors, "replicates", lambda *x: given.append((x, replicates(*x))) or given[-1][1])
+    jr.static(jr.counts(a, b, wins, each - wins), errors="bootstrap", samples=20)
+    (model, _, problem, _, counts, x), (found, size) = given[0]
+    with jax.enable_x64(True):
+        exact = [search(True, model, problem, one, x) for one in counts]
+    np.testing.assert_allclose(found, [end.x for end in exact], atol=1e-5)
+    assert (np.asarray(size) <= 1e-4).all() and np.ptp(np.asarray(found), axis=0).max() > (1.0 if each < 10 else 0.01)
 
 
 @pytest.mark.parametrize("seed", range(12))

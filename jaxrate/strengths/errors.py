@@ -170,27 +170,24 @@ def _squared(code: NumPy, where: NumPy, what: NumPy, size: int) -> NumPy:
 def _bootstrap(fitted: Fitted, votes: Votes, whole: NumPy, samples: int, seed: int) -> tuple[NumPy, NumPy]:
     """[samples, N + E] what replicates of the data give, and [samples] whether each search came to its end."""
     model, problem, cells, counts, x = fitted
-    random = np.random.default_rng(seed)
+    random = np.random.Generator(np.random.SFC64(seed))  # the quickest
     abreast = max(1, min(ABREAST, samples))
     at_once = None if jax.default_backend() == "cpu" else max(1, min(abreast, ROOM // len(x) ** 2))
-    some = counts > 0
     inside = _inside(cells, votes) if votes.clusters else None
 
     def draw() -> NumPy:
         if inside is not None:
             return np.stack([_weighed(random, *inside, counts.shape[1]) for _ in range(abreast)])
-        drawn = np.zeros((abreast, *counts.shape))
-        drawn[:, some] = random.standard_gamma(counts[some], (abreast, int(some.sum())))
-        return drawn
+        return random.standard_gamma(counts, (abreast, *counts.shape))
 
     found, ended, drawn = [], [], draw()
     for low in range(0, samples, abreast):
         search = replicates(model, at_once, problem, whole, drawn, x)
         drawn = draw() if low + abreast < samples else drawn  # while that is being searched
-        end = jax.tree.map(np.asarray, search)
+        maximum, size = (np.asarray(part) for part in search)
         wanted = slice(0, samples - low)
-        found.append(end.x[wanted])
-        ended.append((end.size <= CLOSE)[wanted])
+        found.append(maximum[wanted])
+        ended.append((size <= CLOSE)[wanted])
     return np.concatenate(found), np.concatenate(ended)
 
 

@@ -23,6 +23,7 @@ from jaxrate.strengths.models import Terms, terms
 STEPS = 100
 SMALL = 1e-7  # of a step after which the next would be below rounding
 CLOSE = 1e-4  # the same of replicates, whose scatter is far above what is left
+CHORDS = 12  # steps of a replicate with the inverse of a Hessian that is near, before it has one of its own
 FAR = 60.0  # log strengths from where a search begins: the likelihood has no maximum
 HALVINGS = 40
 PRODUCTS = 1000  # of the Hessian in one solution
@@ -226,6 +227,26 @@ def by_cells(direction: Any, model: str, problem: Problem, counts: Array, x: Arr
     return newton(partial(value_at, model, problem, counts), way, x, most, small)
 
 
+def by_chords(model: str, problem: Problem, inverse: Array, counts: Array, x: Array) -> tuple[Array, Array]:
+    """Where steps with one inverse [N + E, N + E] lead from x, while each is a third as large, and the size of the last.
+
+    Such a step costs a gradient and no Hessian. The error that is left is below half of the last step.
+    """
+
+    def go_on(state: tuple[Array, Array, Array, Array]) -> Array:
+        _, size, last, count = state
+        return (size > 0.1 * CLOSE) & (3.0 * size < last) & (count < CHORDS)
+
+    def step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        x, size, _, count = state
+        way = centred(problem, inverse @ gradient(problem, x, at(model, problem, counts, x)))
+        return x + way, jnp.abs(way).max(), size, count + 1
+
+    one = jnp.ones((), x.dtype)
+    x, size, last, _ = lax.while_loop(go_on, step, (x, one, 4.0 * one, jnp.zeros((), int)))
+    return x, jnp.where(3.0 * size < last, size, 1.0)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def search(dense: bool, model: str, problem: Problem, counts: Array, x: Array) -> Search:
     """The maximum from x."""
@@ -233,14 +254,24 @@ def search(dense: bool, model: str, problem: Problem, counts: Array, x: Array) -
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def replicates(model: str, abreast: int | None, problem: Problem, inverse: Array, counts: Array, x: Array) -> Search:
-    """The maxima for each of the counts [B, 3, M], from x, with the inverse of the Hessian there.
+def replicates(
+    model: str, abreast: int | None, problem: Problem, inverse: Array, counts: Array, x: Array
+) -> tuple[Array, Array]:
+    """The maxima [B, N + E] for each of the counts [B, 3, M], from x, with the inverse of the Hessian there.
+
+    And the size [B] of each last step.
 
     So many at once as `abreast` says; None: one by one, which is quicker where memory is slow, as on a CPU.
     """
 
-    def one(counts: Array) -> Search:
-        return by_cells(partial(near_direction, inverse), model, problem, counts, x, CLOSE)
+    def one(counts: Array) -> tuple[Array, Array]:
+        near, size = by_chords(model, problem, inverse, counts, x)
+
+        def exactly(_: Array) -> tuple[Array, Array]:
+            found = by_cells(partial(near_direction, inverse), model, problem, counts, x, CLOSE)
+            return found.x, found.size
+
+        return lax.cond(size > 0.1 * CLOSE, exactly, lambda near: (near, size), near)
 
     return lax.map(one, counts, batch_size=abreast)
 
