@@ -58,6 +58,9 @@ from jaxrate.strengths.certain import rank_sets as rank_sets
 from jaxrate.strengths.certain import votes_needed as votes_needed
 from jaxrate.strengths.found import Strengths as Strengths
 from jaxrate.strengths.frozen import frozen as frozen
+from jaxrate.strengths.moved import Moved as Moved
+from jaxrate.strengths.moved import moved as moved
+from jaxrate.strengths.page import arena_report as arena_report
 from jaxrate.strengths.sequential import SequentialTest as SequentialTest
 from jaxrate.strengths.sequential import pentanomial as pentanomial
 from jaxrate.strengths.sequential import sprt as sprt

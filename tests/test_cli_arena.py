@@ -214,3 +214,48 @@ def test_a_bad_row_has_its_own_number_where_others_are_dropped(jaxrate, tmp_path
     path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,1,3,0,\n")
     errors = jaxrate("arena", path, "--drop", "gone", "--cluster", "v")[2]
     assert "row 2 (counting from 0, line 4): column 'v' has no value" in errors
+
+
+def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
+    moved = jr.moved(
+        jr.read(votes, time="time", sort=True),
+        covariates=(),
+        cluster=np.array(votes["voter"])[np.argsort(votes["time"])],
+    )
+    said = plain(jaxrate, file, "--moved", "--cluster", "voter")["moved"]
+    assert [row["player"] for row in said["players"]] == moved.players[moved.order].tolist()
+    np.testing.assert_allclose([row["p"] for row in said["players"]], moved.p[moved.order], rtol=1e-6)
+    assert said["log_bayes_factor"] == pytest.approx(moved.log_bayes_factor, rel=1e-5)
+    text = jaxrate("arena", file, "--moved", "--top", 2)[1]
+    assert "nobody surely moved (at 5%" in text and len(text.split("\n\n")[-1].splitlines()) == 3
+    counts = tmp_path / "counts.csv"
+    counts.write_text("a,b,wins,losses,time\nx,y,7,5,1\n")
+    untimed = tmp_path / "untimed.csv"
+    untimed.write_text("a,b,score\nx,y,1\ny,x,1\n")
+    for path, message in (
+        (counts, "needs votes with times, and not counts"),
+        (untimed, "name their column with --time"),
+    ):
+        assert message in jaxrate("arena", path, "--moved")[2]
+    assert (
+        "--moved clusters by one column"
+        in jaxrate("arena", file, "--moved", *("--cluster", "voter", "--cluster", "a"))[2]
+    )
+
+
+def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
+    page = tmp_path / "page.html"
+    said = plain(jaxrate, file, "--covariate", "length", "--report", page)
+    text = page.read_text()
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
+    for row, wanted in zip(data["board"], said["players"], strict=True):
+        assert row[1] == wanted["player"] and row[5:7] == [wanted["least_rank"], wanted["greatest_rank"]]
+        np.testing.assert_allclose(row[2:5], [wanted[x] for x in ("rating", "low", "high")], atol=0.051)
+    assert "<h1>votes.csv</h1>" in text and "default-src 'none'" in text
+    assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
+    assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
+    votes = jr.counts(["<i>x", "<i>x", "y", "z"], ["y", "y", "z", "y"], [3, 1, 1, 0], [2, 1, 0, 0])
+    page = jr.arena_report(jr.static(votes), title="a & b")
+    assert "<h1>a &amp; b</h1>" in page and "<i>x" not in page and "only lost" in page and 'id="ranks"' not in page
+    with pytest.raises(ValueError, match="ranks must be of the same players"):
+        jr.arena_report(jr.static(votes), ranks=jr.rank_sets(jr.static(jr.counts([0, 1], [1, 0], [1, 1], [1, 1]))))

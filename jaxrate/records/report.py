@@ -103,7 +103,6 @@ def report(
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     params = rated.system.params._asdict() | dict(rated.system.settings)
-    script = (PAGE / "page.js").read_text(encoding="utf-8")
     return str(
         page.render(
             libraries,
@@ -122,17 +121,13 @@ def report(
             duels=duels,
             sided=bool(getattr(rated.system.params, "side_advantage", 0.0)),
             now="" if rated.last is None else _times(np.array([rated.last]), dates=rated.clock == "dates")[0],
-            version=version("jaxrate"),
             data=data,
-            style=(PAGE / "page.css").read_text(encoding="utf-8"),
-            script=script,
-            hash=b64encode(sha256(script.encode()).digest()).decode(),
         )
     )
 
 
-def installed() -> tuple[Any, dict[str, Any]]:
-    """The template, and what it takes from itables; ImportError if that or jinja2 is not installed."""
+def installed(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
+    """The template of this name, and what it takes from itables; ImportError if that or jinja2 is not installed."""
     try:
         jinja2, html = import_module("jinja2"), files("itables") / "html"
     except ImportError as error:
@@ -141,13 +136,18 @@ def installed() -> tuple[Any, dict[str, Any]]:
         loader=jinja2.FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    script = (PAGE / "page.js").read_text(encoding="utf-8")
     libraries = {
+        "version": version("jaxrate"),
+        "style": (PAGE / "page.css").read_text(encoding="utf-8"),
+        "script": script,
+        "hash": b64encode(sha256(script.encode()).digest()).decode(),
         "bundle": (html / "dt_bundle.js").read_text(encoding="utf-8"),
         "bundle_style": (html / "dt_bundle.css").read_text(encoding="utf-8"),
         "licence": distribution("itables").read_text("licenses/LICENSE"),
         "itables": version("itables"),
     }
-    return environment.get_template("page.html"), libraries
+    return environment.get_template(name), libraries
 
 
 def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Sheet:

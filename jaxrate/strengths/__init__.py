@@ -9,7 +9,9 @@ contests.py   the likeliest strengths from the rankings of rounds
 errors.py     covariances: of the curvature, of the sandwich, of clusters, of the bootstrap
 found.py      what is found, and how it reads
 certain.py    what is certain: ranks that hold together, groups, votes still needed
+moved.py      whether strengths moved: static against drifting, and player by player
 sequential.py sequential tests of one against another
 frozen.py     strengths as a rating system that learns nothing
+page.py       all of it as a page of HTML
 static.py     the door
 """

@@ -80,7 +80,7 @@ def rank_sets(found: Strengths, *, level: float = 0.95, samples: int = 4000, see
       ValueError: for a level out of range, or strengths without a covariance.
     """
     covariance = _covariance(found)
-    _check_share("level", level)
+    check_share("level", level)
     known = np.flatnonzero(np.isfinite(found.rating))
     rating, square = found.rating[known], covariance[np.ix_(known, known)]
     if found.samples is None:
@@ -131,8 +131,8 @@ def votes_needed(
       ValueError: for a player that there is not or who has no rating, or a share out of range.
     """
     points, error = found.difference(a, b)
-    _check_share("level", level)
-    _check_share("power", power)
+    check_share("level", level)
+    check_share("power", power)
     points = points if difference is None else difference
     one, two = (find(found.players, player) for player in (a, b))
     normal = NormalDist()
@@ -152,7 +152,7 @@ def _covariance(found: Strengths) -> NumPy:
     return found.covariance
 
 
-def _check_share(name: str, value: float) -> None:
+def check_share(name: str, value: float) -> None:
     if not 0 < value < 1:
         raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
 

@@ -228,7 +228,7 @@ def by_cells(direction: Any, model: str, problem: Problem, counts: Array, x: Arr
 
 
 def by_chords(model: str, problem: Problem, inverse: Array, counts: Array, x: Array) -> tuple[Array, Array]:
-    """Where steps with one inverse [N + E, N + E] lead from x, while each is a third as large, and the size of the last.
+    """Where steps with one inverse [N + E, N + E] lead from x, while each is a third of the last, and the last size.
 
     Such a step costs a gradient and no Hessian. The error that is left is below half of the last step.
     """

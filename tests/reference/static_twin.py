@@ -128,3 +128,34 @@ def reach(arrows):
     for k in range(len(found)):
         found |= found[:, [k]] & found[[k], :]
     return found
+
+
+def bridges(num_players, votes, strength, chance):
+    """[N] the largest |sum of scores| over the root of their squares, of Bradley-Terry, each vote at a time of its own.
+
+    Votes are (a, b, score, cluster) in order; those of a cluster count together when it begins.
+    """
+    out = np.full(num_players, np.nan)
+    for player in range(num_players):
+        sums = {}
+        for a, b, score, cluster in votes:
+            if player in (a, b):
+                sign = 1.0 if player == a else -1.0
+                sums[cluster] = sums.get(cluster, 0.0) + sign * (score - chance(strength[a] - strength[b]))
+        walk = far = square = 0.0
+        for step in sums.values():
+            walk, square = walk + step, square + step**2
+            far = max(far, abs(walk))
+        out[player] = far / square**0.5
+    return out
+
+
+def mixture(guesses, scores):
+    """Log losses of predictions [K, n] that are mixed by what each has earned before."""
+    share, losses = np.ones(len(guesses)) / len(guesses), []
+    for p, s in zip(np.transpose(guesses), scores, strict=True):
+        guess = share @ p
+        losses.append(-s * np.log(guess) - (1 - s) * np.log(1 - guess))
+        share = share * p**s * (1 - p) ** (1 - s)
+        share = share / share.sum()
+    return losses, share
