@@ -40,6 +40,8 @@ from jaxrate.records.leaderboard import ratings as ratings
 from jaxrate.records.live import Live as Live
 from jaxrate.records.live import live as live
 from jaxrate.records.pairs import pairs as pairs
+from jaxrate.records.peaks import Peaks as Peaks
+from jaxrate.records.peaks import peaks as peaks
 from jaxrate.records.performed import performances as performances
 from jaxrate.records.rated import Rated as Rated
 from jaxrate.records.rating import rate as rate

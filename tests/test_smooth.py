@@ -141,6 +141,40 @@ def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     assert 0.9 < covered.mean() < 0.98
 
 
+def test_ratings_as_of_any_time(double):
+    """Those of a match at its time; after the last, those of the state."""
+    events, system = league(seed=1, n=N), system_of("draws")
+    names = np.array([f"player {i}" for i in range(PLAYERS)], object)
+    found = jr.smooth(system, jr.Dataset(events, names, np.arange(N), clock="numbers"), tolerance=1e-10)
+    time = events.time[12]
+    rating, begun = found.at(time), np.isin(np.arange(PLAYERS), events.player[:13])
+    np.testing.assert_allclose(rating.mean[events.player[12]], found.rating.mean[12], rtol=1e-12)
+    np.testing.assert_array_equal(np.isnan(rating.mean), ~begun)
+    later = events.time[-1] + 40.0
+    for mine, theirs in zip(found.at(later), jr.ratings(system, found.state, time=later), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+    board = jr.leaderboard(found, time=time)
+    assert set(board.player) == set(names[begun]) and (np.diff(board.rating) <= 0).all()
+    assert jr.leaderboard(found).rating.max() == np.asarray(jr.ratings(system, found.state).mean).max()
+    mine = jr.career(found, "player 3")
+    match, side = np.nonzero(events.player == 3)
+    np.testing.assert_array_equal(mine["rating"], np.asarray(found.rating.mean)[match, side])
+    assert mine["opponent"].tolist() == names[events.player[match, 1 - side]].tolist()
+    best = jr.peaks(found, top=PLAYERS)
+    np.testing.assert_array_equal(np.sort(best.rating)[::-1], best.rating)
+    assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
+    assert jr.peaks(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95 % interval" in str(best)
+    pytest.importorskip("matplotlib")
+    line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
+    assert line.get_label() == "player 3, in hindsight" and line.get_ydata().tolist() == mine["rating"].tolist()
+    drawn = jr.plots.careers(found, "player 3", others=["player 4"], step=30.0).get_lines()
+    assert drawn[1].get_ydata()[-1] == mine["rating"][-1]
+    with pytest.raises(ValueError, match="is a date, but the history counts time in numbers"):
+        jr.leaderboard(found, time="1985-01-27")
+    with pytest.raises(ValueError, match="has hyperparameters of its own"):
+        jr.ratings(found, time=3.0, params=system.params)
+
+
 def test_timelines_hold_everybody_once():
     events = league(n=300)
     lines = timelines(events, PLAYERS + 1, (), 2)

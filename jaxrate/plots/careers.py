@@ -31,6 +31,7 @@ from jaxrate.records.history import History
 from jaxrate.records.leaderboard import ratings
 from jaxrate.records.rated import Rated, to_dates
 from jaxrate.replay.state import count
+from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, RatingSystem
 from jaxrate.text import number
 
@@ -49,9 +50,18 @@ class Line(NamedTuple):
     mean: Values  # [m + 1]
     deviation: Values | None  # [m + 1]
 
+    def after(self) -> "Line":
+        """[m] what each event left."""
+        return Line(
+            f"{self.name}, in hindsight",
+            self.at[:-1],
+            self.mean[1:],
+            None if self.deviation is None else self.deviation[1:],
+        )
+
 
 def trajectory(
-    system: RatingSystem | Rated,
+    system: RatingSystem | Rated | Smoothed,
     history: History | None = None,
     data: Any = None,
     players: Any = None,
@@ -63,13 +73,14 @@ def trajectory(
 
         jr.plots.trajectory(rated, players=["Ada", "Bo"])
         jr.plots.trajectory(system, jr.history(system, data), data, ["Ada", "Bo"])
+        jr.plots.trajectory(jr.smooth(system, data), players=["Ada", "Bo"])
 
-    A line goes through what each event found, as in `history.before`, to the rating after the last one. The axis is
-    time; if there is none, or it stands still, how many events of the history came before. A long line is drawn by 2000
-    of its points. Several calls may share an axes.
+    A line goes through what each event found, as in `history.before`, to the rating after the last one; with hindsight
+    through what is known of each match. The axis is time; if there is none, or it stands still, how many events of the
+    history came before. A long line is drawn by 2000 of its points. Several calls may share an axes.
 
     Args:
-      system: as from `glicko()`; or a rated history, in place of history and data too.
+      system: as from `glicko()`; or a rated history, or one with hindsight, in place of history and data too.
       history: as from `jr.history(system, data)`, or of the rating periods of these matches.
       data: the `Dataset`, or its matches or rounds.
       players: one or several, at most 28.
@@ -78,7 +89,10 @@ def trajectory(
     Raises:
       ValueError: for a player who is unknown or never plays, ratings that are not finite, or a history of other events.
     """
-    if isinstance(system, Rated):
+    if isinstance(system, Smoothed):
+        lines, clock = _smoothed_lines(system, players)
+        lines, system = [line.after() for line in lines], system.system
+    elif isinstance(system, Rated):
         lines, clock = _rated_lines(system, players)
         system = system.system
     else:
@@ -142,6 +156,21 @@ def _rated_lines(rated: Rated, players: Any) -> tuple[list[Line], str]:
     return _checked(lines), clock[rated.clock]
 
 
+def _smoothed_lines(smoothed: Smoothed, players: Any) -> tuple[list[Line], str]:
+    """The same with hindsight; what the first match found counts as what it left."""
+    lines = []
+    for player, name in choose(players, smoothed.players, count(smoothed.state)).items():
+        found: dict[str, Any] = career(smoothed, player if smoothed.players is None else smoothed.players[player])
+        if not len(found["rating"]):
+            raise ValueError(f"{name} plays in none of these events")
+        at = np.append(found["time"], found["time"][-1:])
+        if smoothed.clock is None:
+            at = np.arange(len(at))
+        lines.append(Line(name, at, *(np.append(x[:1], x) for x in (found["rating"], found["deviation"]))))
+    clock = {"dates": "date", "numbers": "time", None: "matches played"}
+    return _checked(lines), clock[smoothed.clock]
+
+
 def _checked(lines: list[Line]) -> list[Line]:
     for line in lines:
         check_finite(line.name, line.mean, line.deviation)
@@ -149,7 +178,12 @@ def _checked(lines: list[Line]) -> list[Line]:
 
 
 def careers(
-    rated: Rated, players: Any, *, others: Iterable[Any] = (), step: float | None = None, ax: "Axes | None" = None
+    rated: Rated | Smoothed,
+    players: Any,
+    *,
+    others: Iterable[Any] = (),
+    step: float | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Ratings through a rated history, each player named beside the line; a dot with its time is the highest.
 
@@ -159,7 +193,7 @@ def careers(
     it is broken.
 
     Args:
-      rated: as from `jr.rate`, with times.
+      rated: as from `jr.rate` or `jr.smooth`, with times.
       players: one or several, at most 7.
       others: further players, in grey and without names.
       step: the length of the steps in days, or the unit of time, counted back from the end of the history. None: a
@@ -171,20 +205,20 @@ def careers(
     """
     if rated.clock is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
-    if rated.last is None or not (step is None or step > 0):
+    begin, last = _span(rated)
+    if last is None or not (step is None or step > 0):
         raise ValueError(f"step must be above 0, got {step}")
-    first = _number(rated.predictions["time"].to_numpy()[:1])[0]
-    length = step or max(rated.last - first, 1.0) / STEPS
-    lines, clock = _rated_lines(rated, players)
+    length = step or max(last - begin, 1.0) / STEPS
+    lines, clock = _any_lines(rated, players)
     check_count("players", len(lines), 1, len(COLOURS))
-    behind, _ = _rated_lines(rated, list(others))
+    behind, _ = _any_lines(rated, list(others))
     ax = make_axes(ax, (10.0, 5.5))
     for line in behind:
-        at, mean = _ends(line, rated.last, length)
+        at, mean = _ends(line, last, length)
         ax.plot(_shown(at, rated), mean, color="#cccccc", linewidth=0.7, zorder=1)
     ends = []
     for line, colour in zip(lines, COLOURS, strict=False):
-        at, mean = _ends(line, rated.last, length)
+        at, mean = _ends(line, last, length)
         top, shown = int(np.nanargmax(mean)), _shown(at, rated)
         ax.plot(shown, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
         ax.plot(shown[top], mean[top], "o", color=colour, markersize=4)
@@ -205,12 +239,23 @@ def careers(
     return ax
 
 
+def _span(rated: Rated | Smoothed) -> tuple[float, float | None]:
+    """When a history begins and ends."""
+    if isinstance(rated, Smoothed):
+        return float(rated.matches.time[0]), float(rated.matches.time[-1])
+    return float(_number(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
+
+
+def _any_lines(rated: Rated | Smoothed, players: Any) -> tuple[list[Line], str]:
+    return _smoothed_lines(rated, players) if isinstance(rated, Smoothed) else _rated_lines(rated, players)
+
+
 def _number(times: Values) -> Values:
     """Dates as days since 1970-01-01, numbers as they are."""
     return times.astype("datetime64[us]").astype(float) / 86_400e6 if times.dtype.kind == "M" else times.astype(float)
 
 
-def _shown(at: Values, rated: Rated) -> Values:
+def _shown(at: Values, rated: Rated | Smoothed) -> Values:
     return to_dates(at) if rated.clock == "dates" else at
 
 

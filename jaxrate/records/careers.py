@@ -11,12 +11,16 @@ from jaxrate.records.leaderboard import aged, ratings
 from jaxrate.records.moments import as_of, moment
 from jaxrate.records.outlooks import by_side
 from jaxrate.records.performed import COLUMNS
-from jaxrate.records.rated import Rated, find, to_days
+from jaxrate.records.rated import Rated, find, to_dates, to_days
+from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Rating, State
 
 
-def career(rated: Rated, player: Any) -> dict[str, Values]:
+def career(rated: Rated | Smoothed, player: Any) -> dict[str, Values]:
     """What a player went through, one row per match or contest.
+
+        jr.career(rated, "Green Bay Packers")
+        jr.career(jr.smooth(system, data), "Green Bay Packers")  # as it is known now
 
     A row of a match has time, opponent, the player's score, the score that was expected (`probability`), the rating
     before, its deviation (if the system has one), and the change. A row of a contest has time, contest, participants,
@@ -25,13 +29,18 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
     rating period stands at the player's last match there. Of systems that infer performances the performance and the
     rank needed follow, see `performances`; NaN where there is none.
 
+    With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the
+    match left, with its deviation, given the whole history.
+
     Args:
-      rated: a rated history.
+      rated: a rated history, or one with hindsight, as from `smooth`.
       player: the name, as it stands in `rated.players` or as that reads in text; or the id, unless names are numbers.
 
     Raises:
       ValueError: if there is no such player.
     """
+    if isinstance(rated, Smoothed):
+        return _in_hindsight(rated, player)
     which = find(rated.players, player)
     table, arrow, name = rated.predictions, pyarrow(), rated.players[which]
     final = np.asarray(ratings(rated).mean)[which]
@@ -63,6 +72,22 @@ def career(rated: Rated, player: Any) -> dict[str, Values]:
     change = {"change": np.append(before["rating"][1:], final) - before["rating"]}
     after = {key: got[key].astype(float) for key in COLUMNS if rated.contests is not None and key in got}
     return columns | before | change | after
+
+
+def _in_hindsight(smoothed: Smoothed, player: Any) -> dict[str, Values]:
+    names, matches = smoothed.players, smoothed.matches
+    which = find(names, player, len(smoothed.state.time) if names is None else None)
+    row, side = np.nonzero(np.asarray(matches.player) == which)
+    other, first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
+    score, chance = matches.score[row], np.asarray(smoothed.prediction)[row]
+    return {
+        "time": to_dates(time) if smoothed.clock == "dates" else time,
+        "opponent": other if names is None else names[other],
+        "score": np.where(first, score, 1.0 - score),
+        "probability": np.where(first, chance, 1.0 - chance),
+        "rating": np.asarray(smoothed.rating.mean)[row, side],
+        "deviation": np.asarray(smoothed.rating.deviation)[row, side],
+    }
 
 
 def rating_at(rated: Rated, player: Any, date: Any) -> Rating:

@@ -5,13 +5,16 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.records.moments import as_of
+from jaxrate.records.moments import as_of, moment
 from jaxrate.records.rated import Rated, find, opened
+from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
 from jaxrate.text import decimals, html_table, interval, table
 
 
-def ratings(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
+def ratings(
+    system: RatingSystem | Rated | Smoothed, state: State = None, *, time: Any = None, params: Params = None
+) -> Rating:
     """Every player's rating [num_players]: as each left their last event, or as of `time`, with the time since passed.
 
     Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
@@ -24,7 +27,8 @@ def ratings(system: RatingSystem | Rated, state: State = None, *, time: Any = No
     them (Glicko-2). With `periods(..., period=[k, ...])` and `period=1` the end of period k is `time=k + 1`.
 
     Args:
-      system, state: the system, and the state that `run` left; or a rated history in place of both.
+      system, state: the system, and the state that `run` left; or a rated history in place of both, or one with
+        hindsight, as from `smooth`, which knows ratings as of any time: NaN for those who had not played by then.
       time: on the clock of the matches: a number, of days since 1970-01-01 if dates were read, or a date (ISO text, a
         `date`, a `datetime`, a `Timestamp`, a `np.datetime64`), which stands for its midnight in UTC. None: as each
         left their last event.
@@ -33,8 +37,15 @@ def ratings(system: RatingSystem | Rated, state: State = None, *, time: Any = No
     Raises:
       ValueError: if the time is before somebody's last event, whose player and end are named, or is no moment.
     """
-    rated = system
-    system, state, names = opened(system, state)
+    return _found(system, *opened(system, state), time, params)
+
+
+def _found(rated: Any, system: RatingSystem, state: State, names: Any, time: Any, params: Params) -> Rating:
+    """The ratings as of a time; of a smoothed history NaN for those who had not begun."""
+    if isinstance(rated, Smoothed) and time is not None:
+        if params is not None:
+            raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
+        return rated.at(moment(rated, time))
     params = system.params if params is None else params
     return system.summary(params, aged(system, state, as_of(rated, state, time, names), params))
 
@@ -96,7 +107,7 @@ class Leaderboard(NamedTuple):
 
 
 def leaderboard(
-    system: RatingSystem | Rated,
+    system: RatingSystem | Rated | Smoothed,
     state: State = None,
     players: Any = None,
     *,
@@ -110,9 +121,10 @@ def leaderboard(
 
         jr.leaderboard(rated)
         jr.leaderboard(system, state, players)
+        jr.leaderboard(jr.smooth(system, data), time="1985-01-27")
 
     Args:
-      system, state, params, time: as in `ratings`.
+      system, state, params, time: as in `ratings`. With hindsight those who had not played by then are left out.
       players: [num_players] names. None: those of the rated history, if there is one.
       top: how many.
       among: only these players are listed, by name or id. None: everyone.
@@ -129,9 +141,7 @@ def leaderboard(
         raise ValueError(f"top must be at least 1, got {top}")
     if not np.isfinite(cautious):
         raise ValueError(f"cautious must be finite, got {cautious}")
-    params = system.params if params is None else params
-    time = as_of(rated, state, time, players)
-    rating = system.summary(params, aged(system, state, time, params))
+    rating, params = _found(rated, system, state, players, time, params), system.params if params is None else params
     if cautious:
         if rating.deviation is None:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
@@ -140,6 +150,8 @@ def leaderboard(
     if players is not None and len(players) < len(mean):
         raise ValueError(f"{len(mean)} players are rated, but only {len(players)} names were given")
     best = np.argsort(-mean, kind="stable")
+    if isinstance(rated, Smoothed):
+        best = best[~np.isnan(mean[best])]
     if among is not None:
         best = best[np.isin(best, [find(players, player, len(mean)) for player in among])]
     best = best[:top]

@@ -7,6 +7,7 @@ import numpy as np
 from jaxrate.events import as_moment, dated
 from jaxrate.records.rated import Rated, show_time
 from jaxrate.replay.rows import traced
+from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import State
 
 LATER = "ratings are those after the last event: rate what came up to then, or ask `rating_at` for one player's"
@@ -20,7 +21,7 @@ def moment(rated: Any, time: Any) -> Any:
     """
     if time is None or traced(time):
         return time
-    if isinstance(rated, Rated) and dated(time) and rated.clock != "dates":
+    if isinstance(rated, (Rated, Smoothed)) and dated(time) and rated.clock != "dates":
         clock = "has no times" if rated.clock is None else "counts time in numbers"
         raise ValueError(f"time {time} is a date, but the history {clock}")
     return as_moment("time", time)

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.data.tables import Values
 from jaxrate.events import period_end
+from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.choosing import in_seasons
 from jaxrate.text import decimals, near, number
@@ -70,8 +71,8 @@ def in_further(rated: Rated, starts: Iterable[float]) -> RatingSystem:
 
 
 def opened(rated: Any, state: State = None, players: Any = None) -> tuple[RatingSystem, State, Any]:
-    """System, state and names of players: those of a rated history, or as they are given."""
-    if not isinstance(rated, Rated):
+    """System, state and names of players: those of a rated or smoothed history, or as they are given."""
+    if not isinstance(rated, (Rated, Smoothed)):
         return rated, state, players
     if state is not None:
         raise ValueError("a rated history has a state of its own: name what else is given, as players=...")

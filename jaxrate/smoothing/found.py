@@ -2,8 +2,14 @@
 
 from typing import NamedTuple
 
-from jaxrate.events import Array
-from jaxrate.system import Rating, State
+import numpy as np
+
+from jaxrate.data.tables import Values
+from jaxrate.events import Array, Matches
+from jaxrate.smoothing.passes import Site
+from jaxrate.smoothing.sweeps import look
+from jaxrate.smoothing.timelines import at_moment
+from jaxrate.system import Rating, RatingSystem, State
 
 
 class Smoothed(NamedTuple):
@@ -21,6 +27,23 @@ class Smoothed(NamedTuple):
     sweeps: int
     change: float  # the greatest in the last sweep, of a mean in its deviations, or a tenth of that of a variance
     converged: bool
+    system: RatingSystem  # with the hyperparameters of the history
+    matches: Matches
+    players: Values | None  # [num_players] names in order of id; None if there are none
+    clock: str | None  # of the times, as in `Dataset`
+    site: Site  # what the matches say, [2, n or more] of their first and of their second players
+
+    def at(self, time: float) -> Rating:
+        """[num_players] the ratings as of a number on the clock of the matches, given the whole history.
+
+        Matches of that very time have been played. NaN of those who have not played until then.
+        """
+        model, params, n = self.system.traits.smoothed, self.system.params, len(self.state.time)
+        lines, moment = at_moment(self.matches, n, model.seasons, model.size, time)
+        rating = np.full((2, n), np.nan)
+        if len(moment.player):
+            rating[:, np.asarray(moment.player)] = look(model, params, lines, moment, self.site)
+        return Rating(*rating)
 
     def __repr__(self) -> str:
         n, players = len(self.prediction), len(self.state.time)

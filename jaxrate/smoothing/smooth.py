@@ -89,8 +89,22 @@ def smooth(
     found = conclude(model, params, lines, swept.site)
     evidence = float(np.sum(np.asarray(found.evidence), dtype=np.float64))
     rating, parts = (Rating(*(_rows(x, n) for x in one)) for one in (found.rating, found.parts))
-    rest = found.state, int(swept.sweeps), change, converged
-    return Smoothed(rating, None if model.size == 1 else parts, first(found.prediction, n), evidence, *rest)
+    names, clock = (events.players, events.clock) if isinstance(events, Dataset) else (None, "numbers")
+    return Smoothed(
+        rating,
+        None if model.size == 1 else parts,
+        first(found.prediction, n),
+        evidence,
+        found.state,
+        int(swept.sweeps),
+        change,
+        converged,
+        system._replace(params=params),
+        matches,
+        names,
+        clock,
+        swept.site,
+    )
 
 
 def model_of(system: RatingSystem) -> Model:

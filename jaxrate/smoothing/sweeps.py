@@ -13,7 +13,7 @@ from jaxrate.numerics import solve_definite
 from jaxrate.smoothing.passes import Course, Site, at_nodes, backwards, course, forwards
 from jaxrate.smoothing.passes import told as after
 from jaxrate.smoothing.sites import integral, log_chance, met, told
-from jaxrate.smoothing.timelines import Timelines
+from jaxrate.smoothing.timelines import Moment, Timelines
 from jaxrate.system import Rating
 from jaxrate.systems.skills.model import Constants, Model, State, init, prepare
 from jaxrate.systems.skills.observations import expected_score
@@ -163,6 +163,20 @@ def conclude(model: Model, params: Any, lines: Timelines, site: Site) -> Known:
         expected_score(model, made.constants, pair),
         jnp.where(lines.real, evidence, 0.0),
     )
+
+
+@partial(jax.jit, static_argnums=0)
+def look(model: Model, params: Any, lines: Timelines, moment: Moment, site: Site) -> Rating:
+    """[some] the ratings of all who have begun by a moment."""
+    made = problem(model, params, lines)
+    nodes = Site(*(at_nodes(x, lines) for x in site))
+    seen, belief = forwards(model, made.constants, made.way, nodes)
+    hindsight: Any = backwards(made.way, seen, nodes, belief)[1]
+    mean, variance = (x[:, 0].reshape(-1)[moment.place] for x in hindsight)
+    mean = mean + params.initial_rating
+    if params.experience is not None:
+        mean = mean + params.experience * jnp.log1p(moment.games)
+    return Rating(mean, jnp.sqrt(variance))
 
 
 def _state(model: Model, params: Any, lines: Timelines, made: Problem, forward: Any, games: Array) -> State:

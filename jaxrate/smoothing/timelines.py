@@ -33,38 +33,54 @@ class Timelines(NamedTuple):
     last: Array  # [num_players] where the last match of each stands; steps x lanes: nowhere
 
 
+class Moment(NamedTuple):
+    """All who have begun by some moment, who then stand in their timelines without a match."""
+
+    player: Array  # [some]
+    place: Array  # [some] of steps x lanes
+    games: Array  # [some] matches played before, by weight
+
+
 def timelines(matches: Matches, num_players: int, seasons: Sequence[float], size_of: int = 1) -> Timelines:
     """The timelines of checked matches, of players who are vectors of this size."""
+    return at_moment(matches, num_players, seasons, size_of, -np.inf)[0]
+
+
+def at_moment(
+    matches: Matches, num_players: int, seasons: Sequence[float], size_of: int, moment: float
+) -> tuple[Timelines, Moment]:
+    """The same, with everybody who has begun by a moment, as they are after their matches of that very time."""
     n, player = len(matches.score), np.asarray(matches.player)
-    size = snug(max(n, FINE))
-    side = player.T.ravel()  # [2 n] all first players, then all second ones
-    match = np.tile(np.arange(n), 2)
+    size, begun_by = snug(max(n, FINE)), int(np.searchsorted(matches.time, moment, side="right"))
+    looked = np.unique(player[:begun_by])
+    side = np.concatenate([player.T.ravel(), looked])  # all first players, all second ones, those at the moment
+    match = np.concatenate([np.tile(np.arange(n), 2), np.full(len(looked), begun_by - 0.5)])
+    node = np.concatenate([np.arange(n), size + np.arange(n), np.full(len(looked), 2 * size)])
+    weight = np.ones(n) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
+    time, counts = (np.concatenate([x, x, np.full(len(looked), y)]) for x, y in ((matches.time, moment), (weight, 0.0)))
     order = np.lexsort((match, side))
     count = np.bincount(side, minlength=num_players)
     begin = np.concatenate([[0], np.cumsum(count)])
     lane, start, lanes = _lanes(count, most(size_of))
     who = side[order]
-    rank = np.arange(2 * n) - begin[who]  # the number of the match among the player's
+    rank = np.arange(len(side)) - begin[who]  # the number of the match among the player's
     where = (start[who] + rank) * lanes + lane[who]
     steps = snug(max(int((start + count).max(initial=1)), FINE))
-    time = np.asarray(matches.time, np.float64)
-    weight = np.ones(n) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
-    before = np.where(rank > 0, np.roll(order, 1), order)
-    since, until = time[match[before]], time[match[order]]
+    since, until = time[np.where(rank > 0, np.roll(order, 1), order)], time[order]
 
     def in_lanes(values: Any, fill: Any) -> NumPy:
         grid = np.full(steps * lanes, fill)
         grid[where] = values
         return grid.reshape(steps, lanes)
 
-    def by_match(values: NumPy, dtype: Any) -> NumPy:
-        found = np.empty(2 * n, dtype)
+    def by_match(values: NumPy, dtype: Any) -> tuple[NumPy, NumPy]:
+        found = np.empty(len(side), dtype)
         found[order] = values
-        return np.stack([lengthened(x, size, 0) for x in found.reshape(2, n)])
+        return np.stack([lengthened(x, size, 0) for x in found[: 2 * n].reshape(2, n)]), found[2 * n :]
 
-    played = np.cumsum(weight[match[order]])
-    total = np.concatenate([[0.0], played])
-    games = total[:-1] - total[begin[who]]
+    total = np.concatenate([[0.0], np.cumsum(counts[order])])
+    games, games_then = by_match(total[:-1] - total[begin[who]], float)
+    place, place_then = by_match(where, np.int32)
     begun = None
     if seasons:
         passed = np.searchsorted(seasons, until, side="right") - np.searchsorted(seasons, since, side="right")
@@ -72,17 +88,18 @@ def timelines(matches: Matches, num_players: int, seasons: Sequence[float], size
     last = np.full(num_players, steps * lanes, np.int32)
     active = count > 0
     last[active] = where[begin[1:][active] - 1]
-    return Timelines(
+    lines = Timelines(
         placed_matches(matches, size),
-        _float(by_match(games, float)),
+        _float(games),
         jax.device_put(np.arange(size) < n),
-        jax.device_put(by_match(where, np.int32)),
-        jax.device_put(in_lanes(order // n * size + match[order], 2 * size).astype(np.int32)),
+        jax.device_put(place),
+        jax.device_put(in_lanes(node[order], 2 * size).astype(np.int32)),
         jax.device_put(in_lanes(rank == 0, True)),
         _float(in_lanes(until - since, 0.0)),
         begun,
         jax.device_put(last),
     )
+    return lines, Moment(jax.device_put(looked), jax.device_put(place_then), _float(games_then))
 
 
 def _float(x: NumPy) -> Array:
