@@ -5,6 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.strengths import moved as module
+from jaxrate.strengths.fluctuation import bridge_exceeds
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
@@ -31,17 +32,26 @@ def chance(x):
     return 1 / (1 + np.exp(-x))
 
 
-@pytest.mark.parametrize("cluster", [None, "voter"])
-def test_the_bridges_are_those_of_the_twin(cluster, x64):
-    voter = np.repeat(np.arange(60), 5)
-    votes = drawn(0, votes=300, columns={"voter": voter})
-    found, moved = jr.static(votes), jr.moved(votes, cluster=cluster)
-    labels = np.arange(300) if cluster is None else voter
-    rows = [(a, b, s, g) for (a, b), s, g in zip(votes.player.tolist(), votes.score.tolist(), labels, strict=True)]
+def test_the_bridges_are_those_of_the_twin(x64):
+    votes = drawn(0, votes=300)
+    found, moved = jr.static(votes), jr.moved(votes)
+    rows = [(a, b, s) for (a, b), s in zip(votes.player.tolist(), votes.score.tolist(), strict=True)]
     far = twin.bridges(PLAYERS, rows, (found.rating - 1500) / POINTS, chance)
-    np.testing.assert_allclose(moved.p, module.bridge_exceeds(far), rtol=1e-6)
+    np.testing.assert_allclose(moved.p, bridge_exceeds(far), rtol=1e-6)
     np.testing.assert_allclose(moved.adjusted, np.minimum(PLAYERS * moved.p, 1))
     assert not moved.moved.any() and (moved.players[moved.order[0]] == np.argmin(moved.p))
+
+
+def test_the_walks_of_clusters_are_those_of_the_twin():
+    voter = np.random.default_rng(0).integers(0, 25, 400)
+    votes = drawn(0, votes=400, columns={"voter": voter}, voters=voter)
+    found, moved = jr.static(votes), jr.moved(votes, cluster="voter")
+    rows = [(a, b, s) for (a, b), s in zip(votes.player.tolist(), votes.score.tolist(), strict=True)]
+    p, error = twin.walks(2, rows, voter, (found.rating - 1500) / POINTS, chance, 3000)
+    assert moved.p[2] == pytest.approx(p, abs=0.05) and moved.change_error[2] == pytest.approx(error * POINTS, rel=0.05)
+    alone = jr.moved(votes, cluster=np.arange(400))
+    np.testing.assert_allclose(alone.change, jr.moved(votes).change, atol=1e-6)
+    np.testing.assert_allclose(alone.p, jr.moved(votes).p, atol=0.2)  # the bridge is seen at fewer times
 
 
 def test_bridges_are_as_far_as_kolmogorov_says():
@@ -50,9 +60,9 @@ def test_bridges_are_as_far_as_kolmogorov_says():
     walk = np.cumsum(steps - steps.mean(axis=1, keepdims=True), axis=1)
     far = np.abs(walk).max(axis=1) / 20
     for x in (0.7, 1.0, 1.3581):
-        assert module.bridge_exceeds(np.array(x)) == pytest.approx((far > x - 0.58 / 20).mean(), abs=0.02)
-    assert module.bridge_exceeds(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
-    assert module.bridge_exceeds(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
+        assert bridge_exceeds(np.array(x)) == pytest.approx((far > x - 0.58 / 20).mean(), abs=0.02)
+    assert bridge_exceeds(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
+    assert bridge_exceeds(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_mixtures_are_those_of_the_twin(monkeypatch):
@@ -80,15 +90,22 @@ def test_one_player_moves():
     assert "1 of 8 players moved" in repr(moved) and "<table>" in moved._repr_html_()
 
 
-def alarms(make, monkeypatch, **given):
-    """In how many of 100 sets somebody is said to have moved."""
+def alarms(make, sets, monkeypatch, **given):
+    """In how many sets somebody is said to have moved."""
     monkeypatch.setattr(module, "_predicted", lambda matches, votes, side: (*np.zeros((2, len(matches.score))), 1, 0))
     monkeypatch.setattr(module, "_moved", lambda found, votes, change, error, p, adjusted, out, *rest: out)
-    return sum(jr.moved(make(seed), **given).any() for seed in range(100))
+    return sum(jr.moved(make(seed), **given).any() for seed in range(sets))
 
 
 def test_false_alarms_are_as_rare_as_is_said(monkeypatch):
-    assert alarms(lambda seed: drawn(seed, votes=600), monkeypatch) <= 11  # 1 in 100 if the rate is 5 %
+    assert alarms(lambda seed: drawn(seed, votes=600), 100, monkeypatch) <= 11  # 1 in 100 if the rate is 5 %
+
+
+def test_voters_who_come_and_go_hide_no_change():
+    voter = np.random.default_rng(0).integers(0, 60, 4000)
+    votes = drawn(3, votes=4000, move=250.0, columns={"voter": voter}, voters=voter)
+    moved = jr.moved(votes, cluster="voter")
+    assert moved.moved.tolist() == [i == 4 for i in range(PLAYERS)] and moved.p[4] < 1e-3
 
 
 def test_sittings_of_one_voter_raise_alarms_unless_they_count_as_one(monkeypatch):
@@ -97,8 +114,8 @@ def test_sittings_of_one_voter_raise_alarms_unless_they_count_as_one(monkeypatch
     def make(seed):
         return drawn(seed, columns={"voter": voter}, voters=voter)
 
-    assert alarms(make, monkeypatch) > 50
-    assert alarms(make, monkeypatch, cluster="voter") <= 11
+    assert alarms(make, 30, monkeypatch) > 15
+    assert alarms(make, 30, monkeypatch, cluster="voter") <= 5
 
 
 def test_who_cannot_be_compared_did_not_move():

@@ -10,6 +10,7 @@ errors.py     covariances: of the curvature, of the sandwich, of clusters, of th
 found.py      what is found, and how it reads
 certain.py    what is certain: ranks that hold together, groups, votes still needed
 moved.py      whether strengths moved: static against drifting, and player by player
+fluctuation.py the test of each player: how their results scatter over time
 sequential.py sequential tests of one against another
 frozen.py     strengths as a rating system that learns nothing
 page.py       all of it as a page of HTML

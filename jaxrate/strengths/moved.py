@@ -5,15 +5,9 @@ shrink. Both predict each vote from those before it. Initial deviations, and gro
 mixed: each predicts with the weight that its predictions of earlier votes earned (a Bayesian mixture; Dawid 1984, "The
 prequential approach"). Nothing is fitted to what is predicted, and the summed difference of log loss is a Bayes factor.
 
-Each player. At the likeliest static strengths the scores s of a player's votes, s = d log likelihood / d strength, sum
-to 0. Summed in order of time, and divided by the root of their summed squares, they are a Brownian bridge in the limit
-if strengths rest (Hjort and Koning 2002; Zeileis and Hornik 2007, "Generalized M-fluctuation tests"), and then
-
-    P(max over time |S| / sqrt(sum s^2) >= x) = 2 sum over k = 1, 2, ... of (-1)^(k - 1) exp(-2 k^2 x^2)
-
-That others' strengths are found as well only narrows the bridge, so that the test errs on the safe side (Anderson
-1955). Who moved takes part in the votes of others: the player with the least p is called moved if p times the number of
-players is at most the level (Holm 1979), their votes are taken away, and the others are tested anew, until nobody is.
+Each player is tested as in fluctuation.py. Who moved takes part in the votes of others: so the player with the least p
+is called moved if p times the number of players is at most the level (Holm 1979), their votes are taken away, and the
+others are tested anew, until nobody is.
 """
 
 from collections.abc import Sequence
@@ -28,8 +22,8 @@ from jaxrate.events import Array, Matches
 from jaxrate.replay.pure import scan
 from jaxrate.replay.schedule import by_level
 from jaxrate.strengths.certain import check_share
-from jaxrate.strengths.found import CENTRE, POINTS, Strengths
-from jaxrate.strengths.models import terms
+from jaxrate.strengths.fluctuation import fluctuation
+from jaxrate.strengths.found import CENTRE, Strengths
 from jaxrate.strengths.static import static
 from jaxrate.strengths.votes import Votes, votes_of
 from jaxrate.systems.glicko import glicko
@@ -117,8 +111,8 @@ def moved(
     Args:
       data: matches with times, or a `Dataset` of them. Their weights count.
       ties, covariates: as of `static`. Predictions take ties as half a win, and of covariates "side" alone.
-      cluster: votes of a cluster go together, as in `static`: the name of a column, or an array [n]. They count as one,
-        at their mean time. Votes that one person gave in one sitting raise false alarms without it.
+      cluster: votes of a cluster go together, as in `static`: the name of a column, or an array [n]. Without it votes
+        that one person gave in one sitting raise false alarms.
       level: the chance, if nobody moved, that anybody is said to have; above 0 and below 1.
 
     Returns:
@@ -137,7 +131,7 @@ def moved(
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     votes = votes_of(data, ties or "davidson", names, cluster)
     if len(votes.clusters) > 1:
-        raise ValueError("moved clusters by one column, and not by two: a vote counts once in time")
+        raise ValueError("moved clusters by one column, and not by two")
     found = static(data, ties=ties, covariates=names)
     tests = _tests(data, matches, votes, found, {"ties": ties, "covariates": names}, level)
     return _moved(found, votes, *tests, level, *_predicted(matches, votes, found.coefficient.get("side", 0.0)))
@@ -147,7 +141,7 @@ def _tests(
     data: Any, matches: Matches, votes: Votes, found: Strengths, given: dict[str, Any], level: float
 ) -> tuple[NumPy, NumPy, NumPy, NumPy, NumPy]:
     """[N] change, its error, p, adjusted p, and who moved: one after the other, each without the votes of the last."""
-    group, time = _groups(matches, votes)
+    group, time = votes.clusters[0] if votes.clusters else None, np.asarray(matches.time, np.float64)
     kept, out = np.ones(len(time), bool), np.zeros(len(found.players), bool)
     values = np.full((4, len(out)), np.nan)  # change, its error, p, adjusted p
     least = 0.0
@@ -175,75 +169,6 @@ def _weighed(data: Any, matches: Matches, kept: NumPy) -> Any:
     weight = kept.astype(float) if weight is None else np.where(kept, weight, 0.0)
     after = matches._replace(context=matches.context._replace(weight=weight))
     return data._replace(events=after) if isinstance(data, Dataset) else after
-
-
-def _groups(matches: Matches, votes: Votes) -> tuple[NumPy | None, NumPy]:
-    """[n] the cluster of each vote or None, and [n] when it counts: for a cluster its mean time."""
-    time = np.asarray(matches.time, np.float64)
-    if not votes.clusters:
-        return None, time
-    code = votes.clusters[0]
-    return code, (np.bincount(code, time) / np.bincount(code))[code]
-
-
-def fluctuation(
-    found: Strengths, votes: Votes, kept: NumPy, group: NumPy | None, time: NumPy
-) -> tuple[NumPy, NumPy, NumPy]:
-    """[N] change in points, its error, and p of each player, by the kept votes; NaN of who has no scatter there."""
-    n, (one, two) = len(found.players), votes.player.T
-    rating = np.where(np.isfinite(found.rating), found.rating, np.nan)
-    coefficient = np.array([*found.coefficient.values()])
-    eta = (rating[one] - rating[two] + votes.covariates @ coefficient) / POINTS
-    kept = kept & np.isfinite(eta)
-    if not kept.any():
-        return (np.full(n, np.nan),) * 3
-    with jax.enable_x64(True):
-        said = terms(found.model, np.stack(votes.outcome), np.where(kept, eta, 0.0), np.float64(found.kappa))
-    score, weight = np.asarray(said.eta)[kept], np.asarray(said.eta_eta)[kept]
-    player, time = np.concatenate([one[kept], two[kept]]), np.tile(time[kept], 2)
-    score, weight = np.concatenate([score, -score]), np.tile(weight, 2)
-    if group is not None:
-        count = int(group.max()) + 1
-        both = player.astype(np.int64) * count + np.tile(group[kept], 2)
-        place, row, where = np.unique(both, return_index=True, return_inverse=True)
-        score, weight = np.bincount(where, score), np.bincount(where, weight)
-        player, time = place // count, time[row]
-    return _bridges(player, time, score, weight, n)
-
-
-def _bridges(player: NumPy, time: NumPy, score: NumPy, weight: NumPy, n: int) -> tuple[NumPy, NumPy, NumPy]:
-    """The same from scores and information, of a player at a time each."""
-    order = np.lexsort([time, player])
-    player, time, score, weight = (x[order] for x in (player, time, score, weight))
-    start = np.flatnonzero(np.append(True, player[1:] != player[:-1]))
-    who, of = player[start], np.repeat(np.arange(len(start)), np.diff(np.append(start, len(player))))
-
-    def summed(values: NumPy) -> NumPy:
-        total = np.cumsum(values)
-        return total - (total - values)[start][of]
-
-    together = np.append((time[1:] == time[:-1]) & (of[1:] == of[:-1]), False)
-    walk, square, information = summed(score), np.add.reduceat(score**2, start), np.add.reduceat(weight, start)
-    furthest = np.maximum.reduceat(np.where(together, 0.0, np.abs(walk)), start)
-    late = summed(weight) > 0.5 * information[of]
-    parts = []
-    for half in (~late, late):
-        s, v, h = (np.add.reduceat(np.where(half, x, 0.0), start) for x in (score, score**2, weight))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            parts.append((s / h, v / h**2))
-    out = np.full((3, n), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out[2, who] = bridge_exceeds(furthest / np.sqrt(square))
-    out[0, who] = POINTS * (parts[1][0] - parts[0][0])
-    out[1, who] = POINTS * np.sqrt(parts[0][1] + parts[1][1])
-    return out[0], out[1], out[2]
-
-
-def bridge_exceeds(x: NumPy) -> NumPy:
-    """The probability that a Brownian bridge is ever as far as x from 0 (Kolmogorov 1933)."""
-    k = np.arange(1, 101)
-    terms = np.where(k % 2 == 1, 2.0, -2.0) * np.exp(-2.0 * (k * np.maximum(x, 0.1)[..., None]) ** 2)
-    return np.clip(terms.sum(axis=-1), 0.0, 1.0)
 
 
 def _predicted(matches: Matches, votes: Votes, side: float) -> tuple[NumPy, NumPy, NumPy, float]:

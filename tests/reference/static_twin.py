@@ -130,24 +130,39 @@ def reach(arrows):
     return found
 
 
-def bridges(num_players, votes, strength, chance):
-    """[N] the largest |sum of scores| over the root of their squares, of Bradley-Terry, each vote at a time of its own.
+def steps_of(player, votes, strength, chance):
+    """[n] the score of each vote (a, b, score) on a player, of Bradley-Terry, and its information; 0 elsewhere."""
+    out = np.zeros((2, len(votes)))
+    for row, (a, b, score) in enumerate(votes):
+        if player in (a, b):
+            p = chance(strength[a] - strength[b])
+            out[:, row] = (1.0 if player == a else -1.0) * (score - p), p * (1 - p)
+    return out
 
-    Votes are (a, b, score, cluster) in order; those of a cluster count together when it begins.
-    """
+
+def bridges(num_players, votes, strength, chance):
+    """[N] the largest |sum of scores| over the root of their squares, each vote at a time of its own."""
     out = np.full(num_players, np.nan)
     for player in range(num_players):
-        sums = {}
-        for a, b, score, cluster in votes:
-            if player in (a, b):
-                sign = 1.0 if player == a else -1.0
-                sums[cluster] = sums.get(cluster, 0.0) + sign * (score - chance(strength[a] - strength[b]))
-        walk = far = square = 0.0
-        for step in sums.values():
-            walk, square = walk + step, square + step**2
-            far = max(far, abs(walk))
-        out[player] = far / square**0.5
+        steps = steps_of(player, votes, strength, chance)[0]
+        out[player] = np.abs(np.cumsum(steps)).max() / np.sqrt((steps**2).sum())
     return out
+
+
+def walks(player, votes, cluster, strength, chance, samples):
+    """p of a player by multiplying the walk of each cluster by a normal number, and the error of their change."""
+    steps, weight = steps_of(player, votes, strength, chance)
+    known = np.cumsum(weight)
+    parts = []
+    for one in np.unique(cluster):
+        walk = np.cumsum(np.where(cluster == one, steps, 0.0))
+        parts.append(walk - walk[-1] * known / known[-1])
+    factor = np.sqrt(len(parts) / (len(parts) - 1))
+    random, far = np.random.default_rng(1), np.abs(np.cumsum(steps)).max()
+    drawn = factor * random.standard_normal((samples, len(parts))) @ np.stack(parts)
+    half = np.searchsorted(known, known[-1] / 2)
+    spread = factor * np.sqrt(sum(walk[half] ** 2 for walk in parts))
+    return (np.abs(drawn).max(axis=1) >= far).mean(), spread * (1 / known[half] + 1 / (known[-1] - known[half]))
 
 
 def mixture(guesses, scores):
