@@ -307,9 +307,16 @@ def bounded(x: Array, low: float | Array | None, high: float | Array | None) -> 
     return x if high is None else jnp.minimum(x, high)
 
 
-def full(num_players: int, value: float | Array) -> Array:
-    """[num_players] copies of a hyperparameter, in the default float precision."""
-    return jnp.full(num_players, value, dtype=jnp.result_type(float))
+def full(shape: int | tuple[int, ...], value: float | Array, kind: Any = float) -> Array:
+    """Copies of a hyperparameter, [num_players] or so, in the default precision: NumPy's if nothing is traced here.
+
+    (Each shape would be compiled.)
+    """
+    dtype = jnp.result_type(kind)
+    if isinstance(value, jax.Array) or isinstance(jax.device_put(np.zeros(())), jax.core.Tracer):
+        return jnp.full(shape, value, dtype=dtype)
+    with np.errstate(over="ignore"):
+        return jax.device_put(np.full(shape, value, dtype))
 
 
 # --- Pairwise systems: one formula serves a single match and a whole rating period. ---

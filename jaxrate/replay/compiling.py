@@ -5,17 +5,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, Rounds
-from jaxrate.replay.rows import on_device, step, traced
+from jaxrate.replay.rows import step, traced
 from jaxrate.system import Params, RatingSystem, Rules, State
 
 SIMPLE = 300  # operations of rules that XLA compiles into one native loop
+
+
+SHORT = 1 << 14  # predictions, up to which a history is replayed sooner than compiled
 
 
 def worth(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
@@ -30,9 +33,36 @@ def worth(system: RatingSystem, params: Params, key: Array | None, events: Match
     hashes = key is not None and system.rules.draw is None
     if double or hashes or jax.default_backend() != "cpu" or traced(params):
         return 2.0
-    match = on_device(jax.tree.map(lambda x: np.asarray(x)[:1], events))
-    leaves, structure = jax.tree.flatten((params, jax.tree.map(lambda x: x[0], match)))
-    return math.inf if _simple(system.rules, system.init, structure, tuple(jax.typeof(x) for x in leaves)) else 2.0
+    kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
+    match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
+    loops, alone, count = outlined(system.rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
+    return math.inf if alone and not loops and count < SIMPLE else 2.0
+
+
+class Outline(NamedTuple):
+    """What is compiled for a match."""
+
+    loops: bool  # whether there is a loop within it
+    alone: bool  # whether a player is one number in each leaf of the state
+    operations: int
+
+
+def outlined(rules: Rules, params: Params, state: State, match: Matches) -> Outline:
+    """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
+    state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
+    leaves, structure = jax.tree.flatten((params, state, match))
+    return _outlined(rules, structure, tuple(jax.typeof(x) for x in leaves))
+
+
+@lru_cache
+def _outlined(rules: Rules, structure: Any, types: tuple[Any, ...]) -> Outline:
+    def rate(params: Params, state: State, match: Matches) -> Any:
+        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
+        return step(rules, rules.prepare(params), state, match, drawn)
+
+    params, state, match = jax.tree.unflatten(structure, types)
+    text = str(jax.make_jaxpr(rate)(params, state, match))
+    return Outline("while" in text, all(x.shape == (2,) for x in jax.tree.leaves(state)), text.count(" = "))
 
 
 def blank(system: RatingSystem, num_players: int) -> State:
@@ -46,36 +76,37 @@ def most(state: State) -> int:
     return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * row), 1)
 
 
-@lru_cache
-def _simple(rules: Rules, init: Callable[[Params, int], State], structure: Any, types: tuple[Any, ...]) -> bool:
-    """Whether the rules are few operations on one number of each leaf of the state, without a loop.
-
-    `structure` and `types` are those of (params, match).
-    """
-
-    def rate(params: Params, match: Matches) -> Any:
-        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
-        return step(rules, rules.prepare(params), init(params, 2), match, drawn)
-
-    params, match = jax.tree.unflatten(structure, types)
-    leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
-    text = str(jax.make_jaxpr(rate)(params, match))
-    return all(x.shape == (2,) for x in leaves) and "while" not in text and text.count(" = ") < SIMPLE
-
-
-def compiled(replay: Callable[..., Any], given: tuple[Any, ...], kind: type = Matches, stream: bool = False) -> Any:
+def compiled(
+    replay: Callable[..., Any],
+    given: tuple[Any, ...],
+    kind: type = Matches,
+    stream: bool = False,
+    loops: bool = False,
+    short: bool = False,
+) -> Any:
     """`replay` of such a kind of events under jit: in place at the top level, plain inside somebody's transformation.
 
-    `given` are all its arguments that could be traced, the state the second, and `stream` says that it takes one event
-    after the other.
+    `given` are all its arguments that could be traced, the state the second; `stream` says that it takes one event
+    after the other, `loops` that there are loops within its matches, and `short` that it is sooner done than compiled.
     """
     vectors = any(x.ndim > 1 for x in jax.tree.leaves(given[1]))
-    return _jit(replay, is_inside(given), kind, vectors, stream, _outermost.get(), _hurry.get())
+    form = Form(kind, vectors, stream, loops, short and not _outermost.get())
+    return _jit(replay, is_inside(given), form, _outermost.get(), _hurry.get())
+
+
+class Form(NamedTuple):
+    """What the options of the compiler depend on."""
+
+    kind: type  # of events
+    vectors: bool  # a player is more than numbers
+    stream: bool
+    loops: bool
+    short: bool
 
 
 def is_inside(tree: Any) -> bool:
     """Whether it is inside somebody's transformation: something is traced, or all that is calculated would be."""
-    return traced((tree, jnp.zeros(())))
+    return traced((tree, jax.device_put(np.zeros(()))))
 
 
 def is_forward(tree: Any) -> bool:
@@ -84,19 +115,10 @@ def is_forward(tree: Any) -> bool:
 
 
 @lru_cache
-def _jit(
-    replay: Callable[..., Any],
-    inside: bool,
-    kind: type,
-    vectors: bool,
-    stream: bool = False,
-    outermost: bool = False,
-    hurry: bool = False,
-) -> Any:
-    """`kind` of events; `vectors`: a player is more than numbers."""
+def _jit(replay: Callable[..., Any], inside: bool, form: Form, outermost: bool, hurry: bool) -> Any:
     options = None
     if outermost or not inside:
-        options = hurried() if hurry else _options(kind, vectors, stream)
+        options = hurried() if hurry else _options(form)
     return jax.jit(replay, static_argnums=(0, 1), donate_argnums=() if inside else 3, compiler_options=options)
 
 
@@ -133,36 +155,38 @@ def hurried() -> dict[str, Any] | None:
     """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
     if jax.default_backend() != "cpu":
         return None
-    quick: dict[str, Any] = {
-        "xla_backend_optimization_level": 0,
-        "xla_cpu_use_fusion_emitters": False,
-        "xla_cpu_parallel_codegen_split_count": 1,
-    }
-    return {name: value for name, value in quick.items() if _known(name, value)}
+    return _known(
+        xla_backend_optimization_level=0, xla_cpu_use_fusion_emitters=False, xla_cpu_parallel_codegen_split_count=1
+    )
 
 
-def _options(kind: type, vectors: bool, stream: bool) -> dict[str, Any] | None:
-    """What to tell XLA on a CPU."""
-    if jax.default_backend() != "cpu" or (stream and not vectors):
+def _options(form: Form) -> dict[str, Any] | None:
+    """What to tell XLA on a CPU. No result depends on it, to the bit."""
+    if jax.default_backend() != "cpu":
         return None
-    options: dict[str, Any]
-    if kind is Rounds or vectors:  # it would hand thin matrix products to a library that takes twice as long over them
-        options = {"xla_disable_hlo_passes": "dot-library-rewriter"}
-    else:
+    options: dict[str, Any] = {}
+    if form.kind is Rounds or form.vectors:
+        # It would hand thin matrix products to a library that takes twice as long over them.
+        options["xla_disable_hlo_passes"] = "dot-library-rewriter"
+    elif not form.stream:
         # It would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte:
         # from 131,072 players on, a step took 3 times as long. (Work on vectors gains from threads.)
-        options = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
-    if kind is Rounds:  # the loops of rounds gain nothing from these, but would take twice as long to compile
-        quicker: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 2}
-        options |= {name: value for name, value in quicker.items() if _known(name, value)}
-    return options
+        options["xla_disable_hlo_passes"] = "cpu-parallel-task-assigner"
+    # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
+    # levels takes a quarter less time without), simple rules in levels a third.
+    if form.kind is Rounds or form.short or (form.kind is Matches and form.loops and not form.stream):
+        level = {} if form.vectors else {"xla_backend_optimization_level": 1}
+        options |= _known(xla_cpu_use_fusion_emitters=False, **level)
+    return options or None
 
 
 @lru_cache
-def _known(option: str, value: Any) -> bool:
-    """Whether this version of XLA has an option."""
+def _known(**options: Any) -> dict[str, Any]:
+    """Those of the options that this version of XLA has."""
     try:
-        jax.jit(lambda: 0, compiler_options={option: value}).lower().compile()
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
     except jax.errors.JaxRuntimeError:
-        return False
-    return True
+        return (
+            {} if len(options) == 1 else {k: v for name, x in options.items() for k, v in _known(**{name: x}).items()}
+        )
+    return options

@@ -132,7 +132,7 @@ def levels(
     events, index = _beginning((events, index), shape.steps)
     one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
     state, guess = _scan(one, state, events, drawn_for(rules, key, index), count)
-    return state, _scatter(zeros(shape.size, guess, 2), index, guess)
+    return state, _scatter(jax.tree.map(lambda x: jnp.zeros((shape.size, *x.shape[2:]), x.dtype), guess), index, guess)
 
 
 def _beginning(tree: Any, steps: int | None) -> Any:
@@ -175,11 +175,6 @@ def chain(
 
     done: tuple[State, Any] = lax.scan(one, so_far, index)[0]
     return done
-
-
-def zeros(size: int, padded: Any, axes: int) -> Any:
-    """Room for `size` predictions shaped like the padded ones behind their first `axes` axes."""
-    return jax.tree.map(lambda x: jnp.zeros((size, *x.shape[axes:]), x.dtype), padded)
 
 
 def _scatter(out: Any, position: Array, padded: Any) -> Any:

@@ -11,13 +11,13 @@ import numpy as np
 
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, matches
 from jaxrate.replay.blocks import Block, Blocks, gather_events
-from jaxrate.replay.compiling import compiled, is_forward, is_inside
-from jaxrate.replay.programs import Shape, block, chain, levels, stream, zeros
+from jaxrate.replay.compiling import SHORT, compiled, is_forward, is_inside, outlined
+from jaxrate.replay.programs import Shape, block, chain, levels, stream
 from jaxrate.replay.rows import forecast, on_device, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, check, stream_of
 from jaxrate.replay.sizes import first
 from jaxrate.replay.state import check_key, check_kind, chosen, start
-from jaxrate.system import Params, RatingSystem, Rules, State, check_system, sized_for
+from jaxrate.system import Params, RatingSystem, Rules, State, check_system, full, sized_for
 
 
 class Run(NamedTuple):
@@ -162,11 +162,19 @@ def replayed(
     steps = int(plan.num_steps) if counted and count is None else None
     size = int(plan.num_matches) if exact and steps is not None else plan.size
     way = stream if plan.number is None else levels
-    program = compiled(way, given, Matches, way is stream)
+    short = forward and counted and plan.size <= SHORT
+    loops = way is levels and not short and _loops(rules, params, state, plan.events)
+    program = compiled(way, given, Matches, way is stream, loops, short)
     done: tuple[State, Any] = program(
         rules, Shape(size, steps, checked), params, state, plan.events, plan.number, key, count
     )
     return done
+
+
+def _loops(rules: Rules, params: Params, state: State, events: Matches) -> bool:
+    """Whether there are loops within matches in levels."""
+    match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), events)
+    return outlined(rules, params, state, match).loops
 
 
 def _in_blocks(
@@ -178,7 +186,7 @@ def _in_blocks(
     given = params, state, plan, key
     one = plan.blocks[0]
     shape = _first.eval_shape(rules, one.size, params, state, flat, starts, one.number, key)
-    so_far = state, zeros(plan.size, shape, 1)
+    so_far = state, jax.tree.map(lambda x: full((plan.size, *x.shape[1:]), 0, x.dtype), shape)
     if not counted:
         for _, alike in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             several = [*alike]
@@ -186,7 +194,7 @@ def _in_blocks(
             program = compiled(chain, given, type(flat))
             so_far = program(rules, several[0].size, params, so_far, flat, starts, number, key)
         return so_far
-    program = compiled(block, given, type(flat))
+    program = compiled(block, given, type(flat), short=plan.size <= SHORT)
 
     def arguments(one: Block, steps: int, so_far: Any) -> tuple[Any, ...]:
         return rules, one.size, params, so_far, flat, starts, one.number, key, np.int32(steps)

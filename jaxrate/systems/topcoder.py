@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
-    return State(rating, variance, jnp.zeros(num_players, jnp.int32))
+    return State(rating, variance, full(num_players, 0, jnp.int32))
 
 
 def prepare(params: Params) -> Params:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.numerics import differences
@@ -35,7 +37,7 @@ def average(model: Model, constants: Constants, rows: State, event: Matches, pow
 
 def grid_points(model: Model) -> Array:
     assert model.grid is not None
-    return jnp.asarray(model.grid.points, float)
+    return jax.device_put(np.asarray(model.grid.points, jnp.result_type(float)))
 
 
 def _interpolation(model: Model, form: Form) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxrate.events import Array
 from jaxrate.parameters import ROUNDING
+from jaxrate.replay.rows import traced
 from jaxrate.system import Frozen, frozen, named
 from jaxrate.systems.blat_mmr.functions import NOTHING, Arguments, arguments
 from jaxrate.systems.blat_mmr.sums import Grid
@@ -54,10 +55,19 @@ def belief(prior: Prior, points: Array, mean: Array, deviation: Array, values: M
     if isinstance(prior, Frozen):
         return jnp.asarray(prior, points.dtype)
     if prior is None:
-        square = ((points - mean) / deviation) ** 2
-        return jax.nn.softmax(-0.5 * (square if points.ndim == 1 else jnp.sum(square, axis=-1)))
+        return _normal(points, mean, deviation)
     found = jnp.maximum(jnp.asarray(prior(points, **values)).astype(points.dtype), 0.0)
     return found / jnp.sum(found)
+
+
+def _normal(points: Array, mean: Array, deviation: Array) -> Array:
+    """By NumPy if nothing is traced: nothing to compile."""
+    numpy: Any = jnp if traced((points, mean, deviation)) else np
+    square = ((numpy.asarray(points) - mean) / deviation) ** 2
+    square = square if points.ndim == 1 else numpy.sum(square, axis=-1)
+    likely = numpy.exp(-0.5 * (square - numpy.min(square))).astype(points.dtype)
+    found: Array = likely / numpy.sum(likely)
+    return found
 
 
 def check(prior: Prior, strengths: Any, params: Any, grid: Grid | None) -> None:

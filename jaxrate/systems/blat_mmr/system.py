@@ -77,10 +77,10 @@ def init(model: Model, given: Given, params: Params, num_players: int) -> State:
     kernel = model.kernel
 
     def everyone(x: Array | None) -> Array | None:
-        return None if x is None else jnp.broadcast_to(x[None], (num_players, *x.shape))
+        return None if x is None else full((num_players, *x.shape), x)
 
     return State(
-        jnp.broadcast_to(belief[None], (num_players, *belief.shape)),
+        everyone(belief),
         full(num_players, jnp.inf) if kernel is not None and kernel.clock == "time" else None,
         full(num_players, 1.0) if kernel is not None and kernel.own else None,
         everyone(support),

@@ -75,9 +75,9 @@ def init(categories: int, params: Params, num_players: int) -> State:
     shape, modifier = (num_players, categories), params.initial_modifier_deviation if categories > 1 else 0.0
     return State(
         full(num_players, params.initial_rating),
-        jnp.zeros(shape),
+        full(shape, 0.0),
         full(num_players, params.initial_deviation**2),
-        jnp.full(shape, modifier**2, dtype=jnp.result_type(float)),
+        full(shape, modifier**2),
         full(num_players, jnp.inf),
     )
 

@@ -51,9 +51,9 @@ def init(model: Model, params: Any, num_players: int) -> State:
     past = None
     if model.history is not None:  # every leaf has memory of its own: the runner works in place
         mean, weight = full(num_players, params.initial_rating), full(num_players, 1.0 / square)
-        none = (jnp.full((num_players, model.history), x, rating.dtype) for x in (0.0, 0.0, 1.0))
+        none = (full((num_players, model.history), x) for x in (0.0, 0.0, 1.0))
         past = Past(mean, weight, *none)
-    return State(rating, variance, jnp.zeros(num_players, jnp.int32), time, past)
+    return State(rating, variance, full(num_players, 0, jnp.int32), time, past)
 
 
 def prepare(model: Model, params: Any) -> Constants:
