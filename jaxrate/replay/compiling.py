@@ -161,7 +161,7 @@ def hurried() -> dict[str, Any] | None:
 
 
 def _options(form: Form) -> dict[str, Any] | None:
-    """What to tell XLA on a CPU. No result depends on it, to the bit."""
+    """What to tell XLA on a CPU: whatever the length of a history, results are the same to the bit."""
     if jax.default_backend() != "cpu":
         return None
     options: dict[str, Any] = {}
