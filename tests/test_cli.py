@@ -342,6 +342,27 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
 
 
+def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tmp_path):
+    path, out = tmp_path / "games.csv", tmp_path / "run"
+    path.write_text("winner,loser,date\nAda,Bo,2024-01-01\nCy,Bo,2024-01-02\nCy,Ada,2024-01-03\n")
+    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--smooth"
+    code, text, _ = jaxrate(*rate, "--player", "Ada", "--out", out, "--csv")
+    assert code == 0
+    found = jr.smooth(jr.load(out).system, jr.read(path))
+    best = text.split("with hindsight, each at their best")[1].splitlines()[2:4]
+    assert best[0].split()[-1] == "time" and best[1].split()[:3] == ["1", "Cy", f"{found.rating.mean[:, 0].max():.1f}"]
+    assert best[1].split()[-1] in ("2024-01-02", "2024-01-03")
+    career = text.split("Ada: 2 matches\n\n")[1].splitlines()
+    assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
+    assert [float(x.split()[-2]) for x in career[1:3]] == pytest.approx(jr.career(found, "Ada")["rating"], abs=0.06)
+    saved = (out / "hindsight.csv").read_text().splitlines()
+    head = saved[0].replace('"', "")
+    assert head == "row,time,a,b,score,prediction,rating_a,deviation_a,rating_b,deviation_b" and len(saved) == 4
+    for refused, why in ((("rate", "--state", out), "a whole history"), (("rate", path, "--system", "elo"), "skills")):
+        code, _, error = jaxrate(*refused, "--smooth")
+        assert code == 2 and why in error
+
+
 def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     saved = jr.load(run)
     coming = tmp_path / "coming.csv"

@@ -20,6 +20,7 @@ from jaxrate.cli.choosing import (
     prepare,
     warn_worse,
 )
+from jaxrate.cli.hindsight import beside_career, by_match, check_smooth, greatest, smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.options import Asked, asking, finite, share_option
 from jaxrate.cli.outputs import check_folder
@@ -66,6 +67,7 @@ Examples:
     help="As --csv, with an apostrophe before names that a spreadsheet would take for formulas.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
+@click.option("--smooth", is_flag=True, help="Also rate with hindsight, by skills: who was the greatest, and when.")
 @click.option("--outlook", is_flag=True, help="Predict in full: also wins, draws and losses.")
 @click.option(
     "--cautious",
@@ -89,6 +91,7 @@ def rate(
     csv: bool,
     csv_safe: bool,
     top: int,
+    smooth: bool,
     outlook: bool,
     cautious: float,
     last: float,
@@ -105,6 +108,8 @@ def rate(
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
+    if smooth:
+        check_smooth(state, file)
     if outlook and state is not None:
         raise ValueError("--outlook is of a new run; the one to carry on predicts in full if it did")
     if (csv or csv_safe) and out is None:
@@ -122,7 +127,7 @@ def rate(
         check_asked(asked)
     else:
         asked = carried_on(saved, asked)
-    said = ""
+    said, hindsight = "", None
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
@@ -144,6 +149,7 @@ def rate(
             chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:
             hold(out)  # better now than after rating
+        hindsight = smoothed_of(report, chosen) if smooth else None
         rated, said, _ = rate_chosen(report, file, chosen, saved, last, asked.changes)
         if last != 1 and asked.fitted is not None:
             hint_seen(report, [asked.fitted], file, last)
@@ -157,15 +163,18 @@ def rate(
         rated.system, rated.state, rated.players, top=top, time=_whole(rated, until), cautious=cautious
     )
     parts += [str(board), _strengths(rated, board), said]
-    coming: dict[str, Any] | None = None
+    tables: dict[str, Any] = {}
+    if hindsight is not None:
+        parts.append(greatest(hindsight, top))
+        tables["hindsight"] = by_match(hindsight, data)
     if player is not None:
-        parts += _career(rated, player)
+        parts += _career(rated, player, {} if hindsight is None else beside_career(hindsight, player))
     if predict is not None:
-        text, coming = predicted(report, predict, rated, until)
+        text, tables["upcoming"] = predicted(report, predict, rated, until)
         parts += text
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
-            save(out, rated, coming, csv, csv_safe)
+            save(out, rated, tables, csv, csv_safe)
         report.note(f"saved the run to {out}")
     say("\n\n".join(filter(None, parts)))
 
@@ -268,15 +277,15 @@ def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
     )
 
 
-def _career(rated: jr.Rated, name: str) -> list[str]:
-    """What a player went through, in words."""
-    found: dict[str, Any] = jr.career(rated, name)
+def _career(rated: jr.Rated, name: str, more: dict[str, Any]) -> list[str]:
+    """What a player went through, in words, with more columns."""
+    found: dict[str, Any] = jr.career(rated, name) | more
     times = found.pop("time")
     if rated.clock is not None:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
     digits = decimals(found["rating"])
     shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
-    shown |= dict.fromkeys(("rating", "deviation", "performance"), f".{digits}f")
+    shown |= dict.fromkeys(("rating", "deviation", "performance", *more), f".{digits}f")
     shown |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
     rows = [
         ["" if x != x else format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]

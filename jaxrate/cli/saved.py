@@ -61,8 +61,8 @@ def hold(out: Path) -> None:
         context.meta[__name__] = True
 
 
-def save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool, csv_safe: bool) -> None:
-    """Save the run, and tables beside it, perhaps `csv_safe` for spreadsheets; those of an earlier run go."""
+def save(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_safe: bool) -> None:
+    """Save the run, and tables by name beside it, perhaps `csv_safe` for spreadsheets; those of an earlier run go."""
     from jaxrate.data.writing import without_formulas
     from jaxrate.records.folder import BESIDE
     from jaxrate.records.saved import described, keep
@@ -71,7 +71,7 @@ def save(out: Path, rated: jr.Rated, coming: dict[str, Any] | None, csv: bool, c
     as_csv = without_formulas if csv_safe else lambda columns: columns
     if csv or csv_safe:
         beside |= {"ratings.csv": as_csv(jr.rating_table(rated)), "predictions.csv": as_csv(rated.predictions)}
-    if coming is not None:
-        beside |= {"upcoming.csv": as_csv(coming)} if csv or csv_safe else {"upcoming.parquet": coming}
+    for name, columns in tables.items():
+        beside |= {f"{name}.csv": as_csv(columns)} if csv or csv_safe else {f"{name}.parquet": columns}
     hold(out)
     keep(out, rated, described(rated), beside)
