@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.events.checks import check_known
+
 ROUNDING = 1e-6  # relative: of numbers in float32
 
 
@@ -86,6 +88,8 @@ def checked(name: str, params: Any, space: Any) -> Any:
       ValueError: if one is no real number or out of its range, or lies outside of the parameters that bound it.
     """
     values: dict[str, float | None] = {}
+    for field, value in params._asdict().items():
+        check_known(f"{name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)")
     for field, value, about in zip(params._fields, params, space, strict=True):
         if value is None and about.range.optional:
             values[field] = None

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, Periods
+from jaxrate.events.checks import check_known
 from jaxrate.text import near
 
 Params = Any  # a NamedTuple of floats (or None), one class per system
@@ -312,6 +313,8 @@ def full(shape: int | tuple[int, ...], value: float | Array, kind: Any = float) 
 
     (Each shape would be compiled.)
     """
+    for length in shape if isinstance(shape, tuple) else (shape,):
+        check_known("num_players", length, "give a number, as arrays of a length are made")
     dtype = jnp.result_type(kind)
     if isinstance(value, jax.Array) or isinstance(jax.device_put(np.zeros(())), jax.core.Tracer):
         return jnp.full(shape, value, dtype=dtype)

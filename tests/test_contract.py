@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.testing import matches, replays, rounds, slopes
+from jaxrate.testing import matches, pure, replays, rounds, slopes
 from jaxrate.testing.cases import Case, equal, key
 
 
@@ -64,15 +64,19 @@ VARIANTS = {
 EVERY = SYSTEMS | VARIANTS
 # All else hangs on the rules and on the runner, whatever the settings.
 BY_SETTINGS = {
-    replays.carrying_on_equals_one_run,
+    pure.chunks_of_several_histories_in_one_batch_equal_runs,
     replays.the_order_of_players_in_an_event_does_not_matter,
     matches.streams_equal_levels,
     rounds.a_contest_of_one_changes_nothing,
     matches.win_draw_and_loss_agree_with_the_expected_score,
-    slopes.slopes_equal_finite_differences,
+    pure.slopes_equal_finite_differences,
 }
-LEARNS = {slopes.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
-SLOPES = {slopes.vmap_equals_one_by_one, slopes.slopes_equal_finite_differences, slopes.slopes_are_finite}
+LEARNS = {pure.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
+SLOPES = {
+    pure.chunks_of_several_histories_in_one_batch_equal_runs,
+    pure.slopes_equal_finite_differences,
+    slopes.slopes_are_finite,
+}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 

@@ -65,53 +65,18 @@ def test_every_argument_may_be_traced(system):
         near("a plan", jitted(system.params, state, plan), jr.scan(system, None, state, plan), 1e-5)
 
 
-@pytest.mark.parametrize("width", [None, 4])
-def test_histories_of_one_shape_are_mapped_over(system, width):
-    leagues = [league(seed=i) for i in range(3)]
-    events = [on_device(x) if width is None else jr.by_level(x, width) for x in leagues]
-    together = jax.tree.map(lambda *x: jnp.stack(x), *events)
-    found = jax.vmap(partial(jr.scan, system, system.params, fresh(system)))(together)
-    for i, one in enumerate(events):
-        near("a history", jax.tree.map(lambda x, i=i: x[i], found), jr.scan(system, None, fresh(system), one), 1e-5)
-
-
-@pytest.mark.parametrize("width", [None, 4])
-def test_chunks_are_scanned(system, width):
-    whole = jr.run(system, league())
-    parts = [jax.tree.map(lambda x, i=i: x[i : i + 20], league()) for i in (0, 20, 40)]
-    chunks = [on_device(x) if width is None else jr.by_level(x, width) for x in parts]
-    together = jax.tree.map(lambda *x: jnp.stack(x), *chunks)
-    state, guess = jax.lax.scan(
-        lambda state, chunk: tuple(jr.scan(system, system.params, state, chunk)), fresh(system), together
-    )
-    near("chunks", (state, guess[:, :20].ravel()), tuple(whole), 1e-5)
-
-
 def loss(system, plan, score, params, **columns):
     guess = jr.scan(system, params, fresh(system), plan.but(score=score, **columns)).prediction
     return jnp.sum(jnp.where(plan.real, (guess - plan.padded(score)) ** 2, 0.0))
 
 
-@pytest.mark.parametrize("name", ["score", "weight", "time", "side"])
-def test_slopes_by_columns_are_finite_differences(system, double, name):
-    matches, plan = league(), jr.by_level(league(), 4)
-    context = matches.context
-    columns = {"score": matches.score, "weight": context.weight, "time": matches.time, "side": context.side}
-    columns = {key: jnp.asarray(x, float) for key, x in columns.items()}
-
-    def by(x):
-        given = columns | {name: x}
-        return loss(system, plan, params=system.params._replace(side_advantage=20.0), **given)
-
-    slope = np.asarray(jax.jit(jax.grad(by))(columns[name]))
-    some, step = np.array([3, 31]), 1e-5
-    moved = np.asarray(columns[name]) + step * np.stack([sign * np.eye(N)[i] for i in some for sign in (1, -1)])
-    up = np.asarray(jax.jit(jax.vmap(by))(moved)).reshape(-1, 2)
-    if name == "time" and system.name == "elo":
-        assert not slope.any()
-        return
-    np.testing.assert_allclose(slope[some], (up[:, 0] - up[:, 1]) / (2 * step), rtol=1e-4, atol=1e-9)
-    assert slope.any()
+def test_slopes_by_weights_are_finite_differences(double, in_a_hurry):
+    system, plan = jr.elo(), jr.by_level(league(), 4)
+    score, weight = (jnp.asarray(x, float) for x in (league().score, league().context.weight))
+    by = jax.jit(lambda w: loss(system, plan, score, system.params, weight=w))
+    step = 1e-5 * np.eye(N)[7]
+    found, wanted = jax.grad(by)(weight)[7], (by(weight + step) - by(weight - step)) / 2e-5
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_slopes_by_the_weights_of_periods(double, in_a_hurry):
@@ -142,6 +107,16 @@ def test_rounds_are_scanned(in_a_hurry):
     found = jax.jit(partial(jr.scan, system))(system.params, fresh(system, 30), plan)
     wanted = jr.run(system, rounds, num_players=30)
     near("rounds", found._replace(prediction=found.prediction[: plan.num_rows]), wanted, 1e-5)
+
+
+def test_rounds_are_scanned_with_other_columns(in_a_hurry):
+    system, rounds = jr.elo_mmx(drift=15.0), jr.simulate.contests(30, 12, size=5, seed=1).rounds
+    noise, time = np.linspace(0.5, 2.0, 12), 3.0 * np.arange(12)
+    rounds = rounds._replace(events=rounds.events._replace(noise=np.ones(12), time=np.zeros(12)))
+    other = rounds._replace(events=rounds.events._replace(noise=noise, time=time))
+    found = jax.jit(lambda **columns: jr.scan(system, None, fresh(system, 30), jr.by_level(rounds).but(**columns)))
+    given, wanted = found(noise=noise, time=time), jr.run(system, other, num_players=30)
+    near("the run", given._replace(prediction=given.prediction[:60]), wanted, 1e-5)
 
 
 def test_numbers_in_place_of_a_key_may_be_traced(in_a_hurry):
@@ -192,8 +167,38 @@ def test_columns_of_a_plan_are_checked():
             plan.but(weight=np.ones(3))
 
 
+def test_plans_are_scanned_one_at_a_time():
+    plan = jr.by_level(league(), 4)
+    both = jax.tree.map(lambda x: jnp.stack([x, x]), plan)
+    with refused("scan takes one plan at a time; map it over several by jax.vmap"):
+        jax.jit(partial(jr.scan, jr.elo(), None, fresh(jr.elo())))(both)
+
+
+def test_what_a_system_does_not_know_of_contests_is_refused():
+    contest, player, rank = np.repeat(np.arange(3), 4), np.arange(12), np.tile([0, 0, 1, 1], 3)
+    noisy = jr.by_level(jr.rounds(contest, player, rank, noise=np.ones(12)))
+    teams = jr.by_level(jr.rounds(contest, player, rank, team=rank))
+    for system, plan, what in ((jr.trueskill(), noisy, "noise of contests"), (jr.codeforces(), teams, "teams")):
+        with refused(f"{system.name} knows no {what}"):
+            jax.jit(partial(jr.scan, system, None, fresh(system)))(plan)
+
+
+def test_states_and_hyperparameters_of_other_systems_are_refused():
+    system, other = jr.glicko(), jr.elo()
+    with refused("the state is not of glicko; begin with system.init"):
+        jr.scan(system, None, fresh(other), league())
+    with refused("params must be those of glicko: system.params._replace"):
+        jr.scan(system, other.params, fresh(system), league())
+
+
 TRACED = [
     lambda m: jr.run(jr.elo(), m),
+    lambda m: jr.run(jr.elo(), league(), schedule=jr.by_level(league()).but(score=m.score)),
+    lambda m: jr.periods(league(), m.score[0]),
+    lambda m: jr.live(jr.elo()).update("Ada", "Bo", m.score[0]),
+    lambda m: jr.live(jr.elo(), [*range(PLAYERS)], fresh(jr.elo())._replace(rating=m.score[:PLAYERS])),
+    lambda m: jr.static(m),
+    lambda m: jr.counts(m.player[:, 0], m.player[:, 1], m.score, m.score),
     lambda m: jr.by_level(m),
     lambda m: jr.periods(m, 7.0),
     lambda m: jr.history(jr.elo(), m),
@@ -208,6 +213,44 @@ TRACED = [
 def test_where_values_must_be_known_the_error_says_what_takes_traced_ones(call):
     with pytest.raises(ValueError, match=r"traced .*jr\.scan"):
         jax.jit(call)(on_device(league()))
+
+
+RATED = jr.elo().init(jr.elo().params, PLAYERS)
+NOT_TRACED = [
+    ("give params=params._replace(k=...)", lambda x: jr.elo(k=x[0])),
+    ("give params=params._replace(draw_odds=...)", lambda x: jr.outlook(jr.elo(), draw_odds=x[0])),
+    ("as arrays of a length are made", lambda x: jr.run(jr.elo(), league(), num_players=x[0])),
+    ("as arrays of a length are made", lambda x: jr.elo().init(jr.elo().params, x[0])),
+    ("what may be traced is `events`", lambda x: jr.predict(jr.trueskill(), RATED, jr.Ragged(TEAMS.events, x, None))),
+    ("jr.ratings takes them", lambda x: jr.leaderboard(jr.elo(), RATED._replace(rating=x))),
+    ("jr.predict takes them", lambda x: jr.pairs(jr.elo(), RATED._replace(rating=x))),
+    ("is written with jax.numpy", lambda x: jr.metrics.log_loss(x, np.ones(PLAYERS))),
+]
+
+
+@pytest.mark.parametrize(("message", "call"), NOT_TRACED)
+def test_whatever_must_be_known_says_so(message, call):
+    with pytest.raises(ValueError, match=f"traced by jax.jit.*{re.escape(message)}"):
+        jax.jit(call)(jnp.full(PLAYERS, 0.5))
+
+
+TEAMS = jr.rounds([3] * 5 + [5] * 3, [4, 2, 7, 1, 0, 5, 2, 9], [0] * 8, team=[0, 0, 1, 1, 2, 0, 1, 2])
+
+
+@pytest.mark.parametrize("make", [jr.trueskill, lambda: jr.outlook(jr.trueskill()), jr.codeforces])
+def test_traced_rounds_are_predicted(make, in_a_hurry):
+    system, random = make(), np.random.default_rng(0)
+    rounds = TEAMS if system.traits.teams else jr.rounds([3] * 5 + [5] * 3, TEAMS.events.player, np.zeros(8))
+    start = fresh(system)
+    state = start._replace(rating=start.rating + jnp.asarray(random.normal(size=PLAYERS), start.rating.dtype))
+
+    def predict(player):
+        return jr.predict(system, state, rounds._replace(events=rounds.events._replace(player=player)))
+
+    orders = [rounds.events.player, (rounds.events.player + 3) % PLAYERS]
+    together = jax.jit(jax.vmap(predict))(jnp.stack([jnp.asarray(x) for x in orders]))
+    for i, player in enumerate(orders):
+        near("contests", jax.tree.map(lambda x, i=i: x[i], together), predict(player), 1e-5)
 
 
 def test_traced_matches_are_predicted(system):

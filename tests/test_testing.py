@@ -7,7 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import testing
 from jaxrate.systems.elo import State
-from jaxrate.testing import matches, programs, replays, slopes
+from jaxrate.testing import matches, programs, pure, replays, slopes
 from jaxrate.testing.cases import Case
 from jaxrate.testing.histories import both, columns_read
 
@@ -46,6 +46,28 @@ def otherwise_under_jit(constants, rows, event, key):
     return rows._replace(rating=rows.rating + float(isinstance(rows.rating, jax.core.Tracer)))
 
 
+@jax.custom_batching.custom_vmap
+def shifted(x):
+    return x
+
+
+@shifted.def_vmap
+def _(axis_size, in_batched, x):
+    return x + 1.0, in_batched[0]
+
+
+def otherwise_in_batches(constants, rows, event, key):
+    return rows._replace(rating=shifted(RULES.update(constants, rows, event, key).rating))
+
+
+def without_slope_in_scores(constants, rows, event, key):
+    return RULES.update(constants, rows, event._replace(score=jax.lax.stop_gradient(event.score)), key)
+
+
+def for_each_length(events):
+    jnp.max(jnp.asarray(events.score))
+
+
 def without_slope(params):
     return RULES.prepare(jax.lax.stop_gradient(params))
 
@@ -79,7 +101,18 @@ def by_number(params, num_players):
         (with_rules(update=first_twice), replays.the_order_of_players_in_an_event_does_not_matter, "the state"),
         (with_rules(update=the_wrong_way), replays.a_better_result_gives_a_better_rating, "rated higher"),
         (with_rules(update=otherwise_under_jit), programs.jit_equals_eager, "rows and predictions"),
-        (with_rules(prepare=without_slope), slopes.slopes_equal_finite_differences, "the slope in k"),
+        (
+            with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
+            pure.chunks_of_several_histories_in_one_batch_equal_runs,
+            "the state",
+        ),
+        (with_rules(update=without_slope_in_scores), pure.slopes_equal_finite_differences, "in the column score"),
+        (
+            ELO._replace(check=for_each_length, make=None),
+            programs.another_length_compiles_nothing,
+            "took . compilations",
+        ),
+        (with_rules(prepare=without_slope), pure.slopes_equal_finite_differences, "the slope in k"),
         (with_rules(prepare=with_steep_slope), slopes.slopes_are_finite, "slopes are not finite"),
         (ELO._replace(init=by_position, make=None), replays.renaming_the_players_renames_the_rows, "the state"),
         (ELO._replace(init=by_number, make=None), replays.untouched_rows_are_inert, "the rows of players who"),
@@ -122,7 +155,7 @@ def test_every_form_is_tested_in_both_precisions():
     assert {case.form for _, case in testing.claims(jr.category_glicko())} == {"periods"}
     assert {case.form for _, case in testing.claims(jr.codeforces())} == {"rounds"}
     drawn = {one.holds for one, _ in testing.claims(jr.urnings())}
-    assert replays.untouched_rows_are_inert in drawn and replays.carrying_on_equals_one_run not in drawn
+    assert replays.untouched_rows_are_inert in drawn and pure.slopes_equal_finite_differences not in drawn
 
 
 def by_margin(constants, rows, event, key):

@@ -61,14 +61,14 @@ def in_contest(label: Callable[[int], str]) -> Iterator[None]:
         raise error.but(lambda row, message: (row, f"{message} ({label(row)})")) from None
 
 
-def check_known(name: str, values: Any) -> None:
-    """ValueError for a column that is traced."""
+COLUMNS = "traced columns go into jr.Matches, which jr.scan and jr.predict take"
+
+
+def check_known(name: str, values: Any, instead: str = COLUMNS) -> None:
+    """ValueError for what is traced, which says what to do instead."""
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(values, jax.core.Tracer):
-        raise ValueError(
-            f"{name} is traced by jax.jit, grad or vmap, and checked on the host: traced columns go into jr.Matches, "
-            "which jr.scan and jr.predict take"
-        )
+        raise ValueError(f"{name} is traced by jax.jit, grad or vmap, and must be known on the host: {instead}")
 
 
 def as_numbers(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:

@@ -28,6 +28,7 @@ def as_moment(name: str, value: Any) -> float:
     Raises:
       ValueError: if it is none of these, not finite, or too far from 0.
     """
+    check_known(name, value, "give a number or a date; jr.scan and jr.ratings take traced times")
     try:
         moment = _days(value) if dated(value) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -77,6 +77,7 @@ def _further(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | No
 
 def _categories(values: Any, n: int) -> np.ndarray[Any, Any]:
     """Ids [n, 2], or shares [n, 2, C]."""
+    check_known("category", values)
     array = np.asarray(values)
     if array.ndim != 3:
         return as_ids("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
@@ -143,6 +144,7 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
 
 def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
     """Which period each time lies in; ValueError unless the length of periods is above 0 and told from the times."""
+    check_known("the length of a period", length, "give a number; jr.scan takes a traced `time` of plan.but")
     time = np.asarray(time, np.float64)
     number = np.asarray(length)
     if number.ndim or number.dtype.kind not in "biuf" or not 0 < length < math.inf:

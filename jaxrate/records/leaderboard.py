@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.records.moments import as_of, moment
 from jaxrate.records.rated import Rated, find, opened
+from jaxrate.replay.rows import check_concrete
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
 from jaxrate.text import decimals, html_table, interval, table
@@ -137,6 +138,7 @@ def leaderboard(
     """
     rated = system
     system, state, players = opened(system, state, players)
+    check_concrete("a leaderboard is made", (state, time, params), "; jr.ratings takes them")
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
     if not np.isfinite(cautious):

@@ -15,7 +15,7 @@ from jaxrate.records.ongoing import Ongoing
 from jaxrate.records.rated import Rated, opened, show_time
 from jaxrate.records.single import FORMS, as_teams, check_name, one_contest, one_match, within
 from jaxrate.replay import online
-from jaxrate.replay.rows import are_numbers
+from jaxrate.replay.rows import are_numbers, check_concrete
 from jaxrate.replay.state import check_events
 from jaxrate.system import Rating, RatingSystem, State, check_system, fits
 
@@ -250,6 +250,7 @@ def live(
         raise ValueError("a rated history has players of its own")
     system, state, players = opened(rated, state, players)
     check_system(system)
+    check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
     if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
         raise ValueError(
             f"live ratings are of matches and contests; rate the periods of {system.name} by jr.rate(..., onto=...)"

@@ -22,6 +22,7 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where
+from jaxrate.events.checks import check_known
 from jaxrate.systems.outlook import expected_score
 
 NumPy = np.ndarray[Any, Any]
@@ -299,6 +300,8 @@ def _calibration(columns: tuple[NumPy, NumPy, NumPy], bins: int) -> Calibration:
 
 def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy, NumPy, NumPy]:
     """Predictions, scores and weights to be scored, checked."""
+    for name, x in (("prediction", expected_score(prediction)), ("score", score), ("weight", weight), ("mask", mask)):
+        check_known(name, x, "a loss of what is traced is written with jax.numpy")
     p, s = np.asarray(expected_score(prediction), np.float64), np.asarray(score, np.float64)
     w = np.ones(p.shape) if weight is None else np.asarray(weight, np.float64)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)

@@ -8,6 +8,7 @@ from jaxrate.events import matches
 from jaxrate.records.leaderboard import ratings
 from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, opened
+from jaxrate.replay.rows import check_concrete
 from jaxrate.replay.run import predict
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outlook import expected_score
@@ -54,6 +55,7 @@ def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None
       ValueError: for fewer than two players, or as `jr.predict` does.
     """
     system, state, names = opened(rated := system, state)
+    check_concrete("pairs are described", (state, players, time), "; jr.predict takes them")
     time = as_of(rated, state, time, names)
     if time is None:
         time = (rated.last if isinstance(rated, Rated) else None) or 0.0

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.data.columns import is_name
 from jaxrate.events import Context, Matches, Ragged, Rounds, Shown, build_rounds, matches
+from jaxrate.events.checks import check_known
 from jaxrate.replay.online import packed
 from jaxrate.text import cell
 
@@ -27,6 +28,7 @@ FORMS = {  # of matches, by whether a side and a weight are given
 def within(name: str, value: Any, low: float, high: float, above: bool = False) -> float:
     """A number from `low` to `high`, or `above` the former; ValueError for anything else."""
     if type(value) is not float:
+        check_known(name, value, "jr.scan rates what is traced")
         array = np.asarray(value)
         if array.shape != () or array.dtype.kind not in "biuf":
             raise ValueError(f"{name} must be a number, got {cell(value)}")

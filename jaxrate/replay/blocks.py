@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Periods, Ragged, Rounds, count_teams, some_in_teams, teams_tie
+from jaxrate.events import LAST_ID, Array, Context, Periods, Ragged, Rounds, count_teams, some_in_teams, teams_tie
 from jaxrate.replay.columns import checked_column, padded, with_columns
 from jaxrate.replay.sizes import placed, roomy, snug, tree_of
 from jaxrate.replay.steps import NumPy, at_once, earliest
@@ -45,14 +45,22 @@ class Blocks(NamedTuple):
         return padded(checked_column("the column", values, self.num_rows), self.size)
 
     def but(self, **columns: Any) -> "Blocks":
-        """The same events with another `weight` [num_rows], or in periods `score`, `side` or `columns`.
+        """The same events with other columns, which may be traced and are not checked.
 
-        They may be traced, and are not checked. ValueError for a column of another name or length.
+        Args:
+          columns: of rounds `weight` [num_rows], and `time`, `ceiling` and `noise` [num_events]; of periods `score`,
+            `weight`, `side`, `category` and `columns`, by name, [num_rows], and `time` [num_events], the start of each.
+            Times must not decrease.
+
+        Raises:
+          ValueError: for a column of another name, or of another length.
         """
-        own = ("weight",) if isinstance(self.events, Rounds) else ("score", "weight", "side", "columns")
+        own = OF_ROUNDS if isinstance(self.events, Rounds) else OF_PERIODS
 
         def place(name: str, values: Any) -> Array:
-            return padded(checked_column(name, values, self.num_rows), self.size, "edge")
+            each = name in EACH
+            column = checked_column(name, values, self.num_events if each else self.num_rows)
+            return padded(column, len(self.events.time) if each else self.size, "edge")
 
         return self._replace(events=with_columns(self.events, own, place, columns))
 
@@ -87,6 +95,8 @@ def arranged(ragged: Ragged, parts: Iterable[Block] | None = None) -> Blocks:
     return Blocks(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
 
 
+OF_ROUNDS = "weight", "time", "ceiling", "noise"
+OF_PERIODS = "score", "time", *Context._fields
 EACH = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
 
 

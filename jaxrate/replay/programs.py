@@ -19,7 +19,7 @@ from jax import lax
 
 from jaxrate.events import Array, Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.rows import drawn_for, put, step, take
+from jaxrate.replay.rows import drawn_for, forecast, put, step, take
 from jaxrate.system import Params, Rules, State, sides
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -175,6 +175,18 @@ def chain(
 
     done: tuple[State, Any] = lax.scan(one, so_far, index)[0]
     return done
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def together(
+    rules: Rules, size: tuple[int, int], params: Params, state: State, flat: Rounds, starts: tuple[Array, None]
+) -> Any:
+    """Predictions [P] of rounds, all at once, in which nothing is learnt."""
+    events, position = gather_events(flat, starts, jnp.arange(len(starts[0]) - 1, dtype=jnp.int32), size)
+    one = jax.vmap(partial(forecast, rules, rules.prepare(params)))
+    guess = one(take(state, events.player), events)
+    room = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[2:]), x.dtype), guess)
+    return _scatter(room, position, guess)
 
 
 def _scatter(out: Any, position: Array, padded: Any) -> Any:

@@ -16,7 +16,7 @@ from jaxrate.replay.programs import Shape, block, chain, levels, stream
 from jaxrate.replay.rows import forecast, on_device, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, check, stream_of
 from jaxrate.replay.sizes import first
-from jaxrate.replay.state import check_key, check_kind, chosen, start
+from jaxrate.replay.state import check_key, check_kind, check_noise, chosen, no_teams, start
 from jaxrate.system import Params, RatingSystem, Rules, State, check_system, full, sized_for
 
 
@@ -72,6 +72,8 @@ def scan(
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or a plan from by_level of any events, not {kind}")
     check_kind(system, type(events if isinstance(events, Matches) else events.events))
+    if not isinstance(events, Matches):
+        check_plan(system, events)
     plan, checked = taken(events) if isinstance(events, Matches) else (events, False)
     system.check(columns_of(events if isinstance(events, Matches) else plan))
     count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
@@ -82,6 +84,16 @@ def scan(
         return Run(state, jnp.zeros(0))
     state, guess = replayed(rules, params, state, plan, key, checked, isinstance(events, Matches))
     return Run(state, first(guess, len(events.score)) if isinstance(events, Matches) else guess)
+
+
+def check_plan(system: RatingSystem, plan: Plan | Blocks) -> None:
+    """ValueError for several plans at once, or contests of which the system does not know something."""
+    if np.ndim(plan.num_players):
+        raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
+    if isinstance(plan.events, Rounds):
+        check_noise(system, plan.events)
+        if plan.events.solo is None and not system.traits.teams:
+            raise ValueError(no_teams(system, "there are in these contests"))
 
 
 def taken(events: Matches) -> tuple[Plan, bool]:

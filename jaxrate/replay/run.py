@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import Dataset, open_data
-from jaxrate.events import Array, Matches, Ragged, Rounds, check_order
+from jaxrate.events import Array, Matches, Ragged, Rounds, check_order, some_in_teams
+from jaxrate.events.checks import check_known
 from jaxrate.replay.blocks import Blocks, arranged
 from jaxrate.replay.compiling import most, worth
+from jaxrate.replay.programs import together
 from jaxrate.replay.pure import Run, columns_of, replayed, taken
-from jaxrate.replay.rows import are_numbers, check_concrete, forecast, traced
+from jaxrate.replay.rows import are_numbers, check_concrete, forecast, on_device, traced
 from jaxrate.replay.schedule import Plan, plan
 from jaxrate.replay.sizes import first, lengthened, roomy, rows_of
 from jaxrate.replay.state import check_contests, check_events, check_ids, chosen, count, grown, start_roomy
@@ -59,6 +61,9 @@ def run(
     """
     history, num_players = open_data(events, num_players, count(state))
     check_events(system, history, key)
+    check_concrete(
+        "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
+    )
     params = chosen(system, params)
     rules = sized_for(system.rules, params)
     flat = history.events if isinstance(history, Ragged) else history
@@ -111,9 +116,9 @@ def predict(
     Args:
       system: as from `elo()`, `elo_mmr()`, ...
       state: as `run` left it.
-      events: [n] `Matches`, which may be traced, or `Ragged` rounds, each predicted as of its own time; scores and
-        ranks are not read. Systems of rounds say which player of a match would do better in a contest. Or a `Dataset`
-        of either.
+      events: [n] `Matches` or `Ragged` rounds, each predicted as of its own time; scores and ranks are not read. Their
+        columns may be traced, ids as well, which are then not checked; `player_start` may not. Systems of rounds say
+        which player of a match would do better in a contest. Or a `Dataset` of either.
       params: hyperparameters, by default `system.params`.
       num_players: as in `run`: rows beyond the state's are newcomers'.
 
@@ -130,9 +135,11 @@ def predict(
     params = chosen(system, params)
     rules = sized_for(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
-        check_concrete("predict arranges contests", events, "; of matches of two it takes traced columns")
+        check_known("player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`")
         check_contests(system, events)
-        known = int(np.max(events.events.player, initial=-1)) + 1
+        known = 0 if traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
+        if traced(events.events):
+            return _at_once(rules, params, grown(system, params, state, num_players, known), events)
         copy, _ = start_roomy(system, params, state, num_players, known)
         contests = arranged(events)
         if contests.num_rows == 0:
@@ -148,6 +155,19 @@ def predict(
     state = grown(system, params, state, num_players, upcoming.num_players)
     rows = rows_of(state, upcoming.events.player)
     return first(_predict(rules, params, rows, upcoming.events), len(events.score))
+
+
+def _at_once(rules: Rules, params: Params, state: State, contests: Ragged) -> Any:
+    """Predictions [P] of contests that are traced, each padded to the largest."""
+    flat: Any = contests.events
+    start = np.asarray(contests.player_start)
+    if start[-1] == 0:
+        return jnp.zeros(0)
+    known = np.zeros(len(start) - 1, bool)
+    solo = None if traced(flat.team) or some_in_teams(contests) else known
+    most = int(np.diff(start).max())
+    starts = jnp.asarray(start, jnp.int32), None
+    return together(rules, (most, most), params, state, on_device(flat)._replace(strict=None, solo=solo), starts)
 
 
 def _looking_on(rules: Rules) -> Rules:

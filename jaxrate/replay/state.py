@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged, Rounds, RowError, count_teams
+from jaxrate.events.checks import check_known
 from jaxrate.memory import check_room, in_words, of_device
 from jaxrate.parameters import checked
 from jaxrate.replay.rows import are_numbers, check_concrete, traced
@@ -68,6 +69,11 @@ def chosen(system: RatingSystem, params: Params) -> Params:
     """The hyperparameters given, or the system's own; ValueError for a number that is out of its range."""
     if params is None:
         return system.params
+    fields = getattr(system.params, "_fields", None)
+    if getattr(params, "_fields", None) != fields:
+        raise ValueError(
+            f"params must be those of {system.name}: system.params._replace(...), of {', '.join(fields or ())}"
+        )
     if system.space is not None and not traced(params) and all(np.ndim(x) == 0 for x in params):
         checked(system.name, params, system.space)
     return params
@@ -80,25 +86,34 @@ def check_contests(system: RatingSystem, events: Any) -> None:
     """
     if not (isinstance(events, Ragged) and isinstance(events.events, Rounds)):
         return
-    if events.events.noise is not None and not system.traits.noise:
-        from jaxrate.systems.choosing import those_with
-
-        know = " or ".join(those_with("noise"))
-        raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
-    if system.traits.teams:
+    check_noise(system, events.events)
+    if system.traits.teams or traced(events.events.team):
         return
     size = np.diff(events.player_start)
     (several,) = np.nonzero(count_teams(events) < size)
     if len(several):
+        many = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
+        raise RowError(int(events.player_start[several[0]]), no_teams(system, f"{many}, this the first"))
+
+
+def check_noise(system: RatingSystem, rounds: Any) -> None:
+    """ValueError for contests with noise if the system knows none."""
+    if rounds.noise is not None and not system.traits.noise:
         from jaxrate.systems.choosing import those_with
 
-        many = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
-        know = " or ".join(those_with("teams"))
-        raise RowError(
-            int(events.player_start[several[0]]),
-            f"{system.name} knows no teams, but {many}, this the first; rate them by {know}, or leave out `team`: "
-            "everyone is then on their own, and team-mates are opponents who tie",
-        )
+        know = " or ".join(those_with("noise"))
+        raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
+
+
+def no_teams(system: RatingSystem, where: str) -> str:
+    """What to say of teams that a system does not know."""
+    from jaxrate.systems.choosing import those_with
+
+    know = " or ".join(those_with("teams"))
+    return (
+        f"{system.name} knows no teams, but {where}; rate them by {know}, or leave out `team`: "
+        "everyone is then on their own, and team-mates are opponents who tie"
+    )
 
 
 def start(system: RatingSystem, params: Params, state: State, num_players: int | None, known: int) -> State:
@@ -123,6 +138,7 @@ def start_roomy(
 
 def check_rows(system: RatingSystem, state: State, num_players: int | None, known: int) -> int:
     """How many rows the state gets; ValueError if the events name further players, or if they do not fit."""
+    check_known("num_players", num_players, "give a number, as arrays of a length are made")
     have = count(state)
     rows = num_players if num_players is not None else known if state is None else have
     if rows < max(known, have):
@@ -210,6 +226,8 @@ def count(state: State) -> int:
 
 def _check_shapes(system: RatingSystem, state: State, fresh: State) -> bool:
     """Whether a state has the same leaves as a fresh one; ValueError if it has, but of other shapes."""
+    if type(state) is not type(fresh):
+        raise ValueError(f"the state is not of {system.name}; begin with system.init(params, num_players) or jr.start")
     (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
     if mold == form and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
         raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")

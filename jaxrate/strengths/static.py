@@ -9,6 +9,7 @@ import numpy as np
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Ragged, Rounds
 from jaxrate.records.rated import find
+from jaxrate.replay.rows import check_concrete
 from jaxrate.strengths.contests import meet, of_rounds
 from jaxrate.strengths.errors import ENDED, Fitted, Spread, spread_of
 from jaxrate.strengths.found import CENTRE, POINTS, Strengths
@@ -75,6 +76,7 @@ def static(
         says nothing that players and other covariates do not, or if a column is missing; names the row of a score that
         is no result.
     """
+    check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     _check(ties, prior, errors, samples)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     events = data.events if isinstance(data, Dataset) else data

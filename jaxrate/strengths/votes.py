@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged, fail_where
-from jaxrate.events.checks import as_ids, as_numbers
+from jaxrate.events.checks import as_ids, as_numbers, check_known
 from jaxrate.text import cell, near
 
 NumPy = np.ndarray[Any, Any]
@@ -47,6 +47,8 @@ def counts(
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
     """
+    for name, x in (("a", a), ("b", b)):
+        check_known(name, x, "jr.scan rates what is traced")
     one, two = np.asarray(a), np.asarray(b)
     if one.ndim != 1 or one.shape != two.shape:
         raise ValueError(f"a and b must be columns of one length, got the shapes {one.shape} and {two.shape}")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jaxrate.events import Matches
 from jaxrate.system import RatingSystem
-from jaxrate.testing import matches, programs, replays, rounds, slopes, values
+from jaxrate.testing import matches, programs, pure, replays, rounds, slopes, values
 from jaxrate.testing.cases import FORMS, Case
 
 OF_VALUES: tuple[Callable[[RatingSystem], None], ...] = (
@@ -33,7 +33,6 @@ class Property(NamedTuple):
 OF_REPLAYS = (
     Property(replays.states_are_finite_and_predictions_are_probabilities, double=(True, False)),
     Property(replays.single_precision_agrees_with_double, double=(False,), random=False),
-    Property(replays.carrying_on_equals_one_run, random=False),  # a second run draws other numbers
     Property(replays.untouched_rows_are_inert),
     Property(replays.predictions_know_neither_their_result_nor_the_future),
     Property(replays.a_better_result_gives_a_better_rating, random=False),
@@ -41,8 +40,9 @@ OF_REPLAYS = (
     Property(replays.renaming_the_players_renames_the_rows),
     Property(programs.jit_equals_eager, ("stream", "periods", "rounds")),
     Property(programs.no_state_sized_copy_inside_the_loop, double=(False,)),
-    Property(slopes.vmap_equals_one_by_one),
-    Property(slopes.slopes_equal_finite_differences, random=False),  # the slopes are those of the mean
+    Property(programs.another_length_compiles_nothing),
+    Property(pure.chunks_of_several_histories_in_one_batch_equal_runs),
+    Property(pure.slopes_equal_finite_differences, random=False),  # the slopes are those of the mean
     Property(slopes.slopes_are_finite, double=(False,)),
     Property(matches.streams_equal_levels, ("stream",)),
     Property(matches.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),

@@ -35,7 +35,7 @@ def players(form: str) -> int:
 def both(case: Case) -> Any:
     """The events of both seasons: contests, or matches, also where they are replayed in periods."""
     if case.form == "rounds":
-        return contests()
+        return noisy() if case.system.traits.noise else contests()
     random, names = np.random.default_rng(8), columns_read(case.system, case.form)
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     context = league().context._replace(columns=columns or None)
@@ -86,12 +86,15 @@ def schedule(form: str, events: Any) -> Any:
     """That in which `run` replays the events in this form: of contests, two at once, padded to `SLOTS`."""
     if form != "rounds":
         return "auto" if form == "periods" else form
-    count = len(events.player_start) - 1
-    number = np.full((count * len(STEPS) // len(SIZES[0]), 2), count, np.int32)
-    for i, row in enumerate(number):
-        season, step = divmod(i, len(STEPS))
-        row[: len(STEPS[step])] = np.array(STEPS[step]) + season * len(SIZES[0])
-    return arranged(events, [Block(number, (SLOTS, SLOTS))])
+    return arranged(events, [Block(steps(0, len(events.player_start) - 1), (SLOTS, SLOTS))])
+
+
+def steps(low: int, high: int) -> Any:
+    """[steps, 2] the contests of each step, of those from `low` up to `high`, counted from `low`."""
+    per_season, count = len(SIZES[0]), high - low
+    seasons = [[i + per_season * k - low for i in step] for k in range(-(-high // per_season)) for step in STEPS]
+    inside = [[i for i in step if 0 <= i < count] for step in seasons]
+    return np.array([[*step, count][:2] for step in inside if step], np.int32)
 
 
 @lru_cache
@@ -129,3 +132,11 @@ def contests() -> Ragged:
         columns.append([np.full(n, i), player, rank, *(np.full(n, x) for x in same)])
     contest, player, rank, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
     return rounds(contest, player, rank, weight=weight, time=time, ceiling=ceiling)
+
+
+@lru_cache
+def noisy() -> Ragged:
+    """The same, some noisier than others."""
+    history = contests()
+    noise = np.random.default_rng(2).uniform(0.8, 1.5, len(history.events.time))
+    return history._replace(events=history.events._replace(noise=noise))

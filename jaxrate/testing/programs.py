@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Rounds
+from jaxrate.events import Ragged, Rounds, part
 from jaxrate.replay import programs
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.compiling import compiled
 from jaxrate.replay.rows import on_device, step, take
 from jaxrate.replay.schedule import plan
-from jaxrate.testing.cases import FORMS, Case, arrays, claim, key, near, strictly
-from jaxrate.testing.histories import as_replayed, one_event, seasons
-from jaxrate.testing.replays import season
+from jaxrate.testing.cases import FORMS, Case, arrays, claim, compilations, key, near, strictly
+from jaxrate.testing.histories import as_replayed, one_event, players, seasons
+from jaxrate.testing.replays import replay, season
 
 MANY = 7919  # players: a number that nothing else has
 
@@ -39,6 +39,16 @@ def an_event(case: Case) -> Any:
         return one_event(case.form, events)
     player, there, time = jnp.arange(3, dtype=jnp.int32), jnp.ones(3), jnp.asarray(events.events.time[0], float)
     return Rounds(player, jnp.array([2, 0, 1], jnp.int32), player, there, time)
+
+
+def another_length_compiles_nothing(case: Case) -> None:
+    """Of a history of two events fewer, with a player more."""
+    events = seasons(case)[0]
+    count = len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score)
+    replay(case, events)
+    with compilations() as made:
+        replay(case, part(events, 0, count - 2), num_players=players(case.form) + 1)
+    claim(not made, f"a history of two events fewer took {len(made)} compilations")
 
 
 def no_state_sized_copy_inside_the_loop(case: Case) -> None:

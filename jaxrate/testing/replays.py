@@ -13,7 +13,7 @@ from jaxrate.replay.run import Run, run
 from jaxrate.system import Rating
 from jaxrate.testing.cases import Case, arrays, claim, equal, key, near, rows, strictly, told
 from jaxrate.testing.changes import renamed, shuffled, swapped, upset
-from jaxrate.testing.histories import EXTRA, LENGTH, as_replayed, both, players, schedule, seasons
+from jaxrate.testing.histories import EXTRA, LENGTH, as_replayed, players, schedule, seasons
 
 
 def replay(case: Case, events: Any, **options: Any) -> Run:
@@ -29,12 +29,6 @@ def replay(case: Case, events: Any, **options: Any) -> Run:
 def season(case: Case) -> Run:
     """The run of the first season."""
     return replay(case, seasons(case)[0])
-
-
-@lru_cache(maxsize=4)
-def whole(case: Case) -> Run:
-    """The run of both seasons, with players who never play."""
-    return replay(case, both(case), num_players=players(case.form) + EXTRA)
 
 
 def rated(case: Case, state: Any) -> Rating:
@@ -69,18 +63,13 @@ def single_precision_agrees_with_double(case: Case) -> None:
     near("ratings and deviations", rated(case, one.state), rated(double, other.state), 1e-4)
 
 
-def carrying_on_equals_one_run(case: Case) -> None:
-    first, second = season(case), replay(case, seasons(case)[1], state=season(case).state)
-    near("the state", rows(whole(case).state, slice(players(case.form))), second.state, 1e-11)
-    near("predictions", whole(case).prediction, np.concatenate([first.prediction, second.prediction]), 1e-11)
-
-
 def untouched_rows_are_inert(case: Case) -> None:
-    many = players(case.form) + EXTRA
+    events, many = seasons(case)[0], players(case.form) + EXTRA
     with strictly(case.double):
         fresh = case.system.init(arrays(case.system.params), many)
-    idle = np.setdiff1d(np.arange(many), who_plays(both(case)))
-    equal("the rows of players who never play", rows(whole(case).state, idle), rows(fresh, idle))
+    idle = np.setdiff1d(np.arange(many), who_plays(events))
+    state = replay(case, events, num_players=many).state
+    equal("the rows of players who never play", rows(state, idle), rows(fresh, idle))
 
 
 def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
