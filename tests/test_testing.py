@@ -41,11 +41,6 @@ def the_wrong_way(constants, rows, event, key):
     return jax.tree.map(lambda old, new: 2.0 * old - new, rows, RULES.update(constants, rows, event, key))
 
 
-def otherwise_under_jit(constants, rows, event, key):
-    rows = RULES.update(constants, rows, event, key)
-    return rows._replace(rating=rows.rating + float(isinstance(rows.rating, jax.core.Tracer)))
-
-
 @jax.custom_batching.custom_vmap
 def shifted(x):
     return x
@@ -100,13 +95,16 @@ def by_number(params, num_players):
         (with_rules(update=knows_ids), replays.renaming_the_players_renames_the_rows, "the state"),
         (with_rules(update=first_twice), replays.the_order_of_players_in_an_event_does_not_matter, "the state"),
         (with_rules(update=the_wrong_way), replays.a_better_result_gives_a_better_rating, "rated higher"),
-        (with_rules(update=otherwise_under_jit), programs.jit_equals_eager, "rows and predictions"),
         (
             with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
             pure.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),
-        (with_rules(update=without_slope_in_scores), pure.slopes_equal_finite_differences, "in the column score"),
+        (
+            with_rules(update=without_slope_in_scores),
+            pure.slopes_equal_finite_differences,
+            "the columns score, time",
+        ),
         (
             ELO._replace(check=for_each_length, make=None),
             programs.another_length_compiles_nothing,

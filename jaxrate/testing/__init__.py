@@ -38,7 +38,6 @@ OF_REPLAYS = (
     Property(replays.a_better_result_gives_a_better_rating, random=False),
     Property(replays.the_order_of_players_in_an_event_does_not_matter, random=False),
     Property(replays.renaming_the_players_renames_the_rows),
-    Property(programs.jit_equals_eager, ("stream", "periods", "rounds")),
     Property(programs.no_state_sized_copy_inside_the_loop, double=(False,)),
     Property(programs.another_length_compiles_nothing),
     Property(pure.chunks_of_several_histories_in_one_batch_equal_runs),

@@ -137,6 +137,6 @@ def contests() -> Ragged:
 @lru_cache
 def noisy() -> Ragged:
     """The same, some noisier than others."""
-    history = contests()
-    noise = np.random.default_rng(2).uniform(0.8, 1.5, len(history.events.time))
-    return history._replace(events=history.events._replace(noise=noise))
+    rounds: Any = contests().events
+    noise = np.random.default_rng(2).uniform(0.8, 1.5, len(rounds.time))
+    return contests()._replace(events=rounds._replace(noise=noise))

@@ -1,44 +1,22 @@
 """What compiling must keep."""
 
 import re
-from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Ragged, Rounds, part
+from jaxrate.events import Ragged, part
 from jaxrate.replay import programs
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.compiling import compiled
-from jaxrate.replay.rows import on_device, step, take
+from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import plan
-from jaxrate.testing.cases import FORMS, Case, arrays, claim, compilations, key, near, strictly
-from jaxrate.testing.histories import as_replayed, one_event, players, seasons
-from jaxrate.testing.replays import replay, season
+from jaxrate.testing.cases import FORMS, Case, arrays, claim, compilations, key, strictly
+from jaxrate.testing.histories import as_replayed, players, seasons
+from jaxrate.testing.replays import replay
 
 MANY = 7919  # players: a number that nothing else has
-
-
-def jit_equals_eager(case: Case) -> None:
-    """Of one event after a season."""
-    rules, state = case.system.rules, season(case).state
-    with strictly(case.double):
-        event, drawn = an_event(case), key(case.system)
-        drawn = drawn if rules.draw is None else rules.draw(drawn)
-        given = rules.prepare(arrays(case.system.params)), take(jax.tree.map(jnp.asarray, state), event.player)
-        eager, jitted = (f(*given, event, drawn) for f in (partial(step, rules), jax.jit(partial(step, rules))))
-    near("rows and predictions", eager, jitted, 1e-11)
-
-
-def an_event(case: Case) -> Any:
-    """Of the second season."""
-    events = seasons(case)[1]
-    if case.form != "rounds":
-        return one_event(case.form, events)
-    player, there, time = jnp.arange(3, dtype=jnp.int32), jnp.ones(3), jnp.asarray(events.events.time[0], float)
-    return Rounds(player, jnp.array([2, 0, 1], jnp.int32), player, there, time)
 
 
 def another_length_compiles_nothing(case: Case) -> None:

@@ -106,18 +106,18 @@ def base(case: Case) -> Point:
 
 
 def directions(case: Case, point: Point) -> dict[str, Point]:
-    """Where hyperparameters, one by one, and whole columns are moved to see what changes."""
-    random, nowhere = np.random.default_rng(5), jax.tree.map(np.zeros_like, jax.tree.map(np.asarray, point))
+    """Where hyperparameters, one by one, and then all columns are moved to see what changes."""
+    random, nowhere = np.random.default_rng(5), jax.tree.map(np.zeros_like, point)
     found = {}
     for name, value in free(case.system).items():
         found[name] = nowhere._replace(params=nowhere.params._replace(**{name: np.asarray(size(value))}))
-    leaves, structure = jax.tree.flatten(point.chunks)
+    leaves, structure = jax.tree.flatten(nowhere.chunks)
     for name, i in columns(point.chunks).items():
-        x = np.asarray(leaves[i])
-        move = np.where(np.isfinite(x), 0.1 * x if name == "time" else random.uniform(0.5, 1.5, x.shape), 0.0)
-        other = [move if j == i else np.zeros_like(y) for j, y in enumerate(leaves)]
-        found[f"the column {name}"] = nowhere._replace(chunks=jax.tree.unflatten(structure, other))
-    return found
+        x = jax.tree.leaves(point.chunks)[i]
+        move = 0.1 * x if name == "time" else random.uniform(0.5, 1.5, x.shape)
+        leaves[i] = np.where(np.isfinite(x), move, 0.0)
+    named = "the columns " + ", ".join(columns(point.chunks))
+    return found | {named: nowhere._replace(chunks=jax.tree.unflatten(structure, leaves))}
 
 
 class Found(NamedTuple):
