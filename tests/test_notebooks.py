@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -32,7 +32,7 @@ def notebook(path):
 
 def test_readme_lists_them():
     listed = re.findall(r"\]\((notebooks/\w+\.ipynb)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert listed == [f"notebooks/{path.name}" for path in NOTEBOOKS] and len(listed) == 9
+    assert listed == [f"notebooks/{path.name}" for path in NOTEBOOKS] and len(listed) == 10
 
 
 def test_format(path, notebook):
