@@ -305,6 +305,16 @@ def test_another_history_compiles_nothing(form):
         assert done.prediction.shape == (n,) and done.state.rating.shape == (players,)
 
 
+def test_one_more_contest_compiles_nothing(in_a_hurry):
+    system = jr.weng_lin()
+    rounds = [jr.simulate.contests(200, count, size=50, seed=count).rounds for count in (40, 41, 60)]
+    jr.run(system, rounds[0])
+    with compilations() as made:
+        for some in rounds[1:]:
+            jr.run(system, some)
+    assert not made
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_padding_changes_no_bit(form, monkeypatch):
     system, (events, options) = jr.glicko2(), FORMS[form](league(500, 70))

@@ -71,7 +71,8 @@ def arranged(ragged: Ragged, parts: Iterable[Block] | None = None) -> Blocks:
     flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
     num_events, entries = len(start) - 1, int(start[-1])
     rows = entries if pair_start is None else int(pair_start[-1])
-    room, entry_room, size = (roomy(x) if x else 0 for x in (num_events, entries, rows))
+    least = LEAST[type(flat)]
+    room, entry_room, size = (roomy(x, least=least) if x else 0 for x in (num_events, entries, rows))
     if isinstance(flat, Rounds):
         known = np.zeros(num_events, bool)
         strict, solo = None if teams_tie(ragged) else known, None if some_in_teams(ragged) else known
@@ -98,6 +99,9 @@ def arranged(ragged: Ragged, parts: Iterable[Block] | None = None) -> Blocks:
 OF_ROUNDS = "weight", "time", "ceiling", "noise"
 OF_PERIODS = "score", "time", *Context._fields
 EACH = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
+
+
+LEAST = {Periods: 64, Rounds: 8192}  # events, players and pairs for which columns have room
 
 
 WINDOW = 32  # steps that one call scans over, where their sizes are alike
