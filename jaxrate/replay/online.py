@@ -55,11 +55,16 @@ class Known(NamedTuple):
     """Constants, parted: what is no array stays outside of compiled programs, as in a run."""
 
     structure: Any
-    fixed: tuple[Any, ...]  # None where there is an array
+    fixed: tuple[Any, ...]  # NUMBER or None where there is an array
 
     def fill(self, arrays: tuple[Array, ...]) -> Constants:
-        rest = iter(arrays)
-        return jax.tree.unflatten(self.structure, [next(rest) if x is None else x for x in self.fixed])
+        """The constants, from one vector of their numbers and all further arrays."""
+        numbers, rest = iter(arrays[0]), iter(arrays[1:])
+        leaves = (next(numbers) if x is NUMBER else next(rest) if x is None else x for x in self.fixed)
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+NUMBER = "number"  # in place of an array without axes, in the default precision
 
 
 def prepared(rules: Rules, params: Params) -> tuple[Known, tuple[Array, ...]]:
@@ -68,13 +73,21 @@ def prepared(rules: Rules, params: Params) -> tuple[Known, tuple[Array, ...]]:
 
     def arrays(params: Params) -> tuple[Array, ...]:
         leaves, structure = jax.tree.flatten(rules.prepare(params))
-        is_array = [isinstance(x, (jax.Array, np.ndarray)) for x in leaves]
-        fixed = tuple(None if array else x for x, array in zip(leaves, is_array, strict=True))
+        fixed = tuple(map(_fixed, leaves))
         known.append(Known(structure, fixed))
-        return tuple(x for x, array in zip(leaves, is_array, strict=True) if array)
+        numbers = [x for x, kind in zip(leaves, fixed, strict=True) if kind is NUMBER]
+        rest = (x for x, kind in zip(leaves, fixed, strict=True) if kind is None)
+        return jnp.stack(numbers) if numbers else jnp.zeros(0), *rest
 
     found = jax.jit(arrays)(params)
     return known[-1], found
+
+
+def _fixed(leaf: Any) -> Any:
+    """What `Known` keeps of a constant."""
+    if not isinstance(leaf, (jax.Array, np.ndarray)):
+        return leaf
+    return NUMBER if leaf.shape == () and leaf.dtype == jnp.result_type(float) else None
 
 
 class Spec(NamedTuple):
