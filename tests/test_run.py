@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.replay import pure
 from jaxrate.replay.schedule import plan
 
 PLAYERS = 10
@@ -412,3 +413,14 @@ def test_a_leaderboard_is_columns_for_a_data_frame():
     columns = jr.leaderboard(jr.glicko(), board_state(jr.glicko()), top=2)._asdict()
     assert list(columns) == ["rank", "player", "rating", "deviation"]
     assert all(isinstance(x, np.ndarray) and x.shape == (2,) for x in columns.values())
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of the CPU")
+@pytest.mark.parametrize("make, schedule", [(jr.glicko2, "levels"), (jr.trueskill, "stream")])
+def test_short_histories_are_compiled_sooner_to_the_same_numbers(monkeypatch, make, schedule, x64):
+    del x64
+    matches, found = league(2_000, 200), []
+    for short in (pure.SHORT, 0):
+        monkeypatch.setattr(pure, "SHORT", short)
+        found.append(jr.run(make(), matches, schedule=schedule))
+    jax.tree.map(np.testing.assert_array_equal, *found)

@@ -90,7 +90,8 @@ def compiled(
     after the other, `loops` that there are loops within its matches, and `short` that it is sooner done than compiled.
     """
     vectors = any(x.ndim > 1 for x in jax.tree.leaves(given[1]))
-    form = Form(kind, vectors, stream, loops, short and not _outermost.get())
+    exact = not (stream and jnp.result_type(float) == np.float64)  # the emitters round TrueSkill's otherwise there
+    form = Form(kind, vectors, stream, loops, short and exact and not _outermost.get())
     return _jit(replay, is_inside(given), form, _outermost.get(), _hurry.get())
 
 
