@@ -20,7 +20,7 @@ from speed import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.events import part
-from jaxrate.replay.compiling import _jit
+from jaxrate.replay.compiling import Form, _jit
 from jaxrate.replay.programs import block
 
 FEW = 2000  # matches for the packages
@@ -217,7 +217,8 @@ def part_large(options):
         state, (one,) = system.init(system.params, players), schedule.blocks
         so_far = state, jnp.zeros(schedule.size)
         given = schedule.events, schedule.starts, one.number, None, np.int32(1)
-        lowered = _jit(block, False, type(rounds.events), False).lower(
+        form = Form(type(rounds.events), 1, stream=False, loops=False, short=False)
+        lowered = _jit(block, inside=False, form=form, outermost=False, hurry=False).lower(
             system.rules, one.size, system.params, so_far, *given
         )
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes

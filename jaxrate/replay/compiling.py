@@ -89,9 +89,9 @@ def compiled(
     `given` are all its arguments that could be traced, the state the second; `stream` says that it takes one event
     after the other, `loops` that there are loops within its matches, and `short` that it is sooner done than compiled.
     """
-    vectors = any(x.ndim > 1 for x in jax.tree.leaves(given[1]))
+    axes = max((x.ndim for x in jax.tree.leaves(given[1])), default=1)
     exact = not (stream and jnp.result_type(float) == np.float64)  # the emitters round TrueSkill's otherwise there
-    form = Form(kind, vectors, stream, loops, short and exact and not _outermost.get())
+    form = Form(kind, axes, stream, loops, short and exact and not _outermost.get())
     return _jit(replay, is_inside(given), form, _outermost.get(), _hurry.get())
 
 
@@ -99,7 +99,7 @@ class Form(NamedTuple):
     """What the options of the compiler depend on."""
 
     kind: type  # of events
-    vectors: bool  # a player is more than numbers
+    axes: int  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
     stream: bool
     loops: bool
     short: bool
@@ -165,18 +165,21 @@ def _options(form: Form) -> dict[str, Any] | None:
     """What to tell XLA on a CPU: whatever the length of a history, results are the same to the bit."""
     if jax.default_backend() != "cpu":
         return None
-    options: dict[str, Any] = {}
-    if form.kind is Rounds or form.vectors:
+    without = []
+    if form.kind is Rounds or form.axes > 1:
         # It would hand thin matrix products to a library that takes twice as long over them.
-        options["xla_disable_hlo_passes"] = "dot-library-rewriter"
-    elif not form.stream:
-        # It would spread the gather of 128 rows over threads as soon as a leaf of the state reached half a megabyte:
-        # from 131,072 players on, a step took 3 times as long. (Work on vectors gains from threads.)
-        options["xla_disable_hlo_passes"] = "cpu-parallel-task-assigner"
+        without.append("dot-library-rewriter")
+    if form.kind is not Rounds and not form.stream:
+        # It would spread the rows of a step over threads as soon as a leaf of the state reached half a megabyte, and
+        # wait for them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6.
+        without.append("cpu-parallel-task-assigner")
+    options: dict[str, Any] = {"xla_disable_hlo_passes": ",".join(without)} if without else {}
     # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
-    # levels takes a quarter less time without), simple rules in levels a third.
-    if form.kind is Rounds or form.short or (form.kind is Matches and form.loops and not form.stream):
-        level = {} if form.vectors else {"xla_backend_optimization_level": 1}
+    # levels takes a quarter less time without), small matrices lose (slopes take a third less time without), simple
+    # rules in levels gain a third.
+    heavy = form.kind is Matches and not form.stream and (form.loops or form.axes > 2)
+    if form.kind is Rounds or form.short or heavy:
+        level = {} if form.axes > 1 else {"xla_backend_optimization_level": 1}
         options |= _known(xla_cpu_use_fusion_emitters=False, **level)
     return options or None
 
