@@ -24,6 +24,9 @@ What a match says of x^T theta of a player is a message of precision I and a sur
 
     P' = P - P x x^T P I / (1 + s I),   m' = m + P' x V
 
+To the diagonal of P' come 2 D eps of that of P, with eps of the precision: more than rounding errs by, so that P' stays
+positive definite.
+
 win: the better performance wins, with noise of variance noise^2, so P(a wins) = Phi(d / c), c^2 = noise^2 + s_a + s_b;
 I and V match mean and variance of the belief after it (TrueSkill, Herbrich, Minka and Graepel 2006, of two players). A
 draw is half a win and half a loss, in log likelihood; with `draw_margin` it is a difference within it.
@@ -212,7 +215,8 @@ def skills(
       experience: worth of experience, per unit of log(1 + matches played) (points, any number or None).
       side_advantage: rating points that the better side is worth (points, any number).
       noise: deviation of the difference of two performances (points, > 0 or None). None: 300, but for "logistic".
-      draw_margin: difference of performances below which they draw (points, > 0 or None).
+      draw_margin: difference of performances below which they draw (points, > 0 or None). None: a draw is half a win,
+        of margins one of 0, and `outlook` takes Davidson's draws.
       margin_scale: rating points that a unit of the margin is worth (points per unit, > 0 or None). None: 25, with
         "margin".
       compression: margin above which margins are compressed (units of the margin, > 0 or None).
