@@ -175,7 +175,7 @@ def _options(form: Form) -> dict[str, Any] | None:
         without.append("cpu-parallel-task-assigner")
     options: dict[str, Any] = {"xla_disable_hlo_passes": ",".join(without)} if without else {}
     # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
-    # levels takes a quarter less time without), small matrices lose (slopes take a third less time without), simple
+    # levels takes a quarter less time without), small matrices lose (slopes take half the time without), simple
     # rules in levels gain a third.
     heavy = form.kind is Matches and not form.stream and (form.loops or form.axes > 2)
     if form.kind is Rounds or form.short or heavy:
