@@ -1,17 +1,23 @@
-"""Strengths at rest: likelihoods of the arena of language models, coverage of intervals, and speed beside peers.
+"""Strengths at rest: likelihoods of the arena of language models, coverage of intervals, who moved, speed beside peers.
 
     python experiments/arena.py           # half an hour; writes experiments/results/arena.json
     python experiments/arena.py --quick   # seconds, on few simulated sets; writes nothing unless --out is given
+    python experiments/arena.py --only speed --arena-rank PYTHON   # that has arena-rank, and an old JAX
 
 Intervals are those of 95 %. Coverage is that of the truth of simulated sets: of all ratings less their mean, and of all
 ranks of a set together. In sets with clusters each voter has a taste of their own for some of the players, so that
 votes of one voter go together; strengths are then what all votes together would give, found from very many of them.
 """
 
+import json
+import subprocess
 import time
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
-from common import add_only, clock, declare, find, forget_peak, keep, look_for, parse, resident
+from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident
 
 import jaxrate as jr
 from jaxrate.strengths.found import POINTS
@@ -182,39 +188,101 @@ def speed(options):
     won = random.random(many) < chance(strength[a] - strength[b])
     votes = jr.matches(np.stack([a, b], axis=1), won.astype(float))
     samples = 8 if options.quick else 1000
+    table = counted(a, b, won, n)
     calls = {
-        "static, votes": lambda: jr.static(votes),
-        f"static, {samples} replicates": lambda: jr.static(votes, errors="bootstrap", samples=samples),
+        "static, votes": lambda: jr.static(votes).rating,
+        "static, counts": lambda: jr.static(table).rating,
+        f"static, counts, {samples} replicates": lambda: jr.static(table, errors="bootstrap", samples=samples).rating,
         **(peers(a, b, won, n) if not options.quick else {}),
     }
-    rows = []
+    rows, first = [], None
     for way, call in calls.items():
-        turns = [(clock(call), used()) for _ in range(4)]
-        seconds, cpu = zip(*turns, strict=True)
-        rows.append({"way": way, "votes": many, "seconds": min(seconds[1:]), "CPU seconds": min(np.diff(cpu))})
+        turns = []
+        for _ in range(4):
+            start, before = time.perf_counter(), used()
+            found = call()
+            turns.append((time.perf_counter() - start, used() - before))
+        seconds, cpu = np.min(turns[1:], axis=0).tolist()
+        first = found if first is None else first
+        rows.append({"way": way, "votes": many, "seconds": seconds, "CPU seconds": cpu, "off": off(found, first)})
+    if options.arena_rank:
+        rows += [row | {"votes": many, "off": off(row.pop("rating"), first)} for row in arena_rank(options, a, b, won)]
     return {f"{n} players": rows}
+
+
+def counted(a, b, won, n):
+    """The votes as counts by pair."""
+    wins = np.bincount(a * n + b, won, n * n) + np.bincount(b * n + a, ~won, n * n)
+    wins = wins.reshape(n, n)
+    one, two = np.triu_indices(n, 1)
+    return jr.counts(one, two, wins[one, two], wins[two, one])
+
+
+def off(rating, first):
+    """The largest difference of ratings in points, each less their mean."""
+    return float(np.abs(rating - np.mean(rating) - first + np.mean(first)).max())
 
 
 def peers(a, b, won, n):
     """The same fit by evalica and by choix, where they are installed."""
     calls = {}
-    try:
+    with suppress(ImportError):
         import evalica
 
         winners = [evalica.Winner.X if x else evalica.Winner.Y for x in won]
-        left, right = [f"m{i}" for i in a], [f"m{i}" for i in b]
-        calls["evalica, votes"] = lambda: evalica.bradley_terry(left, right, winners)
-    except ImportError as error:
-        print(f"{error}: skipped")
-    try:
+        left, right = [f"m{i:03}" for i in a], [f"m{i:03}" for i in b]
+
+        def by_evalica():
+            found = evalica.bradley_terry(left, right, winners).scores
+            return POINTS * np.log(found.sort_index().to_numpy())
+
+        calls["evalica, votes"] = by_evalica
+    with suppress(ImportError):
         import choix
 
         wins = np.zeros((n, n))
         np.add.at(wins, (np.where(won, a, b), np.where(won, b, a)), 1.0)
-        calls["choix, counts (ilsr)"] = lambda: choix.ilsr_pairwise_dense(wins)
-    except ImportError as error:
-        print(f"{error}: skipped")
+        calls["choix, counts (ilsr)"] = lambda: POINTS * choix.ilsr_pairwise_dense(wins)
     return calls
+
+
+ARENA_RANK = """
+import json, sys, time
+import numpy as np, pandas as pd
+from arena_rank.models.bradley_terry import BradleyTerry
+from arena_rank.utils.data_utils import PairDataset
+
+def main():
+    data = np.load(sys.argv[1])
+    name = np.array([f"m{i:03}" for i in range(200)])
+    won = np.where(data["won"], "model_a", "model_b")
+    table = pd.DataFrame({"model_a": name[data["a"]], "model_b": name[data["b"]], "winner": won})
+    made = PairDataset.from_pandas(table)
+    for way, make in {"votes": lambda: PairDataset.from_pandas(table), "counts": lambda: made}.items():
+        turns = []
+        for _ in range(4):
+            start, before = time.perf_counter(), time.process_time()
+            rating = np.asarray(BradleyTerry(200).compute_ratings_and_cis(make())["ratings"])
+            turns.append((time.perf_counter() - start, time.process_time() - before))
+        seconds, cpu = np.min(turns[1:], axis=0)
+        way = f"arena-rank, {way}"
+        print(json.dumps({"way": way, "seconds": seconds, "CPU seconds": cpu, "rating": rating.tolist()}))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def arena_rank(options, a, b, won):
+    """The rows of arena-rank, with its ratings, by the other Python."""
+    with TemporaryDirectory() as folder:
+        votes, script = Path(folder) / "votes.npz", Path(folder) / "peer.py"
+        np.savez(votes, a=a, b=b, won=won)
+        script.write_text(ARENA_RANK)
+        done = subprocess.run([options.arena_rank, script, votes], capture_output=True, text=True)
+    if done.returncode:
+        print(f"arena-rank failed: {done.stderr.strip().splitlines()[-1]}: skipped")
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def large(options):
@@ -240,12 +308,49 @@ def large(options):
     return {f"{n} players, {many} matches": rows}
 
 
-PARTS = {"arena": arena, "coverage": coverage, "sequential": sequential, "speed": speed, "large": large}
+def moved(options):
+    """How often somebody is said to have moved of twelve, where nobody did and where one gained 200 points."""
+    sets, rows = (1 if options.quick else 40), []
+    n, voters, each = PLAYERS, 100, 40
+    votes, spread = voters * each, np.linspace(150.0, -150.0, n)
+    cases = {"independent": 0.0, "voters who come and go": 120.0, "voters, one after the other": 120.0}
+
+    def make(seed, taste, gain, sittings):
+        random = np.random.default_rng(seed)
+        voter = np.repeat(np.arange(voters), each)
+        voter = voter if sittings else random.permutation(voter)
+        a = random.integers(0, n, votes)
+        b = (a + random.integers(1, n, votes)) % n
+        who = spread + taste * random.normal(size=(voters, n))[voter]
+        who[votes // 2 :, 5] += gain
+        at = np.arange(votes)
+        score = random.random(votes) < chance((who[at, a] - who[at, b]) / POINTS)
+        players = np.stack([a, b], axis=1)
+        return jr.matches(players, score.astype(float), time=at.astype(float), columns={"voter": voter})
+
+    for case, taste in cases.items():
+        for gain in 0.0, 200.0:
+            for cluster in [None, "voter"][: 1 + (taste > 0)]:
+                found = [jr.moved(make(seed, taste, gain, "after" in case), cluster=cluster) for seed in range(sets)]
+                named = np.stack([one.moved for one in found])
+                rows.append({"votes": case, "gain": gain, "cluster": cluster})
+                others = np.delete(named, 5, axis=1) if gain else named
+                rows[-1] |= {"somebody else named": float(others.any(axis=1).mean())}
+                rows[-1] |= {"found": float(named[:, 5].mean()) if gain else None}
+                rows[-1] |= {"log Bayes factor": float(np.median([one.log_bayes_factor for one in found]))}
+    return {f"{sets} sets of {n} players, {votes} votes": rows}
+
+
+PARTS = {
+    **{"arena": arena, "coverage": coverage, "sequential": sequential},
+    **{"moved": moved, "speed": speed, "large": large},
+}
 
 
 def main():
     parser = declare(__doc__, "few small sets", "arena.parquet")
     add_only(parser, PARTS, "PART")
+    parser.add_argument("--arena-rank", metavar="PYTHON", help="a Python with arena-rank, which is compared too")
     options = parse(parser, __file__)
     if not options.quick:
         look_for(options, "evalica", "choix")
