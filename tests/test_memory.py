@@ -12,6 +12,7 @@ from jaxrate import memory
 from jaxrate.data import simulate
 
 ONE = jr.matches([[0, 2_000_000_000]] * 2, [1.0, 0.0])
+MANY = jr.matches([[0, 2_000_000_000]] * 10_000, [1.0] * 10_000)  # which are not arranged in Python
 KINDS = jr.matches([[0, 1]], [1.0], category=[0])
 FEW = jr.matches([[0, 1]], [1.0])
 
@@ -39,7 +40,10 @@ def stream(rows):
         ),
         (lambda: jr.history(jr.glicko(), ONE), "would take 24.0 GB; number the players from 0, as `read` does"),
         (lambda: jr.fit(jr.elo(), ONE, free=["k"]), "the largest id is 2000000000, of 4 in all"),
-        (lambda: jr.by_level(ONE), "arranging events of 2,147,483,648 players would take 8.6 GB, and there are 8.0 GB"),
+        (
+            lambda: jr.by_level(MANY),
+            "arranging events of 2,013,265,920 players would take 8.1 GB, and there are 8.0 GB",
+        ),
         (
             lambda: jr.run(jr.elo(), FEW, num_players=2 * 10**9),
             "a state of 2,000,000,000 players of elo would take 16.0 GB",
