@@ -226,6 +226,7 @@ def one(**given):
         (one, {"errors": "jackknife"}, "errors must be one of"),
         (one, {"samples": 1}, "samples must be"),
         (one, {"covariates": ["style"]}, "no column 'style'"),
+        (one, {"covariates": np.ones((3, 1))}, "covariates are names of columns of the data, got"),
         (lambda: one(columns={"style": [0, 0, 0]}), {"covariates": ["style"]}, "0 in every vote"),
         (lambda: one(columns={"style": [1, 2, 3]}), {"covariates": ["style"]}, "says nothing that players"),
         (lambda: one(columns={"voter": [1, 1, 1]}), {"cluster": "voter"}, "one cluster"),
@@ -246,6 +247,14 @@ def test_a_covariate_that_tells_all_comes_to_an_end():
     votes = jr.matches(np.stack([a, b], axis=1), (z > 0).astype(float), columns={"z": z})
     found = jr.static(votes, covariates=["z"])
     assert not found.converged and found.reason == "no maximum" and "not converged" in repr(found)
+
+
+@pytest.mark.parametrize("errors", [None, "sandwich", "bootstrap"])
+def test_errors_where_a_covariate_tells_all_and_nothing_bends_are_unknown(errors):
+    votes = jr.matches([[0, 1], [1, 0]] * 2, [1, 1, 0, 1], columns={"x": np.ones(4)})
+    found = jr.static(votes, covariates=["x"], errors=errors, samples=4)
+    assert not found.converged and "not converged" in repr(found)
+    assert not np.isfinite(found.standard_error).any() and not np.isfinite(found.coefficient_error["x"])
 
 
 @pytest.mark.parametrize("ties", MODELS)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from jaxrate.events import Ragged
-from jaxrate.strengths.errors import ENDED, Spread, deviation
+from jaxrate.strengths.errors import ENDED, Spread, deviation, inverse
 from jaxrate.strengths.found import CENTRE, POINTS, Strengths
 from jaxrate.strengths.graph import Standing, standing
 from jaxrate.strengths.newton import FAR, Search
@@ -113,8 +113,7 @@ def _spread(lists: Lists, end: Search, source: str, samples: int, seed: int) -> 
         covariance = np.cov(x.T) if len(x) > 1 else np.full((len(end.x),) * 2, np.nan)
         return Spread(source, deviation(covariance), covariance, x, () if ended.all() else (lost,))
     matrix, scale, squares = (np.asarray(x) for x in curvature_of_lists(lists, end.x))
-    bare = np.linalg.inv(matrix)
-    bare = 0.5 * (bare + bare.T)
+    bare = inverse(matrix)
     if np.asarray(lists.ground).any():
         bare -= np.outer(lists.ground, lists.ground) / scale
     bare[lists.held] = 0.0

@@ -74,6 +74,15 @@ def deviation(covariance: NumPy) -> NumPy:
     return np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
 
+def inverse(matrix: NumPy) -> NumPy:
+    """The symmetric inverse; NaN where there is none, as when the likelihood has no maximum and is flat far away."""
+    try:
+        found = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+    return 0.5 * (found + found.T)
+
+
 def _alone(fitted: Fitted) -> NumPy:
     """[N + E] errors where everybody else is held; NaN for coefficients and kappa."""
     n = len(fitted.problem.held)
@@ -86,8 +95,7 @@ def _inverse(fitted: Fitted) -> tuple[NumPy, NumPy]:
     """The inverse [N + E, N + E] of minus the Hessian, grounded; and without the grounding and who is held."""
     model, problem, _, counts, x = fitted
     matrix, scale = (np.asarray(part) for part in curvature(model, problem, counts, x))
-    whole = np.linalg.inv(matrix)
-    whole = 0.5 * (whole + whole.T)
+    whole = inverse(matrix)
     n, ground = len(problem.held), np.asarray(problem.ground)
     bare = whole.copy()
     if ground.any():

@@ -153,6 +153,8 @@ def _outcomes(matches: Matches, ties: str) -> tuple[tuple[NumPy, NumPy, NumPy], 
 
 def _column(what: str, name: str, columns: Mapping[str, Any], n: int) -> NumPy:
     """[n] a column of the data by its name."""
+    if not isinstance(name, str):
+        raise ValueError(f"{what}s are names of columns of the data, got {type(name).__name__}")
     if name not in columns:
         known = f"the data have {', '.join(map(repr, columns))}" if columns else "the data have no further columns"
         raise ValueError(f"there is no column {name!r} for the {what}{near(name, columns)}; {known}")
