@@ -48,6 +48,7 @@ from jaxrate.records.rating import rate as rate
 from jaxrate.records.report import report as report
 from jaxrate.records.saved import load as load
 from jaxrate.records.saved import save as save
+from jaxrate.records.site.pages import site as site
 from jaxrate.records.starting import start as start
 from jaxrate.replay.pure import scan as scan
 from jaxrate.replay.run import predict as predict

@@ -1030,7 +1030,7 @@ def test_simulate_refuses(jaxrate, tmp_path, monkeypatch, arguments, message):
 # all of them
 
 
-@pytest.mark.parametrize("command", ["rate", "compare", "report", "fit", "systems", "plan", "simulate", "demo"])
+@pytest.mark.parametrize("command", ["rate", "compare", "report", "site", "fit", "systems", "plan", "simulate", "demo"])
 def test_help_has_an_example(jaxrate, command):
     code, text, _ = jaxrate(command, "--help")
     assert code == 0 and f"jaxrate {command} " in text.split("Example")[1]

@@ -99,7 +99,7 @@ def report(
         "boardKinds": ["0", "text", *kinds],
         "sheets": {sheet.place: sheet.rows for sheet in sheets},
         "sheetKinds": sheets[0].kinds if sheets else [],
-        "pairs": duels and _packed(duels),
+        "pairs": duels and packed(duels),
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     params = rated.system.params._asdict() | dict(rated.system.settings)
@@ -110,17 +110,17 @@ def report(
             rated=rated,
             event="match" if rated.contests is None else "contest",
             events=len(rated.predictions) if rated.contests is None else rated.contests,
-            span=_span(rated),
+            span=span(rated),
             params=[(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items()],
             columns=columns,
             sheets=sheets,
             quality=quality or {},
             bins=bins,
-            reliability=_reliability(bins),
+            reliability=reliability(bins),
             comparison=comparison,
             duels=duels,
             sided=bool(getattr(rated.system.params, "side_advantage", 0.0)),
-            now="" if rated.last is None else _times(np.array([rated.last]), dates=rated.clock == "dates")[0],
+            now="" if rated.last is None else times_said(np.array([rated.last]), dates=rated.clock == "dates")[0],
             data=data,
         )
     )
@@ -161,7 +161,7 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Shee
         deviation = np.append(found["deviation"], end.deviation[player])
         rating += f" ± {1.96 * deviation[-1]:.{digits}f}"
     if rated.clock is not None:
-        found = {"time": _times(times, dates=True) if rated.clock == "dates" else times} | found
+        found = {"time": times_said(times, dates=True) if rated.clock == "dates" else times} | found
     kinds = [_kind(key, x, digits) for key, x in found.items()]
     columns = [_column(x[-ROWS:][::-1], kind) for x, kind in zip(found.values(), kinds, strict=True)]
     timed, every = rated.clock is not None and games > 0 and times[0] != times[-1], max(-(-games // POINTS), 1)
@@ -195,12 +195,13 @@ def _column(values: Iterable[Any], kind: str) -> list[Any]:
     return [None if x != x else round(float(x), digits) if digits else int(x) for x in values]
 
 
-def _packed(duels: Pairs) -> dict[str, Any]:
+def packed(duels: Pairs) -> dict[str, Any]:
+    """What the pages know of pairs."""
     left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in duels[:2])
     return {"players": duels.left.shape[1], "scale": duels.scale.tolist(), "left": left, "right": right}
 
 
-def _times(values: Values, *, dates: bool) -> Values:
+def times_said(values: Values, *, dates: bool) -> Values:
     """As text: days, moments to the second, or numbers."""
     if not dates:
         return np.array([number(round(x, 2)) for x in values.tolist()], object)
@@ -210,12 +211,12 @@ def _times(values: Values, *, dates: bool) -> Values:
     return np.array([text.replace("T", " ") for text in texts], object)
 
 
-def _span(rated: Rated) -> str:
+def span(rated: Rated) -> str:
     """From when to when."""
     if rated.clock is None:
         return ""
     times = rated.predictions["time"].to_numpy()
-    return " to ".join(_times(np.array([times.min(), times.max()]), dates=rated.clock == "dates"))
+    return " to ".join(times_said(np.array([times.min(), times.max()]), dates=rated.clock == "dates"))
 
 
 def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Picture:
@@ -235,7 +236,7 @@ def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Pictur
     x = np.rint((at - at[0]) / long * SIZE).astype(int)
     area = "" if deviation is None else _path(np.append(x, x[::-1]), np.append(y(low), y(high)[::-1])) + "Z"
     marks = at[0] + np.array([0.0, 0.5, 1.0]) * long
-    said = _times(marks.astype("datetime64[us]").astype("datetime64[D]") if dated else marks, dates=dated)
+    said = times_said(marks.astype("datetime64[us]").astype("datetime64[D]") if dated else marks, dates=dated)
     across = list(zip((0.0, 50.0, 100.0), said, strict=True))
     down = [(float(y(mark)) / SIZE * 100, f"{mark:.6g}") for mark in _marks(bottom, top)]
     return Picture(_path(x, y(mean)), area, across, down)
@@ -248,7 +249,7 @@ def _marks(low: float, high: float) -> Values:
     return np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step
 
 
-def _reliability(bins: list[list[float]]) -> Picture:
+def reliability(bins: list[list[float]]) -> Picture:
     """A dot for each bin: what was predicted across, what was observed upwards."""
     dots = (f"M{round(SIZE * predicted)} {round(SIZE * (1 - observed))}h0" for predicted, observed, _ in bins)
     marks = [(25.0 * i, f"{0.25 * i:g}") for i in range(5)]

@@ -1,0 +1,104 @@
+"""`jaxrate site`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.cli.outputs import check_folder
+from jaxrate.cli.progress import Report, reporting
+from jaxrate.cli.terminal import say
+
+EXAMPLES = """\b
+Examples:
+  jaxrate rate games.csv --out season
+  jaxrate site season --out public --title "Our league"
+  jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals"""
+
+
+@click.command(short_help="Write a site about a saved run: leaderboard, every player, pairs.", epilog=EXAMPLES)
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Write the site there.")
+@click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="The name of the site.")
+@click.option("--description", metavar="TEXT", help="A sentence for search engines and previews.")
+@click.option("--names", metavar="FILE", type=click.Path(path_type=Path),
+              help="A table of what players are called: columns id and name.")  # fmt: skip
+@click.option("--file", metavar="FILE", type=click.Path(path_type=Path), help="The file that was rated, for --show.")
+@click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
+@click.option("--points", nargs=2, metavar="COLUMN COLUMN",
+              help="Columns of --file: points of the first and the second player.")  # fmt: skip
+@reporting
+def site(
+    report: Report,
+    run: Path,
+    out: Path,
+    title: str,
+    description: str | None,
+    names: Path | None,
+    file: Path | None,
+    show: tuple[str, ...],
+    points: tuple[str, str] | None,
+) -> None:
+    """Write what `jaxrate rate --out RUN` saved as a site, for any host of plain files.
+
+    There is a leaderboard of current players and of all, a page for every player, what is expected of any two, how good
+    the predictions were, and what a rating is. The site needs no other host; index.html also opens in a browser.
+    """
+    from jaxrate.records.site.pages import check_site
+
+    check_folder("--out", out)
+    check_site(out)
+    if (show or points) and file is None:
+        raise ValueError("--show and --points name columns of --file FILE")
+    rated = jr.load(run)
+    called = {} if names is None else _names(names, rated)
+    wanted = dict.fromkeys([*show, *(points or ())])
+    columns = _columns(file, list(wanted), rated) if file is not None else {}
+    with report.stage(f"writing {len(rated.players):,} pages"):
+        jr.site(
+            rated,
+            out,
+            title=title,
+            description=description,
+            names=called,
+            columns={name: columns[name] for name in show},
+            points=(columns[points[0]], columns[points[1]]) if points else None,
+        )
+    say(f"{out}: {len(rated.players):,} players; open {out / 'index.html'} in a browser, or copy the folder to a host")
+
+
+def _loaded(file: Path, names: list[str]) -> list[np.ndarray[Any, Any]]:
+    """Columns of a file; ValueError if it lacks one."""
+    from jaxrate.data.tables import open_file
+    from jaxrate.text import near
+
+    source = open_file(file)
+    for name in names:
+        if name not in source.names:
+            raise ValueError(f"{file.name}: no column {name!r}{near(name, source.names)}")
+    loaded = source.load(names, (), ())
+    return [loaded[name].to_numpy() for name in names]
+
+
+def _names(file: Path, rated: jr.Rated) -> dict[Any, str]:
+    """What players are called, by their names in the run."""
+    ids, names = _loaded(file, ["id", "name"])
+    found = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
+    known = {x: found[str(x)] for x in rated.players.tolist() if str(x) in found}
+    if not known:
+        raise ValueError(f"{file.name}: none of its ids is a player of the run, such as {rated.players[0]!r}")
+    return known
+
+
+def _columns(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
+    """[n] values of the columns for each row of the predictions."""
+    if not names:
+        return {}
+    rows, loaded = rated.predictions["row"].to_numpy(), _loaded(file, names)
+    if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
+        raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
+    return {name: values[rows] for name, values in zip(names, loaded, strict=True)}

@@ -1,0 +1,188 @@
+// The pages of the site: what each does with its tables, charts and fields.
+
+const about = JSON.parse(byId("about-data").textContent);
+const { root, dated, digits, event, events } = about;
+const shownDay = (x) => (x === null || x === undefined ? "" : dated ? day(x) : String(x));
+const rating = (x) => (x === null || x === undefined ? "" : grouped(x, digits));
+const signed = (x) => (x === null || x === undefined ? "" : (x > 0 ? "+" : "") + grouped(x, digits));
+const linkTo = (slug, name) => make("a", { href: `${root}players/${slug}.html` }, make("bdi", {}, name));
+const withBoard = () => load(`${root}data/board.js?v=${about.stamp}`).then(() => window.jaxrateBoard);
+const ready = () => (document.documentElement.dataset.ready = "");
+
+async function leaderboard() {
+  const board = await withBoard();
+  const rows = board.name.map((_, i) => ({ i }));
+  const of = (key) => (row) => board[key][row.i];
+  const columns = [
+    { name: "rank", value: (row, i) => i + 1 },
+    { name: "name", text: true, searched: true, value: of("name"), show: (name, row) => linkTo(board.slug[row.i], name) },
+    { name: "rating", value: of("rating"), show: rating },
+  ];
+  if (board.spread) columns.push({ name: "±", title: "the rating is this close, 19 times in 20", value: of("spread"), show: rating });
+  columns.push({ name: events, value: of("games"), show: (x) => grouped(x, 0) });
+  if (board.last) columns.push({ name: "last played", text: true, value: (row) => shownDay(of("last")(row)) });
+  columns.push({ name: "best", title: "the highest rating", value: of("peak"), show: rating });
+  if (board.last) columns.push({ name: "on", title: "when the rating was highest", text: true, value: (row) => shownDay(of("peaked")(row)) });
+  const search = byId("search");
+  const table = new Table(byId("board"), columns, { caption: "Leaderboard", file: "players", search, empty: "Nobody of this name." });
+  const choice = byId("who");
+  const choose = () => {
+    const some = { current: (row) => board.current[row.i], all: () => true, best: () => true }[choice?.value ?? "all"];
+    const chosen = rows.filter(some);
+    if (choice?.value === "best") chosen.sort((a, b) => board.peak[b.i] - board.peak[a.i]);
+    const rank = new Map(chosen.map((row, i) => [row.i, i + 1]));
+    columns[0].value = (row) => rank.get(row.i);
+    table.order = null;
+    table.fill(chosen);
+  };
+  choice?.addEventListener("change", choose);
+  search.addEventListener("input", () => {
+    if (choice?.value === "current" && search.value && !table.kept.length) {
+      choice.value = "all";
+      choose();
+    }
+  });
+  choose();
+}
+
+// Careers: the columns of a player's page, the earliest event first.
+
+const ways = { 1: "won", 0.5: "drew", 0: "lost" };
+const said = (career, i) => (career.score ? (ways[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points ? ` ${career.points[i]}` : "") : `${career.place[i]} of ${career.among[i]}`);
+const opponent = (career, i) => career.others[career.opponent[i]];
+
+function lineOf(career, name, kind) {
+  const n = career.rating.length;
+  const spread = (i) => career.spread?.[i] ?? 0;
+  const points = career.rating.map((y, i) => {
+    const with_ = career.score ? `${said(career, i - 1)} against ${opponent(career, i - 1)?.[1]}` : said(career, i - 1);
+    return { x: career.time?.[Math.max(i - 1, 0)] ?? i, y, spread: spread(i), said: i ? `${career.time ? `${shownDay(career.time[i - 1])}, ` : ""}${with_}` : "at first" };
+  });
+  return { name, class: kind, points: n > 1 ? points : [] };
+}
+
+function hindsightOf(career) {
+  if (!career.known) return [];
+  const points = career.known.map((y, i) => ({ x: career.time?.[i] ?? i + 1, y, spread: career.knownSpread[i], said: "as known now" }));
+  return [{ name: "as known now", class: "second", points }];
+}
+
+function matchesTable(career) {
+  const n = career.rating.length - 1;
+  const rows = Array.from({ length: n }, (_, i) => ({ i: n - 1 - i }));
+  const of = (key) => (row) => career[key][row.i];
+  const columns = [];
+  if (career.time) columns.push({ name: dated ? "date" : "time", text: true, value: (row) => shownDay(career.time[row.i]) });
+  if (career.score) {
+    columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponent(career, row.i)[1], show: (name, row) => linkTo(opponent(career, row.i)[0], name) });
+    columns.push({ name: "result", text: true, value: (row) => said(career, row.i) });
+    columns.push({ name: "chance", title: career.draw ? "to win, as it was before the match" : "as it was before the match", value: of("chance"), show: percent });
+    if (career.draw) columns.push({ name: "draw", title: "the chance of a draw before the match", value: of("draw"), show: percent });
+  } else {
+    columns.push({ name: "contest", text: true, searched: true, value: (row) => String(career.contest[row.i]) });
+    columns.push({ name: "place", value: of("place"), show: (x, row) => said(career, row.i) });
+    columns.push({ name: "expected", title: "the place that was expected before", value: of("expected"), show: (x) => grouped(x, 1) });
+  }
+  columns.push({ name: "rating", title: `after the ${event}`, value: (row) => career.rating[row.i + 1], show: rating });
+  columns.push({ name: "change", value: (row) => career.rating[row.i + 1] - career.rating[row.i], show: signed });
+  for (const [name, values] of Object.entries(career.columns)) {
+    const text = values.some((x) => typeof x === "string");
+    columns.push({ name, text, value: (row) => values[row.i], show: (x) => (x === null ? "" : text ? make("bdi", {}, x) : String(x)) });
+  }
+  const table = new Table(byId("events"), columns, { caption: `All ${events}`, file: about.file, length: 25, search: byId("search") });
+  table.fill(rows);
+  return { columns, rows };
+}
+
+function against(career) {
+  const met = new Map();
+  career.opponent.forEach((other, i) => {
+    const row = met.get(other) ?? { other, count: 0, score: 0, last: null };
+    row.count += 1;
+    row.score += career.score[i];
+    row.last = i;
+    met.set(other, row);
+  });
+  const columns = [
+    { name: "opponent", text: true, value: (row) => career.others[row.other][1], show: (name, row) => linkTo(career.others[row.other][0], name) },
+    { name: events, value: (row) => row.count },
+    { name: "points", title: "a win is one, a draw half a point", value: (row) => row.score, show: (x) => String(Number(x.toFixed(2))) },
+    { name: "lost points", value: (row) => row.count - row.score, show: (x) => String(Number(x.toFixed(2))) },
+  ];
+  if (career.time) columns.push({ name: "last met", text: true, value: (row) => shownDay(career.time[row.last]) });
+  new Table(byId("against"), columns, { caption: "Opponents", file: `${about.file}-opponents`, length: 10, order: [1, true] }).fill([...met.values()]);
+}
+
+async function player() {
+  const career = JSON.parse(byId("career").textContent);
+  if (career.rating.length < 2) return;
+  const { columns, rows } = matchesTable(career);
+  if (career.score) {
+    against(career);
+    const wins = rows.filter((row) => career.score[row.i] === 1).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
+    new Table(byId("upsets"), columns, { caption: "Least expected wins", file: `${about.file}-wins`, length: 5, empty: "No wins." }).fill(wins.slice(0, 5));
+  }
+  const own = lineOf(career, about.name, "first");
+  const known = hindsightOf(career);
+  if (known.length) own.name = "as known then";
+  const chart = new Chart(byId("chart"), { dated: dated && Boolean(career.time), title: `Rating of ${about.name}`, digits });
+  chart.show([own, ...known]);
+  const field = byId("other");
+  const note = byId("compared");
+  let picker;
+  field.addEventListener("focus", async () => {
+    if (picker) return;
+    const board = await withBoard();
+    picker ??= new Picker(field, byId("others"), board.name, async (place) => {
+      if (place === null) return;
+      try {
+        const page = await (await fetch(`${board.slug[place]}.html`)).text();
+        const theirs = JSON.parse(new DOMParser().parseFromString(page, "text/html").getElementById("career").textContent);
+        chart.show([{ ...own, name: about.name }, lineOf(theirs, board.name[place], "second")]);
+        note.replaceChildren("With ", linkTo(board.slug[place], board.name[place]), ".");
+      } catch {
+        note.textContent = "Two players on one chart need the site to be on a host.";
+      }
+    });
+    if (field.value) picker.suggest();
+  });
+}
+
+async function pairs() {
+  const [board] = await Promise.all([withBoard(), load(`${root}data/pairs.js?v=${about.stamp}`)]);
+  const packed = window.jaxratePairs;
+  const names = board.name.slice(0, packed.players);
+  const chance = pairsOf(packed);
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const start = (key, place) => (board.slug.includes(asked.get(key)) ? board.slug.indexOf(asked.get(key)) : place);
+  const best = board.name.map((_, i) => i).filter((i) => board.current[i] && i < packed.players);
+  const places = [start("first", best[0] ?? 0), start("second", best[1] ?? 1)];
+  if (places[0] === places[1]) places[1] = best.find((place) => place !== places[0]) ?? null;
+  const games = byId("games");
+  const answer = () => {
+    const [a, b] = places;
+    const known = a !== null && b !== null && a !== b;
+    byId("meter").hidden = !known;
+    if (!known) {
+      byId("answer").textContent = a === b && a !== null ? "Choose two different players." : "Choose two players.";
+      return;
+    }
+    const p = series(chance(a, b), Number(games?.value ?? 1));
+    byId("meter").value = p;
+    const line = (place, x) => make("p", {}, linkTo(board.slug[place], names[place]), ` ${percent(x)}`);
+    byId("answer").replaceChildren(line(a, p), line(b, 1 - p));
+    history.replaceState(null, "", `#first=${board.slug[a]}&second=${board.slug[b]}`);
+  };
+  ["first", "second"].forEach((id, i) => {
+    const picker = new Picker(byId(id), byId(`${id}-names`), names, (place) => {
+      places[i] = place;
+      answer();
+    });
+    picker.field.value = names[places[i]] ?? "";
+  });
+  games?.addEventListener("change", answer);
+  answer();
+}
+
+const page = { index: leaderboard, player, pairs }[document.body.dataset.page];
+Promise.resolve(page?.()).then(ready);

@@ -1,0 +1,31 @@
+// What all scripts of these pages share: elements, names that are searched, numbers as people write them.
+
+const byId = (id) => document.getElementById(id);
+const make = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+};
+
+const SINGLE = { ł: "l", ø: "o", đ: "d", ð: "d", þ: "th", ß: "ss", æ: "ae", œ: "oe", ı: "i" };
+const fold = (text) =>
+  text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[łøđðþßæœı]/g, (x) => SINGLE[x]).replace(/[-'’.]/g, " ");
+
+const percent = (p) => {
+  const text = (100 * p).toFixed(p > 0.02 && p < 0.98 ? 0 : 1);
+  return `${text === "100.0" ? "> 99.9" : text === "0.0" ? "< 0.1" : text} %`;
+};
+const grouped = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const day = (x) => new Date(Math.floor(x) * 864e5).toISOString().slice(0, 10);
+
+// The files of the site that more than one page needs are scripts, so that the site also opens without a host.
+
+const loaded = {};
+const load = (path) =>
+  (loaded[path] ??= new Promise((done, fail) => {
+    const script = make("script", { src: path });
+    script.onload = done;
+    script.onerror = () => fail(new Error(`${path} could not be loaded`));
+    document.head.append(script);
+  }));

@@ -1,0 +1,1 @@
+"""A rated history as a site of plain files."""

@@ -1,0 +1,176 @@
+"""A rated history as a site of plain files: leaderboard, a page for every player, pairs, and how good it all is."""
+
+import csv
+import json
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.writing import without_formulas
+from jaxrate.records.pairs import pairs
+from jaxrate.records.rated import Rated
+from jaxrate.records.report import PAGE, packed, reliability
+from jaxrate.records.site.players import write_players
+from jaxrate.records.site.told import Told, about_site, board_of, told_of
+from jaxrate.records.site.worded import Worded, worded
+from jaxrate.text import number
+
+SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "pair.js", "site.js"
+STYLES = "page.css", "site.css"
+MARK = "site.json"  # tells a folder that holds a site
+FIRST = 25  # players whose rows are in the page itself
+
+
+def site(
+    rated: Rated,
+    folder: str | os.PathLike[str],
+    *,
+    title: str = "Ratings",
+    description: str | None = None,
+    names: Mapping[Any, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    points: tuple[Any, Any] | None = None,
+) -> None:
+    """Write a site that any host of plain files can serve, and that also opens from the folder.
+
+        jr.site(rated, "public", title="Our league")
+
+    There is a leaderboard, first of those who have played in the last year, a page for every player with a chart and
+    all matches or contests, what is expected of any two, how good the predictions were, and what a rating is. All
+    tables can be had as CSV and JSON. The site asks nothing of other hosts.
+
+    Args:
+      rated: as from `jr.rate` or `jr.load`.
+      folder: it must be new, empty, or hold such a site, whose place the new one takes.
+      title: the name of the site.
+      description: a sentence for search engines and previews. None: how many were rated, from when to when.
+      names: what players are called, by their names in the history; others keep theirs.
+      columns: what else is shown of each match or participation: [n] values by heading, in the order of
+        `rated.predictions`.
+      points: [n] points of the first and of the second player of each match, as goals or sets.
+
+    Raises:
+      ValueError: if the folder holds something else, a column has another length, or points are given of contests.
+      ImportError: if jinja2 is not installed.
+    """
+    folder = Path(folder)
+    check_site(folder)
+    told = told_of(rated, names or {}, columns or {}, points)
+    about = about_site(told, title)
+    environment = _environment(about)
+    style, script = (_joined(parts) for parts in (STYLES, SCRIPTS))
+    board = board_of(told)
+    duels = None
+    if len(told.names) > 1 and rated.categories is None:
+        duels = pairs(rated, players=told.order)
+    files = {
+        "assets/site.css": style,
+        "assets/site.js": script,
+        "data/board.js": f"window.jaxrateBoard = {_json(board)};\n",
+        "data/players.json": _json(_listed(told), indent=1),
+        "data/players.csv": _csv(_listed(told)),
+        MARK: _json({"made": about["made"], "title": title}),
+    }
+    if duels is not None:
+        files["data/pairs.js"] = f"window.jaxratePairs = {_json(packed(duels))};\n"
+    else:
+        about["pages"] = [(name, text) for name, text in about["pages"] if name != "pairs"]
+    about["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
+    common = {"dated": about["dated"], "digits": told.digits, "event": about["event"], "events": about["events"]}
+    common |= {"stamp": about["stamp"]}
+    described = description or about["summary"]
+
+    def page(name: str, heading: str, **given: Any) -> str:
+        template = environment.get_template(f"site_{name}.html")
+        here = {"page": name, "heading": heading, "root": "", "description": described, "about": common | {"root": ""}}
+        return str(template.render(here | given))
+
+    said = worded(rated)
+    rating = told.careers.final.mean
+    best = told.order[told.current[told.order]][:FIRST].tolist()
+    first = [(i, told.slugs[x], told.names[x], f"{rating[x]:,.{told.digits}f}") for i, x in enumerate(best, 1)]
+    files["index.html"] = page("index", title, first=first)
+    if duels is not None:
+        few = duels.left.shape[1] if duels.left.shape[1] < len(told.names) else 0
+        files["pairs.html"] = page("pairs", "Who would win?", few=few)
+    files["quality.html"] = page("quality", "How good are the predictions?", **_quality(said))
+    params = rated.system.params._asdict() | dict(rated.system.settings)
+    shown = [(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items() if x is not None]
+    files["about.html"] = page(
+        "about",
+        "About these ratings",
+        spread=told.careers.deviation is not None,
+        system=rated.system.name.replace("_", " "),
+        period=rated.period,
+        params=shown,
+    )
+    for name in ("assets", "data", "players"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write_players(told, environment, about, common, folder / "players")
+
+
+def check_site(folder: Path) -> None:
+    """ValueError unless the folder is new, empty, or holds a site."""
+    if folder.is_dir() and not (folder / MARK).exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} holds other files; name a new folder, or the one of an earlier site")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a folder")
+
+
+def _quality(said: Worded) -> dict[str, Any]:
+    return {"said": said.texts, "bins": said.bins, "reliability": reliability(said.bins)}
+
+
+def _environment(about: dict[str, Any]) -> Any:
+    try:
+        jinja2 = import_module("jinja2")
+    except ImportError as error:
+        raise ImportError("a site needs jinja2: pip install 'jaxrate[report]'") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.globals["site"] = about
+    return environment
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n".join((PAGE / name).read_text(encoding="utf-8") for name in names)
+
+
+def _json(values: Any, **options: Any) -> str:
+    """JSON that can also stand in a script of a page."""
+    options = options or {"separators": (",", ":")}
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, **options)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _listed(told: Told) -> list[dict[str, Any]]:
+    """The leaderboard as rows, for files."""
+    board = board_of(told)
+    head = {"name": "name", "rating": "rating", "spread": "plus or minus", "games": "games", "last": "last played"}
+    head |= {"peak": "best", "peaked": "best on", "slug": "page"}
+    if told.rated.clock == "dates":
+        for key in ("last", "peaked"):
+            board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
+    board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
+    columns = [board[key] for key in head if key in board]
+    names = [text for key, text in head.items() if key in board]
+    return [{"rank": i, **dict(zip(names, row, strict=True))} for i, row in enumerate(zip(*columns, strict=True), 1)]
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    safe = without_formulas({key: np.array([row[key] for row in rows], object) for key in rows[0]})
+    file = StringIO()
+    writer = csv.writer(file)
+    writer.writerow(safe)
+    writer.writerows(zip(*(x.tolist() for x in safe.values()), strict=True))
+    return file.getvalue()

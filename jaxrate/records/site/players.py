@@ -1,0 +1,136 @@
+"""The page of every player: a sentence, and their whole career for the scripts of the site."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.tables import Values
+from jaxrate.records.site.told import Told, days, plain, spread
+
+
+def write_players(told: Told, environment: Any, about: dict[str, Any], common: dict[str, Any], folder: Path) -> None:
+    """Write a page for each player, and remove those of players who are gone."""
+    template, columns = environment.get_template("site_player.html"), _columns(told)
+    summaries, start = _summaries(told, about), told.careers.start.tolist()
+    for i, slug in enumerate(told.slugs):
+        career = {name: x[start[i] : start[i + 1]] for name, x in columns.items()}
+        text = template.render(
+            page="player",
+            heading=told.names[i],
+            root="../",
+            description=f"{told.names[i]}: {summaries[i]}",
+            about=common | {"root": "../", "file": slug, "name": told.names[i]},
+            summary=summaries[i],
+            played=start[i] < start[i + 1],
+            career=_json(told, i, career),
+        )
+        (folder / f"{slug}.html").write_text(text, encoding="utf-8")
+    kept = {f"{slug}.html" for slug in told.slugs}
+    for path in folder.glob("*.html"):
+        if path.name not in kept:
+            path.unlink()
+
+
+def _columns(told: Told) -> dict[str, Any]:
+    """[M] what the pages hold of every event of every player."""
+    found, table = told.careers, told.rated.predictions
+    columns: dict[str, Any] = {"rating": plain(found.rating, told.digits)}
+    if found.deviation is not None:
+        columns["spread"] = spread(told, found.deviation)
+    if told.rated.clock is not None:
+        columns["time"] = days(told, found.time)
+    if found.opponent is not None:
+        columns["opponent"] = found.opponent
+        columns["score"] = plain(found.mine(table["score"].to_numpy()), 3)
+        columns |= _chances(told)
+        if told.points is not None:
+            mine, other = (found.either(x, y) for x, y in (told.points, told.points[::-1]))
+            columns["points"] = [f"{a:g}-{b:g}" for a, b in zip(mine.tolist(), other.tolist(), strict=True)]
+    else:
+        sides = "teams" if "teams" in table.column_names else "participants"
+        among = found.of(table[sides].to_numpy())
+        columns["contest"] = [str(x) for x in found.of(table["contest"].to_numpy(zero_copy_only=False)).tolist()]
+        columns["place"] = found.of(table["rank"].to_numpy()).tolist()
+        columns["among"] = among.tolist()
+        columns["expected"] = plain(1.0 + (1.0 - found.of(table["prediction"].to_numpy())) * (among - 1), 1)
+    for name, values in told.columns.items():
+        mine = found.of(values)
+        numbers = mine.dtype.kind in "iuf"
+        columns[f"column {name}"] = (
+            plain(mine, 3) if numbers else [None if x is None or x != x else str(x) for x in mine.tolist()]
+        )
+    return columns
+
+
+def _chances(told: Told) -> dict[str, Any]:
+    """The chances that a player was given: to win and to draw, or the expected score alone."""
+    found, table = told.careers, told.rated.predictions
+    if not {"win", "draw", "loss"} <= set(table.column_names):
+        return {"chance": plain(found.mine(table["prediction"].to_numpy()), 3)}
+    win, draw, loss = (table[name].to_numpy() for name in ("win", "draw", "loss"))
+    return {"chance": plain(found.either(win, loss), 3), "draw": plain(found.of(draw), 3)}
+
+
+def _json(told: Told, player: int, career: dict[str, Any]) -> str:
+    """The career of a player; opponents are numbered in order of appearance."""
+    final = told.careers.final
+    career["rating"] = career["rating"] + plain(final.mean[[player]], told.digits)
+    if "spread" in career:
+        career["spread"] = career["spread"] + spread(told, final.deviation[[player]])
+    if "opponent" in career:
+        met: dict[int, int] = {}
+        career["opponent"] = [met.setdefault(x, len(met)) for x in career["opponent"].tolist()]
+        career["others"] = [(told.slugs[x], told.names[x]) for x in met]
+    further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
+    text = json.dumps(career | {"columns": further}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _summaries(told: Told, about: dict[str, Any]) -> list[str]:
+    """A few sentences about each player."""
+    rated, found, final = told.rated, told.careers, told.careers.final
+    digits, several = told.digits, int(told.current.sum())
+    who = "current players" if about["some_current"] else "players"
+    results = None if found.opponent is None else _results(told)
+    last, peaked = (_said(told, x) for x in (told.peak.last, _at(told)))
+    texts = []
+    for i in range(len(told.names)):
+        rating = f"{final.mean[i]:,.{digits}f}"
+        if final.deviation is not None:
+            rating += f" ± {1.96 * final.deviation[i]:,.{digits}f}"
+        rank = (
+            f"Number {told.rank[i]:,} of {several:,} {who}, rating {rating}." if told.rank[i] else f"Rating {rating}."
+        )
+        games = int(rated.games[i])
+        text = f"{rank} {rating}. {games:,} {about['event'] if games == 1 else about['events']}"
+        if results is not None and games:
+            won, drew, lost = results[i]
+            text += f": {won:,} won, {f'{drew:,} drawn, ' if about['draws'] else ''}{lost:,} lost"
+        if games:
+            text += f". Best rating {told.peak.rating[i]:,.{digits}f}{f' on {peaked[i]}' if peaked[i] else ''}"
+            text += f", last played on {last[i]}" if last[i] else ""
+        texts.append(f"{text}.")
+    return texts
+
+
+def _results(told: Told) -> list[list[int]]:
+    """[num_players, 3] how many were won, drawn (or neither won nor lost), and lost."""
+    found = told.careers
+    score = found.mine(told.rated.predictions["score"].to_numpy())
+    way = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
+    who = np.repeat(np.arange(len(told.names)), np.diff(found.start))
+    counts = np.bincount(who * 3 + way, minlength=3 * len(told.names))
+    return list(counts.reshape(-1, 3).tolist())
+
+
+def _at(told: Told) -> Values:
+    return np.where(told.peak.row >= 0, told.careers.time[told.peak.row], np.nan)
+
+
+def _said(told: Told, times: Values) -> list[str]:
+    """Dates as text; nothing where there are none."""
+    if told.rated.clock != "dates":
+        return [""] * len(times)
+    return [str(np.datetime64(int(x), "D")) if x == x else "" for x in np.floor(times).tolist()]

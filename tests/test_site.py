@@ -1,0 +1,164 @@
+"""`jr.site` and `jaxrate site`: every player's page says what `jr.career` says, whatever they are called."""
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate import simulate
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=1+1", 'O\'Brien "Q" & Sons']
+
+
+def inside(page, name):
+    (text,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+def script(path):
+    return json.loads(path.read_text(encoding="utf-8").partition(" = ")[2].removesuffix(";\n"))
+
+
+def page_of(folder, name):
+    board = script(folder / "data" / "board.js")
+    slug = board["slug"][board["name"].index(name)]
+    return (folder / "players" / f"{slug}.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def rated():
+    """Of a league of 30 with dates; the first seven left four years ago."""
+    matches = simulate.league(30, 400, seed=3, draws=0.2).matches
+    names = np.array([*NAMES, *(f"player {i:02}" for i in range(23))], object)
+    early = (matches.player < 7).any(axis=1)
+    a, b = names[matches.player].T
+    date = (np.arange(400) + np.where(early, 18_000, 19_500)).astype("datetime64[D]")
+    columns = {"a": a, "b": b, "score": matches.score, "date": date}
+    return jr.rate(jr.glicko(), jr.read(columns, sort=True))
+
+
+@pytest.fixture(scope="module")
+def folder(rated, tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    jr.site(
+        rated, out, title="Our <league>", columns={"venue": np.arange(400) % 7}, points=(np.ones(400), np.zeros(400))
+    )
+    return out
+
+
+def test_every_career_is_told(rated, folder):
+    for name in rated.players:
+        page, wanted = page_of(folder, name), jr.career(rated, name)
+        told = inside(page, "career")
+        assert [told["others"][i][1] for i in told["opponent"]] == wanted["opponent"].tolist()
+        assert told["score"] == wanted["score"].tolist() and len(told["columns"]["venue"]) == len(told["score"])
+        np.testing.assert_allclose(told["chance"], wanted["probability"], atol=6e-4)
+        np.testing.assert_allclose(told["rating"][:-1], wanted["rating"], atol=0.51)
+        np.testing.assert_allclose(told["spread"][:-1], 1.96 * wanted["deviation"], atol=0.51)
+        assert [str(np.datetime64(x, "D")) for x in told["time"]] == wanted["time"].astype("datetime64[D]").astype(
+            str
+        ).tolist()
+        assert set(told["points"]) <= {"1-0", "0-1"}
+        (heading,) = re.findall("<h1><bdi>(.*?)</bdi></h1>", page)
+        assert unescape(heading) == name and "<b>" not in page
+    end = jr.rating_table(rated)
+    last = inside(page_of(folder, end["player"][0]), "career")["rating"][-1]
+    assert last == pytest.approx(end["rating"][0], abs=0.51)
+
+
+def test_the_leaderboard_and_its_files(rated, folder):
+    board, table = script(folder / "data" / "board.js"), jr.rating_table(rated)
+    assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
+    np.testing.assert_allclose(board["rating"], table["rating"], atol=0.51)
+    gone = {name for name, current in zip(board["name"], board["current"], strict=True) if not current}
+    assert gone == set(NAMES)
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    shown = re.findall(r"<bdi>(.*?)</bdi>", index)
+    assert (
+        shown == [name for name in board["name"] if name not in gone] and "<title>Our &lt;league&gt;</title>" in index
+    )
+    assert '<meta property="og:description" content="400 matches of 30 players, ' in index
+    rows = json.loads((folder / "data" / "players.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in rows] == board["name"] and (folder / rows[0]["page"]).exists()
+    back = jr.data.tables.open_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
+    assert ("'=1+1" in (folder / "data" / "players.csv").read_text(encoding="utf-8") and back is None) or back
+    peak = max(jr.career(rated, "player 03")["rating"][1:].max(), table["rating"][table["player"] == "player 03"][0])
+    assert board["peak"][board["name"].index("player 03")] == pytest.approx(peak, abs=0.51)
+
+
+def test_names_of_files():
+    from jaxrate.records.site.told import shown_names, slugs
+
+    found = slugs([*NAMES, "Novak Đoković"])
+    assert found == ["script-b-x", "lukasz-kubot", "lukasz-kubot-2", "con-player", "player", "1-1", "o-brien-q-sons",
+                     "novak-dokovic"]  # fmt: skip
+    assert shown_names(np.array([1, 2, 3]), {1: "Ann", 2: "Ann"}) == ["Ann (1)", "Ann (2)", "3"]
+
+
+def test_words_about_quality(rated, folder):
+    text = (folder / "quality.html").read_text(encoding="utf-8")
+    found = jr.metrics.scores(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
+    assert f"The favourite won {100 * found['accuracy']:.1f} % of 400 matches" in text
+    assert f"{100 * np.exp(-found['log loss']):.1f} %, on average" in text and "None" not in text
+
+
+def test_contests_without_dates(tmp_path):
+    table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
+    rated = jr.rate(jr.elo_mmr(), jr.read(table))
+    jr.site(rated, tmp_path)
+    told, wanted = inside(page_of(tmp_path, "y"), "career"), jr.career(rated, "y")
+    assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]
+    np.testing.assert_allclose(told["expected"], wanted["expected_rank"], atol=0.051)
+    assert "time" not in told and 'id="who"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="points are of matches of two"):
+        jr.site(rated, tmp_path, points=([1] * 5, [1] * 5))
+
+
+def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("dear")
+    with pytest.raises(ValueError, match="holds other files; name a new folder"):
+        jr.site(rated, tmp_path / "mine")
+    jr.site(rated, tmp_path / "new", names={"player 03": "Ada"})
+    assert "Ada" in page_of(tmp_path / "new", "Ada") and (tmp_path / "new" / "players" / "ada.html").exists()
+    jr.site(rated, tmp_path / "new")
+    assert len([*(tmp_path / "new" / "players").iterdir()]) == 30 and "Ada" not in page_of(
+        tmp_path / "new", "player 03"
+    )
+    with pytest.raises(ValueError, match=r"column 'venue' must be \[n\], one for each of 400 rows"):
+        jr.site(rated, tmp_path / "new", columns={"venue": [1]})
+
+
+def test_the_command(jaxrate, games, tmp_path):
+    run, out = tmp_path / "run", tmp_path / "public"
+    assert jaxrate("rate", games, "--system", "glicko", "--out", run, "-q")[0] == 0
+    (tmp_path / "names.csv").write_text("id,name\nplayer 03,Ada\n")
+    options = "--names", tmp_path / "names.csv", "--file", games, "--show", "walkover", "-q"
+    code, text, errors = jaxrate("site", run, "--out", out, "--title", "League", *options)
+    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players; open ")
+    told = inside(page_of(out, "Ada"), "career")
+    mine = [row for row in jr.load(run).predictions.to_pylist() if "player 03" in (row["a"], row["b"])]
+    assert told["columns"]["walkover"] == [str(row["row"] % 100 == 0) for row in mine]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--show", "venue"), "--show and --points name columns of --file FILE"),
+        (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
+        (("--names", "games.csv"), "games.csv: no column 'id'"),
+        (("--out", "."), "holds other files; name a new folder, or the one of an earlier site"),
+    ],
+)
+def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    jaxrate("rate", games, "--system", "elo", "--out", "run", "-q")
+    code, text, errors = jaxrate("site", "run", "--out", "public", *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
