@@ -67,16 +67,16 @@ def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None
 
     def beyond_half(a: NumPy, b: NumPy) -> NumPy:
         pair = player[np.stack([a, b], axis=1)]
-        coming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **_on_even_terms(system, len(a)))
+        coming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **on_even_terms(system, len(a)))
         guess = predict(system, state, coming)
         return np.asarray(expected_score(guess), np.float64) - 0.5
 
-    while (found := _cross(beyond_half, len(player))) is None:
+    while (found := cross(beyond_half, len(player))) is None:
         player = player[: (len(player) + 1) // 2]
-    return found
+    return Pairs(*found)
 
 
-def _on_even_terms(system: RatingSystem, n: int) -> dict[str, Any]:
+def on_even_terms(system: RatingSystem, n: int) -> dict[str, Any]:
     """What else `skills` must be told of n matches: no side, covariates of 0, and margins that are to come."""
     known, zero = system.settings, np.zeros(n)
     names = (*known.get("covariates", ()), *(known.get("margin", ()) if known.get("outcome") == "margin" else ()))
@@ -84,35 +84,45 @@ def _on_even_terms(system: RatingSystem, n: int) -> dict[str, Any]:
     return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 
 
-def _cross(matrix: Any, n: int) -> Pairs | None:
-    """The terms of the skew-symmetric matrix [n, n] whose elements a function gives; None if there are too many."""
+def cross(matrix: Any, n: int, *, skew: bool = True) -> tuple[NumPy, NumPy, NumPy] | None:
+    """The terms of a matrix [n, n] whose elements a function gives: left, right and scale; None if they are too many.
+
+    Element (a, b) is sum_k scale[k] left[k, a] right[k, b]. If the matrix is skew, so that it is 0 on the diagonal and
+    the function is not asked for that, left and right are also exchanged and subtracted.
+    """
     random, everybody = np.random.default_rng(0), np.arange(n)
     left, right, scale = np.zeros((0, n)), np.zeros((0, n)), np.zeros(0)
 
+    def terms(x: NumPy, y: NumPy, a: NumPy, b: NumPy) -> NumPy:
+        return x[..., a] * y[..., b] - (y[..., a] * x[..., b] if skew else 0.0)
+
     def missing(a: NumPy, b: NumPy) -> NumPy:
-        return np.asarray(matrix(a, b) - scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
+        return np.asarray(matrix(a, b) - scale @ terms(left, right, a, b))
 
-    def row(one: Any) -> NumPy:
-        other = np.where(everybody == one, (one + 1) % n, everybody)
-        return np.where(everybody == one, 0.0, missing(np.full(n, one), other))
+    def row(one: Any, turned: bool = False) -> NumPy:
+        """The row of one of them, or the column."""
+        other = np.where(everybody == one, (one + 1) % n, everybody) if skew else everybody
+        found = missing(*((other, np.full(n, one)) if turned else (np.full(n, one), other)))
+        return np.where(everybody == one, 0.0, found) if skew else found
 
-    terms = -1
-    while terms < len(scale):  # the last sample needed one
-        terms = len(scale)
+    known = -1
+    while known < len(scale):  # the last sample needed one
+        known = len(scale)
         if n * (n - 1) // 2 <= SAMPLE:
-            a, b = np.triu_indices(n, 1)
+            a, b = np.triu_indices(n, 1) if skew else np.divmod(np.arange(n * n), n)
         else:
             a, b = (random.beta(0.5, 0.5, (2, SAMPLE)) * n).astype(np.int64)
-            b = np.where(a == b, (a + 1) % n, b)
+            b = np.where(skew & (a == b), (a + 1) % n, b)
         rest = missing(a, b)
         while np.abs(rest).max() > TOLERANCE:
             if 2 * n * (len(scale) + 1) > ROOM:
                 return None
             first = row(a[np.argmax(np.abs(rest))])
             at = np.argmax(np.abs(first))
-            second = row(at)
-            high = np.abs(first[at]) / WHOLE, np.abs(second).max() / WHOLE
-            x, y, c = np.rint(first / high[0]), np.rint(second / high[1]), high[0] * high[1] / first[at]
+            second = row(at, turned=not skew)
+            u, v = (first, second) if skew else (second, first)
+            high = np.abs(u).max() / WHOLE, np.abs(v).max() / WHOLE
+            x, y, c = np.rint(u / high[0]), np.rint(v / high[1]), high[0] * high[1] / first[at]
             left, right, scale = np.vstack([left, x]), np.vstack([right, y]), np.append(scale, c)
-            rest -= c * (x[a] * y[b] - y[a] * x[b])
-    return Pairs(left.astype(np.int16), right.astype(np.int16), scale)
+            rest -= c * terms(x, y, a, b)
+    return left.astype(np.int16), right.astype(np.int16), scale

@@ -1,13 +1,30 @@
-// What is expected of any pair: see jaxrate/records/pairs.py. Series are independent games, as jaxrate/plots says of them.
+// What is expected of any pair: tables as jaxrate/records/pairs.py makes them.
 
-const pairsOf = ({ players, scale, left, right }) => {
+const tableOf = ({ players, scale, left, right }, skew) => {
   const numbers = (packed) => new Int16Array(Uint8Array.from(atob(packed), (x) => x.charCodeAt(0)).buffer);
   const [u, v] = [numbers(left), numbers(right)];
   return (a, b) => {
-    const term = (c, k) => c * (u[k * players + a] * v[k * players + b] - v[k * players + a] * u[k * players + b]);
-    return Math.min(Math.max(scale.reduce((sum, c, k) => sum + term(c, k), 0.5), 0), 1);
+    const term = (k) => u[k * players + a] * v[k * players + b] - (skew ? v[k * players + a] * u[k * players + b] : 0);
+    return Math.min(Math.max(scale.reduce((sum, c, k) => sum + c * term(k), skew ? 0.5 : 0), 0), 1);
   };
 };
+
+// The chances { win, draw, loss } of the first of two; nobody has the side, or the first or the second of them.
+
+const chancesOf = (packed) => {
+  const { even, draw, home, homeDraw } = packed;
+  const [score, drawn, scoreAt, drawnAt] = [tableOf(even, true), ...[draw, home, homeDraw].map((x) => x && tableOf(x, false))];
+  return (a, b, side) => {
+    const turned = side === "second";
+    const given = turned ? [b, a] : [a, b];
+    const expected = side ? scoreAt(...given) : score(a, b);
+    const half = Math.min((side ? drawnAt : drawn)?.(...given) ?? 0, 2 * expected, 2 - 2 * expected) / 2;
+    const [win, loss] = [expected - half, 1 - expected - half];
+    return { win: turned ? loss : win, draw: 2 * half, loss: turned ? win : loss };
+  };
+};
+
+// The chance to win a series of independent games, from that of one.
 
 const series = (p, games) => {
   const need = (games + 1) / 2;

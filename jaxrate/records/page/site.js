@@ -22,7 +22,7 @@ async function leaderboard() {
   columns.push({ name: events, value: of("games"), show: (x) => grouped(x, 0) });
   if (board.last) columns.push({ name: "last played", text: true, value: (row) => shownDay(of("last")(row)) });
   columns.push({ name: "best", title: "the highest rating", value: of("peak"), show: rating });
-  if (board.last) columns.push({ name: "on", title: "when the rating was highest", text: true, value: (row) => shownDay(of("peaked")(row)) });
+  if (board.last) columns.push({ name: "best on", title: "when the rating was highest", text: true, value: (row) => shownDay(of("peaked")(row)) });
   const search = byId("search");
   const table = new Table(byId("board"), columns, { caption: "Leaderboard", file: "players", search, empty: "Nobody of this name." });
   const choice = byId("who");
@@ -52,13 +52,12 @@ const said = (career, i) => (career.score ? (ways[career.score[i]] ?? `scored ${
 const opponent = (career, i) => career.others[career.opponent[i]];
 
 function lineOf(career, name, kind) {
-  const n = career.rating.length;
-  const spread = (i) => career.spread?.[i] ?? 0;
-  const points = career.rating.map((y, i) => {
-    const with_ = career.score ? `${said(career, i - 1)} against ${opponent(career, i - 1)?.[1]}` : said(career, i - 1);
-    return { x: career.time?.[Math.max(i - 1, 0)] ?? i, y, spread: spread(i), said: i ? `${career.time ? `${shownDay(career.time[i - 1])}, ` : ""}${with_}` : "at first" };
+  const points = career.rating.slice(1).map((y, i) => {
+    const against = career.score ? ` against ${opponent(career, i)[1]}` : "";
+    const when = career.time ? `${shownDay(career.time[i])}, ` : "";
+    return { x: career.time?.[i] ?? i + 1, y, spread: career.spread?.[i + 1] ?? 0, said: `${when}${said(career, i)}${against}` };
   });
-  return { name, class: kind, points: n > 1 ? points : [] };
+  return { name, class: kind, points };
 }
 
 function hindsightOf(career) {
@@ -151,26 +150,32 @@ async function player() {
 async function pairs() {
   const [board] = await Promise.all([withBoard(), load(`${root}data/pairs.js?v=${about.stamp}`)]);
   const packed = window.jaxratePairs;
-  const names = board.name.slice(0, packed.players);
-  const chance = pairsOf(packed);
+  const names = board.name.slice(0, packed.even.players);
+  const chances = chancesOf(packed);
   const asked = new URLSearchParams(location.hash.slice(1));
   const start = (key, place) => (board.slug.includes(asked.get(key)) ? board.slug.indexOf(asked.get(key)) : place);
-  const best = board.name.map((_, i) => i).filter((i) => board.current[i] && i < packed.players);
+  const best = board.name.map((_, i) => i).filter((i) => board.current[i] && i < names.length);
   const places = [start("first", best[0] ?? 0), start("second", best[1] ?? 1)];
   if (places[0] === places[1]) places[1] = best.find((place) => place !== places[0]) ?? null;
-  const games = byId("games");
+  const [games, side] = ["games", "side"].map(byId);
   const answer = () => {
     const [a, b] = places;
     const known = a !== null && b !== null && a !== b;
-    byId("meter").hidden = !known;
+    byId("bar").hidden = !known;
     if (!known) {
       byId("answer").textContent = a === b && a !== null ? "Choose two different players." : "Choose two players.";
       return;
     }
-    const p = series(chance(a, b), Number(games?.value ?? 1));
-    byId("meter").value = p;
-    const line = (place, x) => make("p", {}, linkTo(board.slug[place], names[place]), ` ${percent(x)}`);
-    byId("answer").replaceChildren(line(a, p), line(b, 1 - p));
+    let { win, draw, loss } = chances(a, b, side?.value ?? "");
+    const length = Number(games?.value ?? 1);
+    if (length > 1) {
+      win = series(draw ? win / (win + loss) : win, length);
+      [draw, loss] = [0, 1 - win];
+    }
+    const line = (kind, who, x) => make("p", { class: kind }, who, ` ${percent(x)}`);
+    const drawn = draw ? [line("draw", "draw", draw)] : [];
+    byId("answer").replaceChildren(line("win", linkTo(board.slug[a], names[a]), win), ...drawn, line("loss", linkTo(board.slug[b], names[b]), loss));
+    [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
     history.replaceState(null, "", `#first=${board.slug[a]}&second=${board.slug[b]}`);
   };
   ["first", "second"].forEach((id, i) => {
@@ -179,8 +184,9 @@ async function pairs() {
       answer();
     });
     picker.field.value = names[places[i]] ?? "";
+    picker.place = places[i];
   });
-  games?.addEventListener("change", answer);
+  [games, side].forEach((field) => field?.addEventListener("change", answer));
   answer();
 }
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from importlib import import_module
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.writing import without_formulas
-from jaxrate.records.pairs import pairs
+from jaxrate.records.duels import Duels, duels
 from jaxrate.records.rated import Rated
 from jaxrate.records.report import PAGE, packed, reliability
 from jaxrate.records.site.players import write_players
@@ -24,6 +25,7 @@ from jaxrate.text import number
 SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "pair.js", "site.js"
 STYLES = "page.css", "site.css"
 MARK = "site.json"  # tells a folder that holds a site
+DATE = re.compile(r"\d{4,}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
 FIRST = 25  # players whose rows are in the page itself
 
 
@@ -66,9 +68,9 @@ def site(
     environment = _environment(about)
     style, script = (_joined(parts) for parts in (STYLES, SCRIPTS))
     board = board_of(told)
-    duels = None
+    found = None
     if len(told.names) > 1 and rated.categories is None:
-        duels = pairs(rated, players=told.order)
+        found = duels(rated, told.order)
     files = {
         "assets/site.css": style,
         "assets/site.js": script,
@@ -77,8 +79,8 @@ def site(
         "data/players.csv": _csv(_listed(told)),
         MARK: _json({"made": about["made"], "title": title}),
     }
-    if duels is not None:
-        files["data/pairs.js"] = f"window.jaxratePairs = {_json(packed(duels))};\n"
+    if found is not None:
+        files["data/pairs.js"] = f"window.jaxratePairs = {_json(_packed(found))};\n"
     else:
         about["pages"] = [(name, text) for name, text in about["pages"] if name != "pairs"]
     about["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
@@ -96,12 +98,12 @@ def site(
     best = told.order[told.current[told.order]][:FIRST].tolist()
     first = [(i, told.slugs[x], told.names[x], f"{rating[x]:,.{told.digits}f}") for i, x in enumerate(best, 1)]
     files["index.html"] = page("index", title, first=first)
-    if duels is not None:
-        few = duels.left.shape[1] if duels.left.shape[1] < len(told.names) else 0
-        files["pairs.html"] = page("pairs", "Who would win?", few=few)
+    if found is not None:
+        count, extra = found.even.left.shape[1], {"sided": found.home is not None, "drawn": found.draw is not None}
+        files["pairs.html"] = page("pairs", "Who would win?", few=count if count < len(told.names) else 0, **extra)
     files["quality.html"] = page("quality", "How good are the predictions?", **_quality(said))
     params = rated.system.params._asdict() | dict(rated.system.settings)
-    shown = [(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items() if x is not None]
+    shown = [(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items() if x not in (None, ())]
     files["about.html"] = page(
         "about",
         "About these ratings",
@@ -129,6 +131,12 @@ def _quality(said: Worded) -> dict[str, Any]:
     return {"said": said.texts, "bins": said.bins, "reliability": reliability(said.bins)}
 
 
+def _packed(found: Duels) -> dict[str, Any]:
+    """What the page of pairs knows."""
+    names = {"even": "even", "draw": "draw", "home": "home", "home_draw": "homeDraw"}
+    return {name: None if (x := getattr(found, key)) is None else packed(x) for key, name in names.items()}
+
+
 def _environment(about: dict[str, Any]) -> Any:
     try:
         jinja2 = import_module("jinja2")
@@ -139,6 +147,8 @@ def _environment(about: dict[str, Any]) -> Any:
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.globals["site"] = about
+    mark = import_module("markupsafe").escape
+    environment.filters["dates"] = lambda text: type(mark(""))(DATE.sub(r"<time>\g<0></time>", str(mark(text))))
     return environment
 
 

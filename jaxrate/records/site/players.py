@@ -24,6 +24,7 @@ def write_players(told: Told, environment: Any, about: dict[str, Any], common: d
             about=common | {"root": "../", "file": slug, "name": told.names[i]},
             summary=summaries[i],
             played=start[i] < start[i + 1],
+            several=start[i] + 1 < start[i + 1],
             career=_json(told, i, career),
         )
         (folder / f"{slug}.html").write_text(text, encoding="utf-8")
@@ -100,9 +101,7 @@ def _summaries(told: Told, about: dict[str, Any]) -> list[str]:
         rating = f"{final.mean[i]:,.{digits}f}"
         if final.deviation is not None:
             rating += f" ± {1.96 * final.deviation[i]:,.{digits}f}"
-        rank = (
-            f"Number {told.rank[i]:,} of {several:,} {who}, rating {rating}." if told.rank[i] else f"Rating {rating}."
-        )
+        rank = f"Number {told.rank[i]:,} of {several:,} {who}, rating" if told.rank[i] else "Rating"
         games = int(rated.games[i])
         text = f"{rank} {rating}. {games:,} {about['event'] if games == 1 else about['events']}"
         if results is not None and games:
