@@ -162,7 +162,9 @@ def hurried() -> dict[str, Any] | None:
 
 
 def _options(form: Form) -> dict[str, Any] | None:
-    """What to tell XLA on a CPU: whatever the length of a history, results are the same to the bit."""
+    """What to tell XLA: whatever the length of a history, results are the same to the bit."""
+    if jax.default_backend() == "gpu":
+        return one_graph()
     if jax.default_backend() != "cpu":
         return None
     without = []
@@ -182,6 +184,18 @@ def _options(form: Form) -> dict[str, Any] | None:
         level = {} if form.axes > 1 else {"xla_backend_optimization_level": 1}
         options |= _known(xla_cpu_use_fusion_emitters=False, **level)
     return options or None
+
+
+GRAPH = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"  # what a graph may hold
+
+
+def one_graph() -> dict[str, Any]:
+    """What to tell XLA on a GPU for the whole replay, its loops included, to become one CUDA graph.
+
+    Otherwise the host launches every step, and waits for each turn of a loop within. Copies of slices, which that pass
+    makes, would be in no graph.
+    """
+    return _known(xla_gpu_enable_command_buffer=GRAPH, xla_disable_hlo_passes="fusion-dynamic-memcpy-rewriter")
 
 
 @lru_cache
