@@ -35,8 +35,6 @@ from jaxrate.records.comparison import compare as compare
 from jaxrate.records.history import History as History
 from jaxrate.records.history import history as history
 from jaxrate.records.leaderboard import leaderboard as leaderboard
-from jaxrate.records.leaderboard import modifiers as modifiers
-from jaxrate.records.leaderboard import ratings as ratings
 from jaxrate.records.live import Live as Live
 from jaxrate.records.live import live as live
 from jaxrate.records.pairs import pairs as pairs
@@ -45,6 +43,8 @@ from jaxrate.records.peaks import peaks as peaks
 from jaxrate.records.performed import performances as performances
 from jaxrate.records.rated import Rated as Rated
 from jaxrate.records.rating import rate as rate
+from jaxrate.records.readings import modifiers as modifiers
+from jaxrate.records.readings import ratings as ratings
 from jaxrate.records.report import report as report
 from jaxrate.records.saved import load as load
 from jaxrate.records.saved import save as save

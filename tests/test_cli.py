@@ -48,7 +48,7 @@ def test_rate_prints_and_saves_what_run_computes(jaxrate, games, tmp_path, syste
     result = jr.run(rated, data.matches)
     assert f"{system}: 594 matches of 40 players" in text
     assert f"log loss          {jr.metrics.log_loss(result.prediction, data.matches.score):.4f}" in text
-    assert str(jr.leaderboard(rated, result.state, data.players, top=10)) in text
+    assert str(jr.leaderboard(jr.rate(rated, data), top=10)) in text
     written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
     assert {p.name for p in out.iterdir()} == written
     board = jr.leaderboard(rated, result.state, data.players, top=40)
@@ -247,9 +247,9 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
     assert code == 0 and errors == ""
     assert text == (
         f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players\n\n"
-        f"{jr.leaderboard(saved.system, saved.state, saved.players, top=3, time=2000)}\n"
+        f"{jr.leaderboard(saved, top=3, as_of=2000)}\n"
     )
-    assert str(jr.leaderboard(saved.system, saved.state, saved.players, top=3)) not in text
+    assert str(jr.leaderboard(saved, top=3)) not in text
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,9 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
         (("second.csv", "--param", "c=30"), "the saved run has c=20.0; carry on without --param"),
         (("second.csv", "--period", "7"), "was rated match by match; carry on without --period"),
         (("first.csv",), r"first.csv: row 0 \(counting from 0\): time .* is earlier than the last match"),
-        (("--as-of", "100"), "goes beyond --as-of 100; rate its file again"),
+        (("--as-of", "100", "--out", "new"), "--out: the run in .*run goes beyond --as-of; rate its file anew"),
+        (("--active", "few"), "--active few: write a number of days above 0, a share below 1, or all"),
+        (("--since", "5000"), "since 5000 must be before the moment of the list"),
         (("--player", "player 9"), "no player 'player 9'; did you mean 'player "),
     ],
 )
@@ -710,7 +712,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     system = jr.SYSTEMS["share"](k=60)
     result = jr.history(system, data.rounds)
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
-    assert str(jr.leaderboard(system, result.state, data.players, top=10)) in text
+    assert str(jr.leaderboard(jr.rate(system, data), top=10)) in text
     assert "\n30 contests, 180 participations in " in text
     quality = re.findall(r"\n(?:pair inversion|rank deviation)(?:, 5plus)? +(\S+%)", text)
     assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60
@@ -744,7 +746,7 @@ def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     data = jr.read(contests, contest="race", player="driver", rank="place", noise="loud")
     np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
     system = jr.elo_mmr(2, density="gumbel")
-    board = str(jr.leaderboard(system, jr.run(system, data.rounds).state, data.players, top=10))
+    board = str(jr.leaderboard(jr.rate(system, data), top=10))
     assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given)[1]
 
 

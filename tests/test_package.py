@@ -23,7 +23,7 @@ def test_all_names_are_there():
         "import jaxrate, sys; assert 'jax' not in sys.modules and 'numpy' not in sys.modules",
         "import jaxrate.replay.run, jaxrate as jr; assert callable(jr.run) and callable(jr.history)",
         "import jaxrate as jr; jr.predict; assert callable(jr.run) and jr.run.__name__ == 'run'",
-        "from jaxrate.records.leaderboard import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
+        "from jaxrate.records.readings import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
         "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss",
     ],
 )

@@ -153,7 +153,7 @@ def test_ratings_as_of_any_time(double):
     later = events.time[-1] + 40.0
     for mine, theirs in zip(found.at(later), jr.ratings(system, found.state, time=later), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)
-    board = jr.leaderboard(found, time=time)
+    board = jr.leaderboard(found, as_of=time)
     assert set(board.player) == set(names[begun]) and (np.diff(board.rating) <= 0).all()
     assert jr.leaderboard(found).rating.max() == np.asarray(jr.ratings(system, found.state).mean).max()
     mine = jr.career(found, "player 3")
@@ -170,7 +170,7 @@ def test_ratings_as_of_any_time(double):
     drawn = jr.plots.careers(found, "player 3", others=["player 4"], step=30.0).get_lines()
     assert drawn[1].get_ydata()[-1] == mine["rating"][-1]
     with pytest.raises(ValueError, match="is a date, but the history counts time in numbers"):
-        jr.leaderboard(found, time="1985-01-27")
+        jr.leaderboard(found, as_of="1985-01-27")
     with pytest.raises(ValueError, match="has hyperparameters of its own"):
         jr.ratings(found, time=3.0, params=system.params)
 

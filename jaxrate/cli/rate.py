@@ -22,7 +22,8 @@ from jaxrate.cli.choosing import (
 )
 from jaxrate.cli.hindsight import beside_career, by_match, check_smooth, greatest, smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
-from jaxrate.cli.options import Asked, asking, finite, share_option
+from jaxrate.cli.lists import as_options, listing
+from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import ARGUMENTS, Reading, read
@@ -36,7 +37,8 @@ EXAMPLES = """\b
 Examples:
   jaxrate rate games.csv --system glicko2 --param tau=0.3 --side home --param side_advantage=60 --out season
   jaxrate rate may.csv --state season --out season
-  jaxrate rate --state season --as-of 2026-06-01 --player Ada --predict june.csv
+  jaxrate rate --state season --as-of 2026-05-20 --active all --player Ada
+  jaxrate rate --state season --predict june.csv
   jaxrate rate races.csv --contest race --participant driver --rank place
   jaxrate rate games.csv --contest game --team side --rank place --player Ada"""
 
@@ -69,14 +71,11 @@ Examples:
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
 @click.option("--smooth", is_flag=True, help="Also rate with hindsight, by skills: who was the greatest, and when.")
 @click.option("--outlook", is_flag=True, help="Predict in full: also wins, draws and losses.")
+@listing
 @click.option(
-    "--cautious",
-    type=click.FloatRange(min=0.0),
-    default=0.0,
-    callback=finite,
-    metavar="NUMBER",
-    help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3.",
+    "--since", metavar="DATE", help="Compare ratings and ranks with those of then.  [default: 365 days before]"
 )
+@click.option("--peaks", is_flag=True, help="Also list the best of all times, each at their best.")
 @share_option("--last", default=1.0, help="Score this last share of FILE only, as 0.2.  [default: all]")
 @reporting
 def rate(
@@ -93,7 +92,9 @@ def rate(
     top: int,
     smooth: bool,
     outlook: bool,
-    cautious: float,
+    listed: dict[str, Any],
+    since: str | None,
+    peaks: bool,
     last: float,
 ) -> None:
     """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
@@ -131,12 +132,14 @@ def rate(
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
-        until = _until(as_of, saved.clock)
+        until, then = (_until(*x, saved.clock) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None and saved.last is not None and until < saved.last:
-            raise ValueError(f"the run in {state} goes beyond --as-of {as_of}; rate its file again with --as-of")
+            for option, given in (("--predict", predict), ("--out", out)):
+                if given:
+                    raise ValueError(f"{option}: the run in {state} goes beyond --as-of; rate its file anew")
     else:
         data = read(report, file, asked.columns, **names_of(saved))
-        until = _until(as_of, data.clock)
+        until, then = (_until(*x, data.clock) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
         if player is not None:
@@ -159,16 +162,17 @@ def rate(
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options={"columns": columns, "sided": sided})
     parts = [_title(rated)]
-    board = jr.leaderboard(
-        rated.system, rated.state, rated.players, top=top, time=_whole(rated, until), cautious=cautious
-    )
-    parts += [str(board), _strengths(rated, board), said]
+    board = jr.leaderboard(rated, top=top, as_of=_whole(rated, until), since=then, **listed)
+    parts += [as_options(board), _strengths(rated, board), said]
+    if peaks:
+        best = jr.peaks(rated, top=top, cautious=listed["cautious"])
+        parts.append(f"each at their best\n\n{best}")
     tables: dict[str, Any] = {}
     if hindsight is not None:
         parts.append(greatest(hindsight, top))
         tables["hindsight"] = by_match(hindsight, data)
     if player is not None:
-        parts += _career(rated, player, {} if hindsight is None else beside_career(hindsight, player))
+        parts += _career(rated, player, {} if hindsight is None else beside_career(hindsight, player), until)
     if predict is not None:
         text, tables["upcoming"] = predicted(report, predict, rated, until)
         parts += text
@@ -232,28 +236,28 @@ def _strengths(rated: jr.Rated, board: Any) -> str:
     return table(["strength against", *map(str, rated.categories)], rows, left=("strength against",))
 
 
-def _until(text: str | None, clock: str | None) -> float | None:
+def _until(option: str, text: str | None, clock: str | None) -> float | None:
     """The end of a day or a moment, if the matches have dates; else a number on their clock."""
     if text is None:
         return None
     if clock is None:
-        raise ValueError("--as-of needs times; name the column of time with --time")
+        raise ValueError(f"{option} needs times; name the column of time with --time")
     try:
         if clock == "numbers":
             moment = float(text)
             if not np.isfinite(moment):
                 raise ValueError
             return moment
-        days = as_moment("--as-of", text)
+        days = as_moment(option, text)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
-        raise ValueError(f"--as-of {text}: write {kind}") from None
+        raise ValueError(f"{option} {text}: write {kind}") from None
     return float(np.nextafter(days + 1, 0)) if len(text) <= len("2026-05-31") else days
 
 
 def _whole(rated: jr.Rated, until: float | None) -> float | None:
-    """The moment that ratings are shown as of: a rating period that has begun is rated to its end."""
-    if until is None or rated.period is None or rated.last is None:
+    """The moment that ratings are shown as of: the rating period in which a history ends is rated to its end."""
+    if until is None or rated.period is None or rated.last is None or until < rated.last:
         return until
     return max(until, float(period_end(rated.last, rated.period)))
 
@@ -277,9 +281,14 @@ def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
     )
 
 
-def _career(rated: jr.Rated, name: str, more: dict[str, Any]) -> list[str]:
-    """What a player went through, in words, with more columns."""
+def _career(rated: jr.Rated, name: str, more: dict[str, Any], until: float | None) -> list[str]:
+    """What a player went through up to a moment, in words, with more columns."""
+    from jaxrate.records.rated import to_days
+
     found: dict[str, Any] = jr.career(rated, name) | more
+    if until is not None:
+        past = to_days(found["time"]) <= until
+        found = {key: x[past] for key, x in found.items()}
     times = found.pop("time")
     if rated.clock is not None:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found

@@ -21,8 +21,8 @@ def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False)
     "@Ann" in CSV for a formula, and runs it: open files with names that strangers chose only if they are `csv_safe`.
 
     Args:
-      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
-        pandas, polars or Arrow table.
+      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array
+        is left out), or a pandas, polars or Arrow table.
       path: the file, ending in .parquet or .csv. It is replaced if it exists.
       csv_safe: in CSV an apostrophe goes before text that begins as formulas do, with =, +, -, @, a tab or a carriage
         return, or with apostrophes and one of these. To have the names back, take one apostrophe away from text that
@@ -61,8 +61,8 @@ def frame(columns: Any, kind: str | None = None) -> Any:
     """Columns as a data frame.
 
     Args:
-      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (None is left out), or a
-        pandas, polars or Arrow table.
+      columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array
+        is left out), or a pandas, polars or Arrow table.
       kind: "polars", "pandas" or "pyarrow". None: the first of them that is installed.
 
     Raises:
@@ -84,7 +84,9 @@ def frame(columns: Any, kind: str | None = None) -> Any:
 
 def _plain(columns: Any, seconds: str) -> dict[str, Values]:
     """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
-    table = tables.open_source(columns._asdict() if hasattr(columns, "_asdict") else columns)
+    if hasattr(columns, "_asdict"):
+        columns = {name: x for name, x in columns._asdict().items() if np.ndim(x)}
+    table = tables.open_source(columns)
     loaded = table.load(table.names, [], [])
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
     units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", seconds)

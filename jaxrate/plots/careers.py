@@ -28,8 +28,8 @@ from jaxrate.plots.drawing import (
 )
 from jaxrate.records.careers import career
 from jaxrate.records.history import History
-from jaxrate.records.leaderboard import ratings
 from jaxrate.records.rated import Rated, to_dates
+from jaxrate.records.readings import ratings
 from jaxrate.replay.state import count
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, RatingSystem

@@ -40,8 +40,8 @@ def leaderboard(
     Raises:
       ValueError: as `jr.leaderboard`, for more than 100, or for ratings that are not finite.
     """
-    system, state, players = opened(system, state, players)
     board = best(system, state, players, **options)
+    system, state, players = opened(system, state, players)
     check_count("players", len(board.player), 1, ROWS)
     labels = [label(player, None) if players is None else plain(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):

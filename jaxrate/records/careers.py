@@ -7,11 +7,11 @@ import numpy as np
 
 from jaxrate.data.tables import Values, pyarrow
 from jaxrate.events import period_end
-from jaxrate.records.leaderboard import aged, ratings
 from jaxrate.records.moments import as_of, moment
 from jaxrate.records.outlooks import by_side
 from jaxrate.records.performed import COLUMNS
 from jaxrate.records.rated import Rated, find, to_dates, to_days
+from jaxrate.records.readings import aged, ratings
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Rating, State
 

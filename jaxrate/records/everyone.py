@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.tables import Values, pyarrow
-from jaxrate.records.leaderboard import ratings
 from jaxrate.records.rated import Rated, to_days
+from jaxrate.records.readings import ratings
 
 
 class Careers(NamedTuple):

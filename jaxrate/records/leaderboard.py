@@ -1,110 +1,69 @@
-"""Ratings as people read them: as of a time, best first."""
+"""Leaderboards: who plays and is best, when they were, and who it was on any date."""
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.records.moments import as_of, moment
-from jaxrate.records.rated import Rated, find, opened
+from jaxrate.data.tables import Values
+from jaxrate.records.courses import Courses, courses
+from jaxrate.records.moments import as_of as not_before
+from jaxrate.records.moments import moment
+from jaxrate.records.rated import Rated, find, opened, show_time, to_dates
+from jaxrate.records.readings import aged
 from jaxrate.replay.rows import check_concrete
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
-from jaxrate.text import decimals, html_table, interval, table
+from jaxrate.text import decimals, html_table, interval, number, table
 
-
-def ratings(
-    system: RatingSystem | Rated | Smoothed, state: State = None, *, time: Any = None, params: Params = None
-) -> Rating:
-    """Every player's rating [num_players]: as each left their last event, or as of `time`, with the time since passed.
-
-    Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
-    Players who have not played do not age.
-
-    A moment is what an event that begins then would find. A match or contest is over at its own time. A rating period k
-    of some length lasts from k length to (k + 1) length, in every system, and takes all of it: `time=(k + 1) * length`
-    gives the table at its end, in which those who played in it are as it left them, and everybody else has aged until
-    then. The next period begins at the same moment, and lets its own time pass before its games count (Glicko) or with
-    them (Glicko-2). With `periods(..., period=[k, ...])` and `period=1` the end of period k is `time=k + 1`.
-
-    Args:
-      system, state: the system, and the state that `run` left; or a rated history in place of both, or one with
-        hindsight, as from `smooth`, which knows ratings as of any time: NaN for those who had not played by then.
-      time: on the clock of the matches: a number, of days since 1970-01-01 if dates were read, or a date (ISO text, a
-        `date`, a `datetime`, a `Timestamp`, a `np.datetime64`), which stands for its midnight in UTC. None: as each
-        left their last event.
-      params: hyperparameters, by default `system.params`.
-
-    Raises:
-      ValueError: if the time is before somebody's last event, whose player and end are named, or is no moment.
-    """
-    return _found(system, *opened(system, state), time, params)
-
-
-def _found(rated: Any, system: RatingSystem, state: State, names: Any, time: Any, params: Params) -> Rating:
-    """The ratings as of a time; of a smoothed history NaN for those who had not begun."""
-    if isinstance(rated, Smoothed) and time is not None:
-        if params is not None:
-            raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
-        return rated.at(moment(rated, time))
-    params = system.params if params is None else params
-    return system.summary(params, aged(system, state, as_of(rated, state, time, names), params))
-
-
-def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
-    """Every player's modifier against each category [num_players, categories], and its deviation, of category Glicko.
-
-    Against an opponent of category c a player has the strength rating + modifier c, of a variance that is the sum of
-    both variances. The modifiers of a player sum to zero.
-
-        jr.modifiers(rated, time="2012-04-19").mean[:, rated.categories.tolist().index("Zerg")]
-
-    Args:
-      system, state, time, params: as in `ratings`.
-
-    Raises:
-      ValueError: as `ratings`, or if the system has no modifiers.
-    """
-    rated = system
-    system, state, names = opened(system, state)
-    if not hasattr(state, "modifiers"):
-        raise ValueError(f"{system.name} has no modifiers; take category_glicko")
-    params = system.params if params is None else params
-    rows = aged(system, state, as_of(rated, state, time, names), params)
-    known = rows.modifier_variance > 0  # the modifier of a single category is known
-    deviation = jnp.where(known, jnp.sqrt(jnp.where(known, rows.modifier_variance, 1.0)), 0.0)
-    return Rating(rows.modifiers, deviation)
-
-
-def aged(system: RatingSystem, state: State, time: Any, params: Params) -> State:
-    """The state as of a number on its clock."""
-    if time is None:
-        return state
-    return system.rules.advance(system.rules.prepare(params), state, jnp.asarray(time, float))
+YEAR = 365.0
+EVERYBODY = 'active="all" for everybody'
 
 
 class Leaderboard(NamedTuple):
-    """The best players first. `print` shows a table; `_asdict()` gives the columns to any data frame."""
+    """The best players first. `print` shows a table; `jr.frame` makes a data frame of the columns."""
 
-    rank: np.ndarray[Any, Any]  # [top] from 1
-    player: np.ndarray[Any, Any]  # [top] names, or ids if no names were given
-    rating: np.ndarray[Any, Any]  # [top]
-    deviation: np.ndarray[Any, Any] | None  # [top], None if the system has none or ratings are cautious
+    rank: Values  # [top] from 1
+    player: Values  # [top] names, or ids if no names were given
+    rating: Values  # [top]
+    deviation: Values | None  # [top], None if the system has none or ratings are cautious
+    change: Values | None = None  # [top] of the rating since a moment; NaN for those who had not played by then
+    rank_then: Values | None = None  # [top] at that moment, 0 for those who were not listed
+    games: Values | None = None  # [top] matches or contests
+    last: Values | None = None  # [top] when they played last, as dates or numbers; missing for those who have not
+    peak: Values | None = None  # [top] the highest rating of their career
+    peak_time: Values | None = None  # [top] when they reached it
+    scope: str = ""  # who is listed, and since when ratings changed
 
     def __str__(self) -> str:
-        return table(*self._columns())
+        return "\n".join(filter(None, [table(*self._columns()), self.scope]))
 
     def _repr_html_(self) -> str:
-        return html_table(*self._columns())
+        return html_table(*self._columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
 
     def _columns(self) -> tuple[list[str], list[Any]]:
         digits = decimals(self.rating)
-        rating = [f"{r:.{digits}f}" for r in self.rating]
-        head, columns = ["rank", "player", "rating"], [self.rank, self.player, rating]
+        shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            head.append("95 % interval")
-            columns.append([interval(*x) for x in zip(self.rating, self.deviation, strict=True)])
-        return head, [*zip(*columns, strict=True)]
+            shown["95 % interval"] = [interval(*x) for x in zip(self.rating, self.deviation, strict=True)]
+        if self.change is not None and self.rank_then is not None:
+            shown["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
+            shown["rank then"] = [x or "" for x in self.rank_then]
+        if self.games is not None:
+            shown["games"] = self.games
+        if self.last is not None:
+            shown["last played"] = shown_times(self.last)
+        if self.peak is not None:
+            shown["peak"] = ["" if x != x else f"{x:.{digits}f}" for x in self.peak]
+        if self.peak_time is not None:
+            shown["on" if self.peak_time.dtype.kind == "M" else "at"] = shown_times(self.peak_time)
+        return [*shown], [*zip(*shown.values(), strict=True)]
+
+
+def shown_times(times: Values) -> list[str]:
+    """Days, or numbers."""
+    if times.dtype.kind == "M":
+        return ["" if np.isnat(x) else str(x) for x in times.astype("datetime64[D]")]
+    return ["" if x != x else number(round(float(x), 1)) for x in times]
 
 
 def leaderboard(
@@ -115,51 +74,232 @@ def leaderboard(
     params: Params = None,
     top: int = 20,
     among: Any = None,
-    time: Any = None,
+    as_of: Any = None,
+    active: Any = None,
+    min_games: int = 0,
+    since: Any = None,
     cautious: float = 0.0,
 ) -> Leaderboard:
-    """The `top` players by mean rating; ties by id; those who have not played stand at their initial rating.
+    """The `top` players by mean rating; ties by id.
 
-        jr.leaderboard(rated)
+        jr.leaderboard(rated)  # of those who played in the last year, if there are dates
+        jr.leaderboard(rated, active="all")  # of all times
+        jr.leaderboard(rated, as_of="1999-12-31", min_games=20)
         jr.leaderboard(system, state, players)
-        jr.leaderboard(jr.smooth(system, data), time="1985-01-27")
+        jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
+
+    A rated history has every prediction, and with it what each event left of its players. So lists of any date need no
+    rating: `as_of` a time before its end is what the last events up to then left, as `rating_at` tells of one player.
+    Those who had not played by then are left out; so they are with hindsight.
 
     Args:
-      system, state, params, time: as in `ratings`. With hindsight those who had not played by then are left out.
+      system, state, params: as in `ratings`.
       players: [num_players] names. None: those of the rated history, if there is one.
       top: how many.
       among: only these players are listed, by name or id. None: everyone.
+      as_of: a moment, as `time` of `ratings`. None: as each left their last event. A state alone has no past: then it
+        must not be before its last event.
+      active: only those who played in so many days, or in the unit of time, up to that moment, or if the history has
+        ended by then, up to its end. Below 1: in this share of the history. "all": everybody, also those who have not
+        played, at their initial rating. None: 365 days if there are dates, otherwise everybody.
+      min_games: only those who had so many matches or contests by then.
+      since: the moment with which ratings and ranks are compared, as `change` and `rank_then`: the rank on the list as
+        of then, made by the same rules. None: 365 days before, or half the history if that is less; of numbers not at
+        all.
       cautious: rank and show the mean less so many deviations, of Elo-MMR less so many times what the deviation is
         above its limit. With 3, as is usual, those who have played little stand low.
 
+    The peak is the highest rating that an event left, from a player's tenth on, since first ratings jump; of fewer
+    events the last.
+
     Raises:
       ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
-        about, `cautious` is no finite number, there is no such player, or as `ratings`.
+        about, `cautious` is no finite number, there is no such player, or as `ratings`; if `active` is no length of
+        time above 0, or if it, `since` or an early `as_of` need times and the history has none.
     """
     rated = system
-    system, state, players = opened(system, state, players)
-    check_concrete("a leaderboard is made", (state, time, params), "; jr.ratings takes them")
+    system, state, players = opened(rated, state, players)
+    check_concrete("a leaderboard is made", (state, as_of, params), "; jr.ratings takes them")
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
     if not np.isfinite(cautious):
         raise ValueError(f"cautious must be finite, got {cautious}")
-    rating, params = _found(rated, system, state, players, time, params), system.params if params is None else params
-    if cautious:
+    if isinstance(rated, Smoothed) and params is not None:
+        raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
+    params = system.params if params is None else params
+    view = _View(system, params, cautious)
+    if isinstance(rated, (Rated, Smoothed)):
+        lists = _Lists(rated, view, courses(rated), players, among, active, min_games)
+        return lists.board(moment(rated, as_of), moment(rated, since), top)
+    if active is not None or min_games or since is not None:
+        raise ValueError("active, min_games and since need a rated history, which knows who played when")
+    rating = view.shown(system.summary(params, aged(system, state, not_before(rated, state, as_of, players), params)))
+    best = _best(rating.mean, _chosen(among, players, len(rating.mean)))[:top]
+    return Leaderboard(np.arange(1, len(best) + 1), _names(players, best, len(rating.mean)), *_of(rating, best))
+
+
+def _chosen(among: Any, players: Any, n: int) -> Values:
+    """[n] who may be listed."""
+    if players is not None and len(players) < n:
+        raise ValueError(f"{n} players are rated, but only {len(players)} names were given")
+    if among is None:
+        return np.ones(n, bool)
+    return np.isin(np.arange(n), [find(players, player, n) for player in among])
+
+
+def _best(mean: Any, listed: Values) -> Values:
+    """The ids of those who are listed, best first."""
+    order = np.argsort(-np.asarray(mean), kind="stable")
+    return np.asarray(order[listed[order]])
+
+
+def _names(players: Any, ids: Values, n: int) -> Values:
+    return ids if players is None else np.asarray(players)[:n][ids]
+
+
+def _of(rating: Rating, ids: Values) -> list[Any]:
+    return [None if x is None else np.asarray(x)[ids] for x in rating]
+
+
+class _View(NamedTuple):
+    """How ratings are shown."""
+
+    system: RatingSystem
+    params: Params
+    cautious: float
+
+    def shown(self, rating: Rating) -> Rating:
+        """The mean and the deviation, or the cautious mean."""
+        system, params, cautious = self
+        if not cautious:
+            return rating
         if rating.deviation is None:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
-        rating = Rating(rating.mean - cautious * (rating.deviation - system.settled(params)), None)
-    mean = np.asarray(rating.mean)
-    if players is not None and len(players) < len(mean):
-        raise ValueError(f"{len(mean)} players are rated, but only {len(players)} names were given")
-    best = np.argsort(-mean, kind="stable")
-    if isinstance(rated, Smoothed):
-        best = best[~np.isnan(mean[best])]
-    if among is not None:
-        best = best[np.isin(best, [find(players, player, len(mean)) for player in among])]
-    best = best[:top]
-    return Leaderboard(
-        np.arange(1, len(best) + 1),
-        best if players is None else np.asarray(players)[best],
-        mean[best],
-        None if rating.deviation is None else np.asarray(rating.deviation)[best],
-    )
+        return Rating(rating.mean - cautious * (rating.deviation - system.settled(params)), None)
+
+
+class _Listed(NamedTuple):
+    """Everybody as of a moment."""
+
+    rating: Rating  # leaves [N]
+    at: Values  # [N] their points
+    best: Values  # ids of those who are listed, best first
+
+
+class _Lists:
+    """The lists of a history by the same rules, as of any moment."""
+
+    def __init__(
+        self, rated: Any, view: _View, course: Courses, players: Any, among: Any, active: Any, min_games: int
+    ) -> None:
+        self.rated, self.view, self.course, self.players, self.min_games = rated, view, course, players, min_games
+        self.chosen = _chosen(among, players, len(course.start) - 1)
+        self.timed = rated.clock is not None and course.timed and len(course.time) >= len(course.start)
+        self.first = float(np.nanmin(course.time)) if self.timed else np.nan
+        self.end = float(np.nanmax(course.time)) if self.timed else np.nan
+        self.by_default, self.active = active is None, self._length(active)
+
+    def board(self, now: float | None, since: float | None, top: int) -> Leaderboard:
+        if since is not None or now is not None:
+            self._need_times("since" if now is None else "as_of")
+        rating, at, best = self.as_of(now)
+        course, rated, some = self.course, self.rated, best[:top]
+        columns: dict[str, Any] = {"games": (at - course.start[:-1])[some]}
+        score = self.view.shown(Rating(course.mean, course.deviation)).mean
+        peak = course.highest(score, at)[some]
+        columns["peak"] = np.where(peak < 0, np.nan, score[peak])
+        if self.timed:
+            dates = to_dates if rated.clock == "dates" else np.asarray
+            columns["last"] = dates(course.time[at][some])
+            columns["peak_time"] = dates(np.where(peak < 0, np.nan, course.time[peak]))
+        since = self._since(now) if since is None else self._before(now, since)
+        if since is not None:
+            then = self.as_of(since)
+            rank = np.zeros(len(at), int)
+            rank[then.best] = np.arange(1, len(then.best) + 1)
+            change = np.asarray(rating.mean) - np.asarray(then.rating.mean)
+            change = np.where(then.at == course.start[:-1], np.nan, change)
+            columns |= {"change": change[some], "rank_then": rank[some]}
+        columns["scope"] = self._scope(now, since, len(best))
+        names = _names(self.players, some, len(at))
+        return Leaderboard(np.arange(1, len(some) + 1), names, *_of(rating, some), **columns)
+
+    def as_of(self, now: float | None) -> _Listed:
+        course = self.course
+        at = course.reached(now)
+        games, rating = at - course.start[:-1], self.view.shown(self._standing(now, at))
+        listed = self.chosen & (games >= self.min_games) & ~np.isnan(np.asarray(rating.mean))
+        if now is not None and now < self.end:
+            listed &= games > 0
+        if self.active is not None:
+            listed &= course.time[at] >= self._recent(now) - self.active
+        return _Listed(rating, at, _best(rating.mean, listed))
+
+    def _standing(self, now: float | None, at: Values) -> Rating:
+        """[N] ratings: as events before a moment left them, or if there is no later event, in the state as of then."""
+        rated, (system, params, _), course = self.rated, self.view, self.course
+        if now is not None and isinstance(rated, Smoothed):
+            return rated.at(now)
+        final = system.summary(params, aged(system, rated.state, now, params))
+        over = at == course.start[1:] - 1
+        return Rating(
+            *(
+                None if x is None or y is None else np.where(over, x, y[at])
+                for x, y in zip(final, (course.mean, course.deviation), strict=True)
+            )
+        )
+
+    def _recent(self, now: float | None) -> float:
+        """The moment that recent play is counted back from."""
+        return float(self.end if now is None else min(now, self.end))
+
+    def _length(self, active: Any) -> float | None:
+        """How long ago somebody may have played at most."""
+        if active is None:
+            return YEAR if self.timed and self.rated.clock == "dates" else None
+        if isinstance(active, str) and active == "all":
+            return None
+        number_given = isinstance(active, (int, float, np.number)) and not isinstance(active, bool)
+        if not number_given or not 0 < float(active) < np.inf:
+            raise ValueError(f'active must be a number of days above 0, a share below 1, or "all", got {active!r}')
+        self._need_times("active")
+        return float(active if active >= 1 else active * (self.end - self.first))
+
+    def _since(self, now: float | None) -> float | None:
+        """A year before, or half the history."""
+        if not self.timed or self.rated.clock != "dates":
+            return None
+        recent = self._recent(now)
+        back = min(YEAR, (recent - self.first) / 2)
+        return recent - back if back > 0 else None
+
+    def _before(self, now: float | None, since: float) -> float:
+        if since >= (self.end if now is None else now):
+            then, end = (show_time(x, self.rated.clock) for x in (since, self.end if now is None else now))
+            raise ValueError(f"since {then} must be before the moment of the list, {end}")
+        return since
+
+    def _need_times(self, name: str) -> None:
+        if not self.timed and self.rated.clock is not None:
+            raise ValueError(f"some events of the history have no time, so that {name} cannot be told")
+        if not self.timed and name != "as_of":
+            raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
+
+    def _scope(self, now: float | None, since: float | None, listed: int) -> str:
+        """Who is listed, if not everybody is, and since when ratings changed."""
+        told, clock, total = [], self.rated.clock, int(self.chosen.sum())
+        if self.active is not None:
+            until = show_time(np.floor(self._recent(now)) if clock == "dates" else self._recent(now), clock)
+            since_when = f"in the {self.active:.0f} days to" if clock == "dates" else f"in the {self.active:g} up to"
+            told.append(f"played {since_when} {until}")
+        if self.min_games:
+            told.append(f"had played {self.min_games:,} times" if told else f"played {self.min_games:,} times")
+        lines = []
+        if told and listed < total:
+            hint = f" ({EVERYBODY})" if self.by_default and self.active is not None else ""
+            lines.append(f"{listed:,} of {total:,} players, who {' and '.join(told)}{hint}")
+        if since is not None:
+            lines.append(
+                f"change and rank then: since {show_time(np.floor(since) if clock == 'dates' else since, clock)}"
+            )
+        return "\n".join(lines)

@@ -10,7 +10,9 @@ from jaxrate.replay.rows import traced
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import State
 
-LATER = "ratings are those after the last event: rate what came up to then, or ask `rating_at` for one player's"
+LATER = (
+    "ratings are those after the last event: `leaderboard` lists any date of a rated history, `rating_at` one player"
+)
 
 
 def moment(rated: Any, time: Any) -> Any:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.events import matches
-from jaxrate.records.leaderboard import ratings
 from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, opened
+from jaxrate.records.readings import ratings
 from jaxrate.replay.rows import check_concrete
 from jaxrate.replay.run import predict
 from jaxrate.system import RatingSystem, State

@@ -19,10 +19,10 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.records.careers import career, rating_table
 from jaxrate.records.comparison import Comparison
-from jaxrate.records.leaderboard import ratings
 from jaxrate.records.metrics import Calibration
 from jaxrate.records.pairs import Pairs, pairs
 from jaxrate.records.rated import Rated, find, to_dates
+from jaxrate.records.readings import ratings
 from jaxrate.text import decimals, number
 
 PAGE = Path(__file__).with_name("page")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.records.leaderboard import ratings
+from jaxrate.records.readings import ratings
 from jaxrate.replay.pure import scan
 from jaxrate.replay.run import Run
 from jaxrate.system import Params, RatingSystem

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxrate.events import Ragged
-from jaxrate.records.leaderboard import ratings
+from jaxrate.records.readings import ratings
 from jaxrate.replay.compiling import in_a_hurry
 from jaxrate.replay.run import Run, run
 from jaxrate.system import Rating

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import build_rounds, part
-from jaxrate.records.leaderboard import ratings
+from jaxrate.records.readings import ratings
 from jaxrate.replay.blocks import Block, arranged
 from jaxrate.replay.run import Run, predict
 from jaxrate.testing.cases import Case, arrays, claim, equal, near, rows, strictly
