@@ -5,7 +5,9 @@ quickly except the runner, which has what users have unless a test is `in_a_hurr
 """
 
 import gc
+import importlib
 import os
+import shutil
 import sys
 from contextvars import ContextVar
 from functools import partial
@@ -123,3 +125,20 @@ def games(tmp_path, league):
     columns = {"a": a, "b": b, "score": league.score, "time": league.time}
     jr.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
     return path
+
+
+@pytest.fixture(scope="session")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("there is no Chromium, or no chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = importlib.import_module("selenium.webdriver.chrome.service").Service(driver)
+    with webdriver.Chrome(options=options, service=service) as chrome:
+        yield chrome

@@ -3,7 +3,6 @@
 import importlib
 import json
 import re
-import shutil
 import sys
 from html import unescape
 from itertools import combinations
@@ -14,6 +13,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import simulate
+from tests.browser import texts, wait_for
 
 for package in ("pyarrow", "jinja2", "itables"):
     pytest.importorskip(package)
@@ -285,23 +285,6 @@ def history():
     return jr.rate(jr.glicko(), jr.read({"a": a, "b": b, "score": matches.score, "time": matches.time}))
 
 
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("there is no Chromium, or no chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = importlib.import_module("selenium.webdriver.chrome.service").Service(driver)
-    with webdriver.Chrome(options=options, service=service) as chrome:
-        yield chrome
-
-
 @pytest.fixture
 def opened(browser, history, tmp_path):
     """The page, and then: nothing went wrong in it, and nothing was asked of the network."""
@@ -317,16 +300,6 @@ def opened(browser, history, tmp_path):
     sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
     assert sent and all(re.match(r"(file|blob|data):", url) for url in sent)
     assert browser.execute_script("return document.images.length") == 0
-
-
-def wait_for(browser, condition):
-    importlib.import_module("selenium.webdriver.support.wait").WebDriverWait(browser, 20).until(lambda _: condition())
-
-
-def texts(browser, selector):
-    return browser.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector
-    )
 
 
 def answer(browser):

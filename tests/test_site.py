@@ -9,6 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import simulate
+from tests.browser import findings, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -148,6 +149,32 @@ def test_the_command(jaxrate, games, tmp_path):
     assert told["columns"]["walkover"] == [str(row["row"] % 100 == 0) for row in mine]
 
 
+def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
+    run, out = tmp_path / "run", tmp_path / "public"
+    assert jaxrate("rate", games, "--system", "skills", "--smooth", "--out", run, "-q")[0] == 0
+    assert jaxrate("site", run, "--out", out, "-q")[0] == 0
+    data = jr.read(games)
+    smoothed = jr.smooth(jr.load(run).system, data)
+    for name in ("player 00", "player 31"):
+        told, wanted = inside(page_of(out, name), "career"), jr.career(smoothed, name)
+        np.testing.assert_allclose(told["known"], wanted["rating"], atol=0.6)
+        np.testing.assert_allclose(told["knownSpread"], 1.96 * wanted["deviation"], atol=0.6)
+    assert "as known then, as known now" in (out / "about.html").read_text(encoding="utf-8")
+    rated = jr.load(run)
+    page = jr.report(rated, top=1, smoothed=smoothed)
+    picture = page.split("<template")[1]
+    line, known = re.findall(r'<path (?:class="known" )?d="M([^H"Z]*)"/>', picture)
+    marks = [(float(at), float(said)) for at, said in re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)]
+    slope, top = np.polyfit(*zip(*marks, strict=True), 1)
+    found = [top + slope * float(point.split()[1]) / 10 for point in known.split("L")]
+    wanted = jr.career(smoothed, jr.rating_table(rated)["player"][0])["rating"]
+    np.testing.assert_allclose(found, np.append(wanted[:1], wanted), atol=2)
+    assert line != known and "dashed: as it is known now" in picture
+    for write in (lambda x: jr.site(rated, out, smoothed=x), lambda x: jr.report(rated, smoothed=x)):
+        with pytest.raises(ValueError, match="smoothed must be of the same matches"):
+            write(smoothed._replace(matches=smoothed.matches._replace(score=1 - data.matches.score)))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -187,3 +214,78 @@ def test_any_two_with_draws_and_sides(league):
         even = found.even.probability(a, b) if score is None else value(score)
         np.testing.assert_allclose(even, np.asarray(wanted.win)[:, 0] + half, atol=5e-4)
         np.testing.assert_allclose(value(draw) / 2, half, atol=3e-4)
+
+
+# in a browser
+
+
+@pytest.fixture
+def opened(browser, folder):
+    """A function that opens a page of the site; afterwards: nothing went wrong, nothing was asked of the network."""
+
+    def go(page):
+        browser.get("about:blank")
+        browser.get((folder / page.partition("#")[0]).as_uri() + "".join(page.partition("#")[1:]))
+        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        return browser
+
+    browser.get_log("performance")
+    yield go
+    assert browser.get_log("browser") == []
+    sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
+    assert sent and all(re.match(r"(file|blob|data|about):", url) for url in sent)
+
+
+def test_the_leaderboard_is_searched_and_sorted(opened):
+    page = opened("index.html")
+    assert len(texts(page, "#board tbody tr")) == 23
+    field = page.find_element("id", "search")
+    field.send_keys("LUKASZ kúb")  # nobody current: everybody is searched
+    assert texts(page, "#board tbody td:nth-child(2)") == ["Łukasz Kubot", "Lukasz Kubot"] or texts(
+        page, "#board tbody td:nth-child(2)"
+    ) == ["Lukasz Kubot", "Łukasz Kubot"]
+    field.clear()
+    field.send_keys("player")
+    page.find_element("css selector", "#board thead th:nth-child(5) button").click()
+    games = [int(x) for x in texts(page, "#board tbody td:nth-child(5)")]
+    assert len(games) == 23 and games == sorted(games, reverse=True)
+    page.find_element("link text", "player 03").click()
+    wait_for(page, lambda: texts(page, "h1") == ["player 03"])
+
+
+def test_a_page_of_a_player(opened, rated):
+    page, wanted = opened("players/player-03.html"), jr.career(rated, "player 03")
+    assert texts(page, "#events tbody td:nth-child(2)") == wanted["opponent"][:-26:-1].tolist()
+    results = [text.split()[0] for text in texts(page, "#events tbody td:nth-child(3)")]
+    assert results == [{1: "won", 0.5: "drew", 0: "lost"}[x] for x in wanted["score"][:-26:-1].tolist()]
+    assert sum(map(int, texts(page, "#against tbody td:nth-child(2)"))) <= len(wanted["score"])
+    assert len(texts(page, ".chart path.line")) == 1 and texts(page, ".tip") == [""]
+    page.execute_script(
+        "const chart = document.querySelector('.chart'), box = chart.getBoundingClientRect();"
+        "chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.right, bubbles: true }))"
+    )
+    (tip,) = texts(page, ".tip")
+    assert wanted["opponent"][-1] in tip and str(wanted["time"][-1]) in tip
+
+
+def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
+    page = opened("pairs.html#first=player-03&second=player-04")
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    field = page.find_element("id", "first")
+    field.clear()
+    field.send_keys("lukasz k", keys.ARROW_DOWN, keys.ENTER)
+    name = field.get_attribute("value")
+    assert name in ("Łukasz Kubot", "Lukasz Kubot") and texts(page, "#answer a") == [name, "player 04"]
+    ids = [rated.players.tolist().index(x) for x in (name, "player 04")]
+    chance = float(jr.predict(rated.system, rated.state, jr.matches([ids], [0.5], [rated.last]))[0])
+    shown = [float(re.sub(r"[^\d.]", "", x.replace("player 04", ""))) for x in texts(page, "#answer p")]
+    assert shown == pytest.approx([100 * chance, 100 - 100 * chance], abs=0.51)
+    page.find_element("css selector", "#games option[value='3']").click()
+    shown = [float(re.sub(r"[^\d.]", "", x.replace("player 04", ""))) for x in texts(page, "#answer p")]
+    assert shown[0] == pytest.approx(100 * float(jr.predictions.best_of(chance, 3).win), abs=0.51)
+
+
+@pytest.mark.parametrize("page", ["index", "players/player-03", "pairs", "quality", "about"])
+def test_nothing_is_in_the_way_of_anybody(opened, page):
+    assert findings(opened(f"{page}.html")) == {}

@@ -10,6 +10,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.compare import compared
+from jaxrate.cli.hindsight import smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.options import Asked, asking, complete_systems, share_option
 from jaxrate.cli.outputs import check_file
@@ -34,6 +35,7 @@ OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxr
               help="So many of the best players have pages of their own.")  # fmt: skip
 @click.option("--player", "players", multiple=True, metavar="NAME", help="Another who has one; may be repeated.")
 @click.option("--compare", "others", multiple=True, shell_complete=complete_systems, metavar="NAME", help=OTHERS)
+@click.option("--smooth", is_flag=True, help="Also show what is known now, by skills: a second line in each picture.")
 @share_option("--last", default=0.2, show_default=True, help="Compare by this last share of the matches or contests.")
 @reporting
 def report(
@@ -44,6 +46,7 @@ def report(
     top: int,
     players: tuple[str, ...],
     others: tuple[str, ...],
+    smooth: bool,
     last: float,
 ) -> None:
     """Rate the matches or contests of FILE as `jaxrate rate` does, and write what came of it as one page of HTML.
@@ -65,6 +68,7 @@ def report(
     for player in players:
         find(data.players, player)
     chosen = choose(report, asked, data, file)
+    smoothed = smoothed_of(report, chosen) if smooth else None
     rated, _, quality = rate_chosen(report, file, chosen, changes=asked.changes)
     versus: dict[str, dict[str, Any]] = {name: {} for name in others or those_with("baseline")}
     versus[rated.system.name] = asked.changes
@@ -81,6 +85,7 @@ def report(
             quality=quality,
             calibration=calibrated(rated, chosen.data),
             comparison=comparison,
+            smoothed=smoothed,
         )
     out.write_text(page, encoding="utf-8")
     say(f"{out}: {len(rated.players):,} players, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")

@@ -46,7 +46,8 @@ def site(
     """Write what `jaxrate rate --out RUN` saved as a site, for any host of plain files.
 
     There is a leaderboard of current players and of all, a page for every player, what is expected of any two, how good
-    the predictions were, and what a rating is. The site needs no other host; index.html also opens in a browser.
+    the predictions were, and what a rating is. The site needs no other host; index.html also opens in a browser. Of a
+    run that was saved with --smooth charts also show what is known now.
     """
     from jaxrate.records.site.pages import check_site
 
@@ -67,8 +68,18 @@ def site(
             names=called,
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
+            smoothed=_hindsight(run),
         )
     say(f"{out}: {len(rated.players):,} players; open {out / 'index.html'} in a browser, or copy the folder to a host")
+
+
+def _hindsight(run: Path) -> dict[str, Any] | None:
+    """What `jaxrate rate --smooth` saved beside the run, if it did."""
+    for name in ("hindsight.parquet", "hindsight.csv"):
+        if (run / name).exists():
+            wanted = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
+            return dict(zip(wanted, _loaded(run / name, wanted), strict=True))
+    return None
 
 
 def _loaded(file: Path, names: list[str]) -> list[np.ndarray[Any, Any]]:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxrate.data.tables import Values, pyarrow
 from jaxrate.records.rated import Rated, to_days
 from jaxrate.records.readings import ratings
+from jaxrate.smoothing.found import Smoothed
 
 
 class Careers(NamedTuple):
@@ -105,3 +106,25 @@ def peak(found: Careers) -> Peak:
     rating[some] = found.after[row[some]]
     last[some] = found.time[found.start[1:][some] - 1]
     return Peak(rating, row, last)
+
+
+def in_hindsight(rated: Rated, smoothed: Any) -> tuple[Values, Values]:
+    """Means and deviations [n, 2] of both players of each match, given the whole history.
+
+    Args:
+      rated: the history.
+      smoothed: as from `jr.smooth` of the same matches, or the columns that `jaxrate rate --smooth` saved of it.
+
+    Raises:
+      ValueError: if it is of other matches.
+    """
+    if isinstance(smoothed, Smoothed):
+        score, rating = smoothed.matches.score, smoothed.rating
+        mean, deviation = np.asarray(rating.mean), np.asarray(rating.deviation)
+    else:
+        score = np.asarray(smoothed["score"])
+        mean, deviation = (_beside([np.asarray(smoothed[f"{name}_{x}"]) for x in "ab"]).reshape(-1, 2)
+                           for name in ("rating", "deviation"))  # fmt: skip
+    if rated.contests is not None or not np.array_equal(rated.predictions["score"].to_numpy(), score):
+        raise ValueError("smoothed must be of the same matches as the rated history, in their order")
+    return mean, deviation

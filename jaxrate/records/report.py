@@ -19,10 +19,12 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.records.careers import career, rating_table
 from jaxrate.records.comparison import Comparison
+from jaxrate.records.everyone import in_hindsight
 from jaxrate.records.metrics import Calibration
 from jaxrate.records.pairs import Pairs, pairs
 from jaxrate.records.rated import Rated, find, to_dates
 from jaxrate.records.readings import ratings
+from jaxrate.smoothing.found import Smoothed
 from jaxrate.text import decimals, number
 
 PAGE = Path(__file__).with_name("page")
@@ -36,6 +38,7 @@ class Picture(NamedTuple):
 
     line: str  # an SVG path
     area: str  # another one, or nothing
+    known: str  # the line with hindsight, or nothing
     across: list[tuple[float, str]]
     down: list[tuple[float, str]]
 
@@ -64,6 +67,7 @@ def report(
     quality: Mapping[str, str] | None = None,
     calibration: Calibration | None = None,
     comparison: Comparison | None = None,
+    smoothed: Smoothed | None = None,
 ) -> str:
     """The page, to be written to a file in UTF-8.
 
@@ -75,9 +79,11 @@ def report(
       quality: how good the predictions were, by the name of the measure. None: not shown.
       calibration: of the predictions. None: the page says that there is none.
       comparison: with other systems. None: the page says that there is none.
+      smoothed: the same matches with hindsight, as from `jr.smooth`: trajectories then have a second line, as is known
+        now. None: they have one.
 
     Raises:
-      ValueError: if there is no such player.
+      ValueError: if there is no such player, or the hindsight is of other matches.
       ImportError: if jinja2 or itables is not installed.
     """
     page, libraries = installed()
@@ -88,7 +94,9 @@ def report(
     columns = [name for name in ("rating", "deviation", *modifiers, "games") if name in table]
     names = _column(table["player"], "text")
     end = ratings(rated)
-    sheets = [_sheet(rated, end, int(table["id"][i]), i, digits) for i in chosen]
+    if smoothed is not None:
+        in_hindsight(rated, smoothed)
+    sheets = [_sheet(rated, end, int(table["id"][i]), i, digits, smoothed) for i in chosen]
     duels = None
     if len(names) > 1 and rated.categories is None:
         duels = pairs(rated, players=table["id"])
@@ -150,7 +158,7 @@ def installed(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
     return environment.get_template(name), libraries
 
 
-def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Sheet:
+def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int, smoothed: Smoothed | None) -> Sheet:
     """The page of the player with this id, who ends with these ratings and at this place."""
     name = rated.players[player]
     found: dict[str, Any] = career(rated, name)
@@ -167,7 +175,10 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int) -> Shee
     timed, every = rated.clock is not None and games > 0 and times[0] != times[-1], max(-(-games // POINTS), 1)
     at = np.append(times, times[-1]) if timed else np.arange(games + 1)
     kept = np.append(np.arange(0, games, every), games)
-    picture = _trajectory(at[kept], mean[kept], None if deviation is None else deviation[kept])
+    known = None if smoothed is None else career(smoothed, name)["rating"]
+    if known is not None:  # what the first match left is what the second one found
+        known = np.append(known[:1], known)[kept]
+    picture = _trajectory(at[kept], mean[kept], None if deviation is None else deviation[kept], known)
     shown = str(*_column([name], "text"))
     rows = list(zip(*columns, strict=True))
     return Sheet(place, shown, rating, games, picture, timed, every, list(found), kinds, rows)
@@ -219,13 +230,14 @@ def span(rated: Rated) -> str:
     return " to ".join(times_said(np.array([times.min(), times.max()]), dates=rated.clock == "dates"))
 
 
-def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Picture:
-    """Ratings at dates, or at numbers."""
+def _trajectory(times: Values, mean: Values, deviation: Values | None, known: Values | None) -> Picture:
+    """Ratings at dates, or at numbers; as they were known then, and perhaps as they are `known` now."""
     dated = times.dtype.kind == "M"
     at = (times.astype("datetime64[us]") if dated else times).astype(float)
     spread = 0.0 if deviation is None else 1.96 * deviation
     low, high = mean - spread, mean + spread
-    bottom, top = float(low.min()), float(high.max())
+    whole = [low, high] if known is None else [low, high, known]
+    bottom, top = float(np.min(whole)), float(np.max(whole))
     if bottom == top:
         bottom, top = bottom - 1, top + 1
     long = (at[-1] - at[0]) or 1.0
@@ -239,7 +251,7 @@ def _trajectory(times: Values, mean: Values, deviation: Values | None) -> Pictur
     said = times_said(marks.astype("datetime64[us]").astype("datetime64[D]") if dated else marks, dates=dated)
     across = list(zip((0.0, 50.0, 100.0), said, strict=True))
     down = [(float(y(mark)) / SIZE * 100, f"{mark:.6g}") for mark in _marks(bottom, top)]
-    return Picture(_path(x, y(mean)), area, across, down)
+    return Picture(_path(x, y(mean)), area, "" if known is None else _path(x, y(known)), across, down)
 
 
 def _marks(low: float, high: float) -> Values:
@@ -253,7 +265,7 @@ def reliability(bins: list[list[float]]) -> Picture:
     """A dot for each bin: what was predicted across, what was observed upwards."""
     dots = (f"M{round(SIZE * predicted)} {round(SIZE * (1 - observed))}h0" for predicted, observed, _ in bins)
     marks = [(25.0 * i, f"{0.25 * i:g}") for i in range(5)]
-    return Picture("".join(dots), "", marks, [(100 - at, said) for at, said in marks])
+    return Picture("".join(dots), "", "", marks, [(100 - at, said) for at, said in marks])
 
 
 def _path(x: Values, y: Values) -> str:

@@ -103,7 +103,7 @@ class Chart {
       ...nearest.map((p, i) => {
         const name = this.lines.length > 1 ? `${this.lines[i].name}: ` : "";
         const spread = p.spread ? ` ± ${grouped(p.spread, this.digits)}` : "";
-        return make("span", {}, `${name}${grouped(p.y, this.digits)}${spread}, ${p.said}`);
+        return make("span", {}, `${name}${grouped(p.y, this.digits)}${spread}${p.said && ", "}${p.said}`);
       }),
     );
     this.tip.hidden = false;

@@ -62,7 +62,7 @@ function lineOf(career, name, kind) {
 
 function hindsightOf(career) {
   if (!career.known) return [];
-  const points = career.known.map((y, i) => ({ x: career.time?.[i] ?? i + 1, y, spread: career.knownSpread[i], said: "as known now" }));
+  const points = career.known.map((y, i) => ({ x: career.time?.[i] ?? i + 1, y, spread: career.knownSpread[i], said: "" }));
   return [{ name: "as known now", class: "second", points }];
 }
 

@@ -38,6 +38,7 @@ def site(
     names: Mapping[Any, str] | None = None,
     columns: Mapping[str, Any] | None = None,
     points: tuple[Any, Any] | None = None,
+    smoothed: Any = None,
 ) -> None:
     """Write a site that any host of plain files can serve, and that also opens from the folder.
 
@@ -56,14 +57,17 @@ def site(
       columns: what else is shown of each match or participation: [n] values by heading, in the order of
         `rated.predictions`.
       points: [n] points of the first and of the second player of each match, as goals or sets.
+      smoothed: the same matches with hindsight, as from `jr.smooth`, or the columns that `jaxrate rate --smooth` saved
+        as `hindsight`: charts then have two lines, as known then and as known now.
 
     Raises:
-      ValueError: if the folder holds something else, a column has another length, or points are given of contests.
+      ValueError: if the folder holds something else, a column has another length, points are given of contests, or the
+        hindsight is of other matches.
       ImportError: if jinja2 is not installed.
     """
     folder = Path(folder)
     check_site(folder)
-    told = told_of(rated, names or {}, columns or {}, points)
+    told = told_of(rated, names or {}, columns or {}, points, smoothed)
     about = about_site(told, title)
     environment = _environment(about)
     style, script = (_joined(parts) for parts in (STYLES, SCRIPTS))

@@ -56,6 +56,9 @@ def _columns(told: Told) -> dict[str, Any]:
         columns["place"] = found.of(table["rank"].to_numpy()).tolist()
         columns["among"] = among.tolist()
         columns["expected"] = plain(1.0 + (1.0 - found.of(table["prediction"].to_numpy())) * (among - 1), 1)
+    if told.known is not None:
+        mean, deviation = (found.either(*x.T) for x in told.known)
+        columns |= {"known": plain(mean, told.digits), "knownSpread": spread(told, deviation)}
     for name, values in told.columns.items():
         mine = found.of(values)
         numbers = mine.dtype.kind in "iuf"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.tables import Values
-from jaxrate.records.everyone import Careers, Peak, careers, peak
+from jaxrate.records.everyone import Careers, Peak, careers, in_hindsight, peak
 from jaxrate.records.rated import Rated
 from jaxrate.records.report import span, times_said
 from jaxrate.text import decimals
@@ -33,10 +33,11 @@ class Told(NamedTuple):
     slugs: list[str]
     columns: dict[str, Values]  # [n] of the predictions, by heading
     points: tuple[Values, Values] | None
+    known: tuple[Values, Values] | None  # [n, 2] means and deviations with hindsight
     digits: int
 
 
-def told_of(rated: Rated, names: Mapping[Any, str], columns: Mapping[str, Any], points: Any) -> Told:
+def told_of(rated: Rated, names: Mapping[Any, str], columns: Mapping[str, Any], points: Any, smoothed: Any) -> Told:
     n = len(rated.predictions)
     if points is not None and rated.contests is not None:
         raise ValueError("points are of matches of two; these are contests")
@@ -45,6 +46,7 @@ def told_of(rated: Rated, names: Mapping[Any, str], columns: Mapping[str, Any], 
     for name, x in [*given.items(), *(("points", x) for x in points or ())]:
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
+    known = None if smoothed is None else in_hindsight(rated, smoothed)
     found = careers(rated)
     rating = found.final.mean
     order, top = np.argsort(-rating, kind="stable"), peak(found)
@@ -54,7 +56,8 @@ def told_of(rated: Rated, names: Mapping[Any, str], columns: Mapping[str, Any], 
     rank = np.zeros(len(rating), int)
     rank[order[current[order]]] = np.arange(1, current.sum() + 1)
     shown = shown_names(rated.players, names)
-    return Told(rated, found, top, order, rank, current, shown, slugs(shown), given, points, decimals(rating) // 3 * 3)
+    files, digits = slugs(shown), decimals(rating) // 3 * 3
+    return Told(rated, found, top, order, rank, current, shown, files, given, points, known, digits)
 
 
 def shown_names(players: Values, names: Mapping[Any, str]) -> list[str]:
@@ -109,7 +112,7 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
         "draws": bool((score == 0.5).any()),
         "full": "win" in rated.predictions.column_names,
         "periods": rated.period is not None,
-        "hindsight": False,
+        "hindsight": told.known is not None,
         "chart_said": "Point at the line to see single " + events + "."
         + (" The band is where the truth is, 19 times in 20." if told.careers.deviation is not None else ""),
         "table_said": _table_said(told, event),

@@ -1,0 +1,35 @@
+"""What tests of pages do in a browser."""
+
+import importlib
+
+import pytest
+
+
+def wait_for(browser, condition):
+    importlib.import_module("selenium.webdriver.support.wait").WebDriverWait(browser, 20).until(lambda _: condition())
+
+
+def texts(browser, selector):
+    return browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector
+    )
+
+
+def narrowed(browser, width, scheme):
+    """A screen of this width, in a light or in a dark scheme."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def findings(browser):
+    """What axe-core finds wrong with the page, in both schemes and on a phone, by rule."""
+    axe = pytest.importorskip("axe_core_python.selenium").Axe()
+    wrong = {}
+    for width, scheme in ((1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")):
+        narrowed(browser, width, scheme)
+        wrong |= {x["id"]: [node["html"] for node in x["nodes"]] for x in axe.run(browser)["violations"]}
+    sideways = browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    return wrong | ({"scrolls sideways": []} if sideways else {})
