@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.terminal import say
@@ -31,6 +32,8 @@ Examples:
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
 @click.option("--points", nargs=2, metavar="COLUMN COLUMN",
               help="Columns of --file: points of the first and the second player.")  # fmt: skip
+@OPTIONS[0]
+@OPTIONS[1]
 @reporting
 def site(
     report: Report,
@@ -42,6 +45,8 @@ def site(
     file: Path | None,
     show: tuple[str, ...],
     points: tuple[str, str] | None,
+    active: Any,
+    min_games: int,
 ) -> None:
     """Write what `jaxrate rate --out RUN` saved as a site, for any host of plain files.
 
@@ -69,6 +74,8 @@ def site(
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
             smoothed=_hindsight(run),
+            active=active,
+            min_games=min_games,
         )
     say(f"{out}: {len(rated.players):,} players; open {out / 'index.html'} in a browser, or copy the folder to a host")
 

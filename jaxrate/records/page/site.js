@@ -19,6 +19,10 @@ async function leaderboard() {
     { name: "rating", value: of("rating"), show: rating },
   ];
   if (board.spread) columns.push({ name: "±", title: "the rating is this close, 19 times in 20", value: of("spread"), show: rating });
+  if (board.change) {
+    columns.push({ name: "change", title: about.since, value: of("change"), show: signed });
+    columns.push({ name: "rank then", title: about.since, value: of("then"), show: (x) => (x === null ? "" : grouped(x, 0)) });
+  }
   columns.push({ name: events, value: of("games"), show: (x) => grouped(x, 0) });
   if (board.last) columns.push({ name: "last played", text: true, value: (row) => shownDay(of("last")(row)) });
   columns.push({ name: "best", title: "the highest rating", value: of("peak"), show: rating });
@@ -55,7 +59,7 @@ function lineOf(career, name, kind) {
   const points = career.rating.slice(1).map((y, i) => {
     const against = career.score ? ` against ${opponent(career, i)[1]}` : "";
     const when = career.time ? `${shownDay(career.time[i])}, ` : "";
-    return { x: career.time?.[i] ?? i + 1, y, spread: career.spread?.[i + 1] ?? 0, said: `${when}${said(career, i)}${against}` };
+    return { x: career.time?.[i] ?? i + 1, y, spread: career.spread?.[i] ?? 0, said: `${when}${said(career, i)}${against}` };
   });
   return { name, class: kind, points };
 }

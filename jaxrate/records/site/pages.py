@@ -39,14 +39,16 @@ def site(
     columns: Mapping[str, Any] | None = None,
     points: tuple[Any, Any] | None = None,
     smoothed: Any = None,
+    active: Any = None,
+    min_games: int = 0,
 ) -> None:
     """Write a site that any host of plain files can serve, and that also opens from the folder.
 
         jr.site(rated, "public", title="Our league")
 
-    There is a leaderboard, first of those who have played in the last year, a page for every player with a chart and
-    all matches or contests, what is expected of any two, how good the predictions were, and what a rating is. All
-    tables can be had as CSV and JSON. The site asks nothing of other hosts.
+    There is a leaderboard, first of current players as `jr.leaderboard` lists them, a page for every player with a
+    chart and all matches or contests, what is expected of any two, how good the predictions were, and what a rating is.
+    All tables can be had as CSV and JSON. The site asks nothing of other hosts.
 
     Args:
       rated: as from `jr.rate` or `jr.load`.
@@ -59,6 +61,7 @@ def site(
       points: [n] points of the first and of the second player of each match, as goals or sets.
       smoothed: the same matches with hindsight, as from `jr.smooth`, or the columns that `jaxrate rate --smooth` saved
         as `hindsight`: charts then have two lines, as known then and as known now.
+      active, min_games: who are current players, as in `jr.leaderboard`.
 
     Raises:
       ValueError: if the folder holds something else, a column has another length, points are given of contests, or the
@@ -67,7 +70,7 @@ def site(
     """
     folder = Path(folder)
     check_site(folder)
-    told = told_of(rated, names or {}, columns or {}, points, smoothed)
+    told = told_of(rated, names or {}, columns or {}, points, smoothed, {"active": active, "min_games": min_games})
     about = about_site(told, title)
     environment = _environment(about)
     style, script = (_joined(parts) for parts in (STYLES, SCRIPTS))
@@ -89,7 +92,7 @@ def site(
         about["pages"] = [(name, text) for name, text in about["pages"] if name != "pairs"]
     about["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     common = {"dated": about["dated"], "digits": told.digits, "event": about["event"], "events": about["events"]}
-    common |= {"stamp": about["stamp"]}
+    common |= {"stamp": about["stamp"], "since": f"since {about['since']}" if about["since"] else None}
     described = description or about["summary"]
 
     def page(name: str, heading: str, **given: Any) -> str:
@@ -98,9 +101,8 @@ def site(
         return str(template.render(here | given))
 
     said = worded(rated)
-    rating = told.careers.final.mean
-    best = told.order[told.current[told.order]][:FIRST].tolist()
-    first = [(i, told.slugs[x], told.names[x], f"{rating[x]:,.{told.digits}f}") for i, x in enumerate(best, 1)]
+    best = zip(told.listed[:FIRST].tolist(), told.current.rating[:FIRST].tolist(), strict=True)
+    first = [(i, told.slugs[x], told.names[x], f"{y:,.{told.digits}f}") for i, (x, y) in enumerate(best, 1)]
     files["index.html"] = page("index", title, first=first)
     if found is not None:
         count, extra = found.even.left.shape[1], {"sided": found.home is not None, "drawn": found.draw is not None}
@@ -171,7 +173,7 @@ def _listed(told: Told) -> list[dict[str, Any]]:
     """The leaderboard as rows, for files."""
     board = board_of(told)
     head = {"name": "name", "rating": "rating", "spread": "plus or minus", "games": "games", "last": "last played"}
-    head |= {"peak": "best", "peaked": "best on", "slug": "page"}
+    head |= {"change": "change", "then": "rank then", "peak": "best", "peaked": "best on", "slug": "page"}
     if told.rated.clock == "dates":
         for key in ("last", "peaked"):
             board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]

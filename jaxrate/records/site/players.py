@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.tables import Values
-from jaxrate.records.site.told import Told, days, plain, spread
+from jaxrate.records.site.told import Told, board_of, days, plain, spread
 
 
 def write_players(told: Told, environment: Any, about: dict[str, Any], common: dict[str, Any], folder: Path) -> None:
@@ -37,7 +36,7 @@ def write_players(told: Told, environment: Any, about: dict[str, Any], common: d
 def _columns(told: Told) -> dict[str, Any]:
     """[M] what the pages hold of every event of every player."""
     found, table = told.careers, told.rated.predictions
-    columns: dict[str, Any] = {"rating": plain(found.rating, told.digits)}
+    columns: dict[str, Any] = {"rating": plain(found.mean, told.digits)}
     if found.deviation is not None:
         columns["spread"] = spread(told, found.deviation)
     if told.rated.clock is not None:
@@ -78,11 +77,8 @@ def _chances(told: Told) -> dict[str, Any]:
 
 
 def _json(told: Told, player: int, career: dict[str, Any]) -> str:
-    """The career of a player; opponents are numbered in order of appearance."""
-    final = told.careers.final
-    career["rating"] = career["rating"] + plain(final.mean[[player]], told.digits)
-    if "spread" in career:
-        career["spread"] = career["spread"] + spread(told, final.deviation[[player]])
+    """The career of a player, also the rating before it; opponents are numbered in order of appearance."""
+    career["rating"] = plain(told.careers.before[[player]], told.digits) + career["rating"]
     if "opponent" in career:
         met: dict[int, int] = {}
         career["opponent"] = [met.setdefault(x, len(met)) for x in career["opponent"].tolist()]
@@ -93,27 +89,28 @@ def _json(told: Told, player: int, career: dict[str, Any]) -> str:
 
 
 def _summaries(told: Told, about: dict[str, Any]) -> list[str]:
-    """A few sentences about each player."""
-    rated, found, final = told.rated, told.careers, told.careers.final
-    digits, several = told.digits, int(told.current.sum())
+    """A few sentences about each player, by id."""
+    board, digits, several = told.everybody, told.digits, len(told.listed)
     who = "current players" if about["some_current"] else "players"
-    results = None if found.opponent is None else _results(told)
-    last, peaked = (_said(told, x) for x in (told.peak.last, _at(told)))
-    texts = []
-    for i in range(len(told.names)):
-        rating = f"{final.mean[i]:,.{digits}f}"
-        if final.deviation is not None:
-            rating += f" ± {1.96 * final.deviation[i]:,.{digits}f}"
-        rank = f"Number {told.rank[i]:,} of {several:,} {who}, rating" if told.rank[i] else "Rating"
-        games = int(rated.games[i])
-        text = f"{rank} {rating}. {games:,} {about['event'] if games == 1 else about['events']}"
+    results = None if told.careers.opponent is None else _results(told)
+    columns = board_of(told)
+    last, peaked = (_said(told, columns.get(key, [])) for key in ("last", "peaked"))
+    rank = dict(zip(told.listed.tolist(), range(1, several + 1), strict=True))
+    texts = [""] * len(told.order)
+    for at, i in enumerate(told.order.tolist()):
+        rating = f"{board.rating[at]:,.{digits}f}"
+        if board.deviation is not None:
+            rating += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
+        begin = f"Number {rank[i]:,} of {several:,} {who}, rating" if i in rank else "Rating"
+        games = columns["games"][at]
+        text = f"{begin} {rating}. {games:,} {about['event'] if games == 1 else about['events']}"
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if about['draws'] else ''}{lost:,} lost"
         if games:
-            text += f". Best rating {told.peak.rating[i]:,.{digits}f}{f' on {peaked[i]}' if peaked[i] else ''}"
-            text += f", last played on {last[i]}" if last[i] else ""
-        texts.append(f"{text}.")
+            text += f". Best rating {columns['peak'][at]:,.{digits}f}{f' on {peaked[at]}' if peaked else ''}"
+            text += f", last played on {last[at]}" if last else ""
+        texts[i] = f"{text}."
     return texts
 
 
@@ -122,17 +119,13 @@ def _results(told: Told) -> list[list[int]]:
     found = told.careers
     score = found.mine(told.rated.predictions["score"].to_numpy())
     way = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
-    who = np.repeat(np.arange(len(told.names)), np.diff(found.start))
+    who = np.repeat(np.arange(len(told.slugs)), np.diff(found.start))
     counts = np.bincount(who * 3 + way, minlength=3 * len(told.names))
     return list(counts.reshape(-1, 3).tolist())
 
 
-def _at(told: Told) -> Values:
-    return np.where(told.peak.row >= 0, told.careers.time[told.peak.row], np.nan)
-
-
-def _said(told: Told, times: Values) -> list[str]:
-    """Dates as text; nothing where there are none."""
+def _said(told: Told, times: list[Any]) -> list[str]:
+    """Dates as text; none where there are none."""
     if told.rated.clock != "dates":
-        return [""] * len(times)
-    return [str(np.datetime64(int(x), "D")) if x == x else "" for x in np.floor(times).tolist()]
+        return []
+    return ["" if x is None else str(np.datetime64(x, "D")) for x in times]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.tables import Values
-from jaxrate.records.everyone import Careers, Peak, careers, in_hindsight, peak
-from jaxrate.records.rated import Rated
+from jaxrate.records.everyone import Careers, careers, in_hindsight
+from jaxrate.records.leaderboard import Leaderboard, leaderboard
+from jaxrate.records.rated import Rated, to_days
 from jaxrate.records.report import span, times_said
 from jaxrate.text import decimals
 
 PAGES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
-YEAR = 365.0  # days in which current players have played
 LETTERS = str.maketrans(dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True)))
 RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows keeps for itself
 
@@ -25,10 +25,10 @@ class Told(NamedTuple):
 
     rated: Rated
     careers: Careers
-    peak: Peak
-    order: Values  # [num_players] ids, the best rating first
-    rank: Values  # [num_players] among the current players, from 1; 0 of others
-    current: Values  # [num_players] whether they have played lately
+    everybody: Leaderboard
+    order: Values  # [num_players] their ids
+    current: Leaderboard  # of those who have played lately
+    listed: Values  # their ids
     names: list[str]
     slugs: list[str]
     columns: dict[str, Values]  # [n] of the predictions, by heading
@@ -37,7 +37,15 @@ class Told(NamedTuple):
     digits: int
 
 
-def told_of(rated: Rated, names: Mapping[Any, str], columns: Mapping[str, Any], points: Any, smoothed: Any) -> Told:
+def told_of(
+    rated: Rated,
+    names: Mapping[Any, str],
+    columns: Mapping[str, Any],
+    points: Any,
+    smoothed: Any,
+    listed: Mapping[str, Any],
+) -> Told:
+    """What the arguments of `site` come to; `listed` are those of the leaderboard."""
     n = len(rated.predictions)
     if points is not None and rated.contests is not None:
         raise ValueError("points are of matches of two; these are contests")
@@ -48,16 +56,13 @@ def told_of(rated: Rated, names: Mapping[Any, str], columns: Mapping[str, Any], 
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
     known = None if smoothed is None else in_hindsight(rated, smoothed)
     found = careers(rated)
-    rating = found.final.mean
-    order, top = np.argsort(-rating, kind="stable"), peak(found)
-    current = np.ones(len(rating), bool)
-    if rated.clock == "dates" and rated.last is not None:
-        current = top.last >= rated.last - YEAR
-    rank = np.zeros(len(rating), int)
-    rank[order[current[order]]] = np.arange(1, current.sum() + 1)
+    count = len(rated.players)
+    everybody, current = leaderboard(rated, active="all", top=count), leaderboard(rated, top=count, **listed)
+    place = {name: i for i, name in enumerate(rated.players.tolist())}
+    order, some = (np.array([place[x] for x in board.player.tolist()], int) for board in (everybody, current))
     shown = shown_names(rated.players, names)
-    files, digits = slugs(shown), decimals(rating) // 3 * 3
-    return Told(rated, found, top, order, rank, current, shown, files, given, points, known, digits)
+    files, digits = slugs(shown), decimals(everybody.rating) // 3 * 3
+    return Told(rated, found, everybody, order, current, some, shown, files, given, points, known, digits)
 
 
 def shown_names(players: Values, names: Mapping[Any, str]) -> list[str]:
@@ -106,8 +111,9 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
         "summary": f"{count:,} {events} of {len(told.names):,} players{', ' + between if between else ''}.",
         "last_said": f"Up to {last}." if last and dated else "",
         "now_said": f"as of {last}" if last and dated else f"after the last {event}",
-        "some_current": not told.current.all(),
-        "window": "year",
+        "some_current": len(told.listed) < len(told.order),
+        "current_said": told.current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2],
+        "since": told.current.scope.partition("since ")[2],
         "dated": dated,
         "draws": bool((score == 0.5).any()),
         "full": "win" in rated.predictions.column_names,
@@ -127,8 +133,9 @@ def _table_said(told: Told, event: str) -> str:
 def plain(values: Values, digits: int) -> list[Any]:
     """Numbers for JSON, with so many decimals; None where there is none."""
     rounded = np.round(values.astype(float), digits)
-    some = rounded.astype(np.int64) if digits == 0 and np.isfinite(rounded).all() else rounded
-    return [None if x != x else x for x in some.tolist()]
+    if digits == 0:
+        return [None if x != x else int(x) for x in rounded.tolist()]
+    return [None if x != x else x for x in rounded.tolist()]
 
 
 def spread(told: Told, deviation: Values) -> list[Any]:
@@ -136,24 +143,31 @@ def spread(told: Told, deviation: Values) -> list[Any]:
 
 
 def board_of(told: Told) -> dict[str, Any]:
-    """Columns of the leaderboard, everybody's, the best first."""
-    order, rating = told.order, told.careers.final
-    board: dict[str, Any] = {
-        "name": [told.names[i] for i in order],
-        "slug": [told.slugs[i] for i in order],
-        "rating": plain(rating.mean[order], told.digits),
-        "games": told.rated.games[order].tolist(),
-        "peak": plain(told.peak.rating[order], told.digits),
-        "current": told.current[order].astype(int).tolist(),
+    """Columns of everybody, the best first; what only the list of current players tells is missing of others."""
+    board, current, digits = told.everybody, told.current, told.digits
+    place = np.argsort(told.order)[told.listed]
+    listed = np.zeros(len(told.order), int)
+    listed[place] = 1
+    columns: dict[str, Any] = {
+        "name": [told.names[i] for i in told.order],
+        "slug": [told.slugs[i] for i in told.order],
+        "rating": plain(board.rating, digits),
+        "games": np.asarray(board.games).tolist(),
+        "peak": plain(np.asarray(board.peak), digits),
+        "current": listed.tolist(),
     }
-    if rating.deviation is not None:
-        board["spread"] = spread(told, rating.deviation[order])
-    if told.rated.clock is not None:
-        at = np.where(told.peak.row >= 0, told.careers.time[told.peak.row], np.nan)
-        board |= {"last": days(told, told.peak.last[order]), "peaked": days(told, at[order])}
-    return board
+    if board.deviation is not None:
+        columns["spread"] = spread(told, board.deviation)
+    if board.last is not None:
+        columns |= {"last": days(told, board.last), "peaked": days(told, np.asarray(board.peak_time))}
+    if current.change is not None and current.rank_then is not None:
+        change, then = np.full(len(listed), np.nan), np.full(len(listed), np.nan)
+        change[place], then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
+        columns |= {"change": plain(change, digits), "then": plain(then, 0)}
+    return columns
 
 
 def days(told: Told, times: Values) -> list[Any]:
     """Days since 1970-01-01 where there are dates; else the times."""
+    times = to_days(times)
     return plain(np.floor(times), 0) if told.rated.clock == "dates" else plain(times, 3)
