@@ -12,7 +12,12 @@ from jaxrate.events import Array
 
 
 def decreasing_root(
-    function: Callable[[Array], tuple[Array, Array]], guess: Array, lower: Array, upper: Array, unit: float = 1.0
+    function: Callable[[Array], tuple[Array, Array]],
+    guess: Array,
+    lower: Array,
+    upper: Array,
+    unit: float = 1.0,
+    turns: int | None = None,
 ) -> Array:
     """The root of a function that is positive below it and negative above it, elementwise, to machine precision.
 
@@ -24,6 +29,8 @@ def decreasing_root(
       function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
       unit: the root is found to rounding of itself, or of this if it is smaller.
+      turns: in how many steps it is always found, if that is known. Off the CPU they are then unrolled, which makes one
+        kernel of all of them, where a loop takes several a turn.
     """
     rounding = 4.0 * float(np.finfo(guess.dtype).eps)
     tolerance = 0.005 * rounding**0.5  # Newton converges quadratically: the step after one this small is below rounding
@@ -44,8 +51,12 @@ def decreasing_root(
             return new, low, high, moved, count + 1
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
-        start = (x0, low, high, 2.0 * (high - low), 0)
-        return lax.while_loop(lambda c: jnp.any(c[3] > 0) & (c[4] < 200), step, start)[0]
+        found: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low), 0)
+        if turns is not None and jax.default_backend() != "cpu":
+            for _turn in range(turns):
+                found = step(found)
+            return found[0]
+        return lax.while_loop(lambda c: jnp.any(c[3] > 0) & (c[4] < 200), step, found)[0]
 
     def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         gain = linear(jnp.ones_like(y))

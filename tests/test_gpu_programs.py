@@ -1,15 +1,23 @@
-"""What is compiled for a GPU: whole replays in one graph, in which the host waits for nothing."""
+"""What is compiled for a GPU: whole replays in one graph, with the numbers of the CPU's programs."""
 
 import importlib.util
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from jaxrate.replay import compiling
+import jaxrate as jr
+from jaxrate.replay import compiling, programs
+from jaxrate.testing.cases import near
+from tests.conftest import quick
 
+glicko2 = import_module("jaxrate.systems.glicko2")
 SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 
 
@@ -22,6 +30,56 @@ def test_what_another_xla_does_not_know_is_left_out(monkeypatch):
     assert set(compiling.one_graph()) == {"xla_disable_hlo_passes"}
 
 
+def on_gpu(function):
+    """The function, traced as it would be for a GPU."""
+
+    def traced(*args):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(jax, "default_backend", lambda: "gpu")
+            return function(*args)
+
+    return traced
+
+
+@pytest.mark.parametrize("name", ["glicko", "trueskill", "urnings", "skills"])
+def test_a_history_is_rated_the_same(league, name):
+    system = jr.SYSTEMS[name]()
+    matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
+    plan, state = jr.by_level(matches, 8), system.init(system.params, 40)
+    key = None if system.rules.draw is None else jax.random.key(0)
+    shape = programs.Shape(plan.size, None, True)
+
+    def rate(params, state):
+        count = np.int32(plan.num_steps)
+        return programs.levels(system.rules, shape, params, state, plan.events, plan.number, key, count)
+
+    wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
+    near(name, found, wanted, 1e-5)
+
+
+def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
+    kind, random, n = np.float64 if x64 else np.float32, np.random.default_rng(0), 20_000
+    games, far = random.integers(1, 30, n), np.exp(-random.exponential(2.0, n))
+    g, expected = random.uniform(0.3, 1.0, n), np.minimum(far, 1.0 - 1e-6)
+    surprise = g * games * np.where(random.random(n) < 0.5, 1.0 - expected, -expected)
+    variance, volatility = (np.exp(random.uniform(*np.log(x), n)) for x in ((400.0, 4e6), (0.01, 1.0)))
+    rows = glicko2.State(*(jnp.asarray(x, kind) for x in (0.0 * g, variance, volatility, 0.0 * g)))
+    information, surprise = (jnp.asarray(x, kind) for x in (g * g * expected * (1.0 - expected) * games, surprise))
+
+    def volatility_of(tau):
+        constants = glicko2.prepare(jr.glicko2().params._replace(tau=tau))
+        return jnp.log(glicko2.new_volatility(constants, rows, information, surprise))
+
+    ways = [
+        quick(lambda x, f=f: jax.jvp(f, (x,), (jnp.ones_like(x),)))
+        for f in (lambda x: volatility_of(x), on_gpu(volatility_of))
+    ]
+    for tau in (0.2, 1.2, 3.0):
+        (wanted, slope), (found, other) = (way(kind(tau)) for way in ways)
+        near("volatility", found, wanted, 1e-12 if x64 else 1e-5)
+        near("slope", other, slope, 1e-10 if x64 else 1e-3)
+
+
 @pytest.mark.skipif(
     not any(importlib.util.find_spec(f"jax_cuda{x}_plugin") for x in (12, 13)),
     reason="JAX's CUDA packages, which compile for a GPU, are not installed",
@@ -32,5 +90,5 @@ def test_a_replay_is_one_graph_of_few_kernels(tmp_path):
     rows = json.loads(out.read_text())["results"]["step"]
     assert all(row["waits"] == 0 and row["graphs"] == 0 for row in rows)
     kernels = {(row["system"], row["events"]): row["kernels"] for row in rows}
-    most = {("glicko", "matches"): 7, ("glicko2", "matches"): 14, ("trueskill", "matches"): 6}
-    assert {key: kernels[key] for key in most} == most
+    most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5}
+    assert all(kernels[key] <= count for key, count in most.items()), kernels

@@ -19,7 +19,7 @@ from jax import lax
 
 from jaxrate.events import Array, Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.rows import drawn_for, forecast, put, step, take
+from jaxrate.replay.rows import beside, drawn_for, forecast, put, step, take
 from jaxrate.system import Params, Rules, State, sides
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -131,7 +131,14 @@ def levels(
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
     events, index = _beginning((events, index), shape.steps)
     one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-    state, guess = _scan(one, state, events, drawn_for(rules, key, index), count)
+    state, apart, together = beside(state)
+
+    def on_rows(rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
+        rows, guess = one(apart(rows), event, drawn)
+        return together(rows), guess
+
+    state, guess = _scan(on_rows, state, events, drawn_for(rules, key, index), count)
+    state = apart(state)
     return state, _scatter(jax.tree.map(lambda x: jnp.zeros((shape.size, *x.shape[2:]), x.dtype), guess), index, guess)
 
 

@@ -1,12 +1,17 @@
 """Rows of players: taken from the state, advanced, rated by one event and put back."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.system import Constants, Rules, State, sides
+
+NUMBERS = 128  # of a player, up to which a second copy of the state may be made
 
 
 def take(state: State, player: Array) -> State:
@@ -25,6 +30,32 @@ def put(state: State, player: Array, rows: State) -> State:
         return x.at[player].set(y, mode="drop", unique_indices=True, wrap_negative_indices=False)
 
     return jax.tree.map(write, state, rows)
+
+
+def beside(state: State) -> tuple[State, Callable[[State], State], Callable[[State], State]]:
+    """A state [n, ...] to gather from and scatter to, rows of it as the rules know them, and the way back.
+
+    Off a CPU each leaf has a kernel of its own to scatter it. There all numbers of a player stand side by side in one
+    array, a second copy of the state, unless they are many.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    sizes = [math.prod(x.shape[1:]) for x in leaves]
+    alike = len({x.dtype for x in leaves}) == 1
+    if jax.default_backend() == "cpu" or len(leaves) == 1 or not alike or sum(sizes) > NUMBERS:
+        return state, lambda rows: rows, lambda rows: rows
+    ends = np.cumsum(sizes)[:-1].tolist()
+
+    def together(rows: State) -> Array:
+        every = zip(jax.tree.leaves(rows), leaves, strict=True)
+        flat = [x.reshape(*x.shape[: x.ndim - like.ndim + 1], -1) for x, like in every]
+        return jnp.concatenate(flat, axis=-1)
+
+    def apart(rows: Array) -> State:
+        parts = jnp.split(rows, ends, axis=-1)
+        shaped = (x.reshape(*x.shape[:-1], *like.shape[1:]) for x, like in zip(parts, leaves, strict=True))
+        return jax.tree.unflatten(structure, shaped)
+
+    return together(state), apart, together
 
 
 def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
