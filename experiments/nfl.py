@@ -1,12 +1,13 @@
 """The NFL's results 1920 to 2021: ratings through time as one picture, and predictions beside FiveThirtyEight's.
 
-    python experiments/nfl.py           # a minute; writes a PNG and JSON to experiments/results
+    python experiments/nfl.py           # two minutes; writes two PNG and JSON to experiments/results
     python experiments/nfl.py --quick   # seconds, of Elo alone; writes nothing unless --out is given
 
 The data ship with the package. The hyperparameters are fitted to the first four fifths of the matches, and all systems
 are scored on the last fifth. FiveThirtyEight's probabilities are those that it published before each match; its Elo
 knows by how much matches were won, and pulls ratings to the mean between seasons. `margin_elo` is the same Elo, as the
-guide "A system of your own" writes it.
+guide "A system of your own" writes it. The second picture has four careers by skills that learn from margins, as a
+filter knew them and as they are known with hindsight.
 """
 
 import io
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from common import circumstances, declare, parse, show, write
-from figures import plt
+from figures import legend_above, plt
 from PIL import Image
 
 import jaxrate as jr
@@ -44,6 +45,12 @@ DYNASTIES = {  # and the seasons in which they stand out
     "Kansas City Chiefs": (2012, 2020),
 }
 FIRST, LAST = 1946, 2020
+CAREERS = {  # and the years that are shown
+    "Green Bay Packers": (1958, 1970),
+    "Pittsburgh Steelers": (1969, 1984),
+    "San Francisco 49ers": (1978, 2000),
+    "New England Patriots": (1998, 2021),
+}
 
 
 def losses(prediction, score):
@@ -117,6 +124,26 @@ def picture(system):
     return figure
 
 
+def hindsight():
+    """Four careers, before each game and in the light of all."""
+    system = jr.skills("margin", margin=DATA.margin, seasons=DATA.seasons, compression=10.0, side_advantage=50.0)
+    system = jr.fit(system, DATA).system
+    then, now = jr.rate(system, DATA), jr.smooth(system, DATA)
+    figure, panels = plt.subplots(2, 2, figsize=(9.0, 5.4), sharey=True)
+    for panel, (team, (begin, end)) in zip(panels.flat, CAREERS.items(), strict=True):
+        filtered, known = jr.career(then, team), jr.career(now, team)
+        at, mean, wide = known["time"], known["rating"], 1.96 * known["deviation"]
+        panel.plot(filtered["time"], filtered["rating"], "--", color="#777777", linewidth=1.0, label="as known then")
+        panel.plot(at, mean, color=COLOURS[0], linewidth=1.8, label="as known now, with its 95 % interval")
+        panel.fill_between(at, mean - wide, mean + wide, color=COLOURS[0], alpha=0.2, linewidth=0)
+        panel.set(title=team, xlim=(np.datetime64(f"{begin}-07-01"), np.datetime64(f"{end}-03-01")))
+        panel.spines[["top", "right"]].set_visible(False)
+    for panel in panels[:, 0]:
+        panel.set_ylabel("rating (points)")
+    legend_above(figure, panels[0, 0], 2)
+    return figure
+
+
 def save(figure, path):
     """With few colours, since README shows it."""
     memory = io.BytesIO()
@@ -126,7 +153,7 @@ def save(figure, path):
 
 def main():
     options = parse(
-        declare(__doc__, "Elo alone, and no picture", out="the JSON file; the picture goes beside it"), __file__
+        declare(__doc__, "Elo alone, and no picture", out="the JSON file; the pictures go beside it"), __file__
     )
     start, report = time.perf_counter(), circumstances("matplotlib")
     systems = {"elo": SYSTEMS["elo"]} if options.quick else SYSTEMS
@@ -136,6 +163,7 @@ def main():
     write(options.out, report, results)
     if not options.quick:
         save(picture(fitted["glicko"]), options.out.with_suffix(".png"))
+        save(hindsight(), options.out.with_name("nfl_hindsight.png"))
     print(f"({time.perf_counter() - start:.0f} s)")
 
 
