@@ -29,41 +29,12 @@ from common import circumstances, declare, parse, show, tennis, write
 KERNEL = 2.5e-6  # seconds from one kernel of a graph to the next
 WAIT = 15e-6  # seconds that a value on its way to the host takes, or the launch of one more graph
 BANDWIDTH = 3.35e12  # bytes a second
-TURNS = 4  # turns that a loop within a step takes, where their number is not known
+TURNS = 4  # turns that a loop within a step takes, where their number is not known; none if it only repairs
 
 WIDTH, PLAYERS, MATCHES, FIELD = 1_024, 20_000, 20_000, 2_048  # of what is compiled
 UNIFORM = 1_000_000, 10_000_000  # players and matches of the wide history
 
-H100 = """
-gpu_device_info {
-  threads_per_block_limit: 1024
-  threads_per_warp: 32
-  shared_memory_per_block: 49152
-  shared_memory_per_core: 233472
-  threads_per_core_limit: 2048
-  core_count: 132
-  fpus_per_core: 128
-  block_dim_limit_x: 2147483647
-  block_dim_limit_y: 65535
-  block_dim_limit_z: 65535
-  memory_bandwidth: 3352320000000
-  l2_cache_size: 52428800
-  clock_rate_ghz: 1.98
-  device_memory_size: 84942979072
-  shared_memory_per_block_optin: 232448
-  cuda_compute_capability { major: 9 }
-  registers_per_core_limit: 65536
-  registers_per_block_limit: 65536
-  driver_version: "13.0.0"
-  runtime_version: "12.9.0"
-  compile_time_toolkit_version: "12.9.0"
-  name: "NVIDIA H100 80GB HBM3"
-}
-platform_name: "CUDA"
-dnn_version_info { major: 9 minor: 10 patch: 0 }
-runtime_version { major: 12 minor: 8 patch: 0 }
-device_description_str: "NVIDIA H100 80GB HBM3"
-"""
+TARGET = Path(__file__).with_name("h100.txt")  # what XLA must know of the device
 
 # --- The program that `run` compiles. ---
 
@@ -122,7 +93,7 @@ def compiled_text(found, static, rest):
     import jax
     from jax.experimental import topologies
 
-    device = topologies.get_topology_desc(platform="cuda", target_config=H100, topology="1x1x1")
+    device = topologies.get_topology_desc(platform="cuda", target_config=TARGET.read_text(), topology="1x1x1")
     mesh = topologies.make_mesh(device, (1,), ("device",))
     there = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
@@ -202,6 +173,14 @@ def loops_of(found, name):
             yield rest, re.search(r"body=%([\w.-]+)", rest)[1]
 
 
+def turns_of(found, rest):
+    """How many turns a loop takes; None: that is not known."""
+    known = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
+    condition = found[re.search(r"condition=%([\w.-]+)", rest)[1]]
+    repairs = condition.lines[condition.root][1] == "get-tuple-element"  # goes on if the last turn said so
+    return int(known[1]) if known else 0 if repairs else None
+
+
 def within(found, name):
     """The lines of the loops in a computation and in their bodies."""
     for rest, body in loops_of(found, name):
@@ -214,8 +193,8 @@ def written(found, name):
     total = 0
     for shape, operation, rest in found[name].lines.values():
         if operation == "while":
-            turns = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
-            total += int(turns[1] if turns else TURNS) * written(found, re.search(r"body=%([\w.-]+)", rest)[1])
+            turns = turns_of(found, rest)
+            total += (TURNS if turns is None else turns) * written(found, re.search(r"body=%([\w.-]+)", rest)[1])
         elif operation == "fusion":
             inner = found[re.search(r"calls=%([\w.-]+)", rest)[1]]
             kind, last, given = inner.lines[inner.root]
@@ -237,7 +216,7 @@ def turned(thunk, turns):
     """Kernels and copies that a thunk launches, if the loops in it take so many turns, in order of appearance."""
     if thunk.kind == "kWhile":
         times = next(turns)
-        return times * sum(turned(one, turns) for one in thunk.inside)
+        return times * sum([turned(one, turns) for one in thunk.inside])
     return (thunk.kind in LAUNCHED) + sum(turned(one, turns) for one in thunk.inside)
 
 
@@ -251,13 +230,13 @@ def counts(text, launches):
     _, body = max(loops_of(found, entry), key=lambda x: len(found[x[1]].lines))
     whole = max((x for x in root.all() if x.kind == "kWhile"), key=lambda x: sum(1 for _ in x.all()))
     inner = [*within(found, body)]
-    trips = [re.search(r'known_trip_count":\{"n":"(\d+)"', rest) for rest in inner]
+    turns = [turns_of(found, rest) for rest in inner]
     outer = next(rest for rest, name in loops_of(found, entry) if name == body)
     alone = not any(x is whole for top in root.inside if top.kind == "kCommandBuffer" for x in top.all())
     everything = list(whole.all())[1:]
     kinds = [x.kind for x in everything]
-    waits = ("known_trip_count" not in outer) + TURNS * sum(x is None for x in trips)
-    turns = iter([int(x[1]) if x else TURNS for x in trips])
+    waits = (turns_of(found, outer) is None) + sum(TURNS if x is None else x == 0 for x in turns)
+    turns = iter([TURNS if x is None else x for x in turns])
     return {
         "kernels": sum(x in LAUNCHED and x != "kCopy" for x in kinds),
         "copies": kinds.count("kCopy"),

@@ -354,5 +354,9 @@ def rate_players(
     if isinstance(event, Periods):
         a, b = event.pair[:, 0], event.pair[:, 1]
         zero = jnp.zeros(event.player.shape, first[0].dtype)
+        if jax.default_backend() != "cpu":  # where each scatter is a kernel; on a CPU all terms at once take longer
+            terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])
+            none = jnp.zeros((*zero.shape, len(first)), zero.dtype)
+            return rate(rows, tuple(jnp.moveaxis(none.at[event.pair.T.ravel()].add(terms), -1, 0)))
         return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))
     return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, sides(rows, event), (first, second)))

@@ -57,6 +57,21 @@ def test_a_history_is_rated_the_same(league, name):
     near(name, found, wanted, 1e-5)
 
 
+def test_a_period_is_rated_the_same(league):
+    ragged, system = jr.periods(league, 30.0), jr.glicko()
+    plan, state = jr.by_level(ragged), system.init(system.params, 40)
+    one = plan.blocks[0]
+
+    def rate(params, state):
+        so_far = state, jnp.zeros(plan.size)
+        return programs.block(
+            system.rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
+        )
+
+    wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
+    near("periods", found, wanted, 1e-5)
+
+
 def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
     kind, random, n = np.float64 if x64 else np.float32, np.random.default_rng(0), 20_000
     games, far = random.integers(1, 30, n), np.exp(-random.exponential(2.0, n))
@@ -90,5 +105,5 @@ def test_a_replay_is_one_graph_of_few_kernels(tmp_path):
     rows = json.loads(out.read_text())["results"]["step"]
     assert all(row["waits"] == 0 and row["graphs"] == 0 for row in rows)
     kernels = {(row["system"], row["events"]): row["kernels"] for row in rows}
-    most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5}
+    most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5, ("glicko", "periods"): 10}
     assert all(kernels[key] <= count for key, count in most.items()), kernels
