@@ -160,7 +160,7 @@ def test_constants_know_sides_and_weights():
         (
             "jinja2",
             ["report", "days.csv"],
-            "jaxrate: a report needs jinja2 and itables: pip install 'jaxrate[report]'\n",
+            "jaxrate: pages need jinja2: pip install 'jaxrate[report]'\n",
         ),
     ],
 )

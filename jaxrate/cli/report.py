@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.compare import compared
 from jaxrate.cli.hindsight import smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
+from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.options import Asked, asking, complete_systems, share_option
 from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
+from jaxrate.cli.site import called, names_option
 from jaxrate.cli.terminal import say
 
 OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxrate systems` names, if they fit]"
@@ -35,6 +38,9 @@ OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxr
               help="So many of the best players have pages of their own.")  # fmt: skip
 @click.option("--player", "players", multiple=True, metavar="NAME", help="Another who has one; may be repeated.")
 @click.option("--compare", "others", multiple=True, shell_complete=complete_systems, metavar="NAME", help=OTHERS)
+@names_option
+@OPTIONS[0]
+@OPTIONS[1]
 @click.option("--smooth", is_flag=True, help="Also show what is known now, by skills: a second line in each picture.")
 @share_option("--last", default=0.2, show_default=True, help="Compare by this last share of the matches or contests.")
 @reporting
@@ -46,6 +52,9 @@ def report(
     top: int,
     players: tuple[str, ...],
     others: tuple[str, ...],
+    names: Path | None,
+    active: Any,
+    min_games: int,
     smooth: bool,
     last: float,
 ) -> None:
@@ -57,6 +66,7 @@ def report(
     from jaxrate.records.quality import calibrated
     from jaxrate.records.rated import find
     from jaxrate.records.report import installed
+    from jaxrate.records.site.told import shown_names
     from jaxrate.systems.choosing import make, those_with
 
     check_file("--out", out, "report.html")
@@ -65,6 +75,8 @@ def report(
     for other in others:
         make(other, {})
     data = read(report, file, asked.columns)
+    if names is not None:
+        data = data._replace(players=np.array(shown_names(data.players, called(names, data.players)), object))
     for player in players:
         find(data.players, player)
     chosen = choose(report, asked, data, file)
@@ -86,6 +98,8 @@ def report(
             calibration=calibrated(rated, chosen.data),
             comparison=comparison,
             smoothed=smoothed,
+            active=active,
+            min_games=min_games,
         )
     out.write_text(page, encoding="utf-8")
     say(f"{out}: {len(rated.players):,} players, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")

@@ -20,14 +20,16 @@ Examples:
   jaxrate site season --out public --title "Our league"
   jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals"""
 
+names_option = click.option("--names", metavar="FILE", type=click.Path(path_type=Path),
+                            help="A table of what players are called: columns id and name.")  # fmt: skip
+
 
 @click.command(short_help="Write a site about a saved run: leaderboard, every player, pairs.", epilog=EXAMPLES)
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Write the site there.")
 @click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="The name of the site.")
 @click.option("--description", metavar="TEXT", help="A sentence for search engines and previews.")
-@click.option("--names", metavar="FILE", type=click.Path(path_type=Path),
-              help="A table of what players are called: columns id and name.")  # fmt: skip
+@names_option
 @click.option("--file", metavar="FILE", type=click.Path(path_type=Path), help="The file that was rated, for --show.")
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
 @click.option("--points", nargs=2, metavar="COLUMN COLUMN",
@@ -61,7 +63,7 @@ def site(
     if (show or points) and file is None:
         raise ValueError("--show and --points name columns of --file FILE")
     rated = jr.load(run)
-    called = {} if names is None else _names(names, rated)
+    names_of = {} if names is None else called(names, rated.players)
     wanted = dict.fromkeys([*show, *(points or ())])
     columns = _columns(file, list(wanted), rated) if file is not None else {}
     with report.stage(f"writing {len(rated.players):,} pages"):
@@ -70,7 +72,7 @@ def site(
             out,
             title=title,
             description=description,
-            names=called,
+            names=names_of,
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
             smoothed=_hindsight(run),
@@ -102,13 +104,13 @@ def _loaded(file: Path, names: list[str]) -> list[np.ndarray[Any, Any]]:
     return [loaded[name].to_numpy() for name in names]
 
 
-def _names(file: Path, rated: jr.Rated) -> dict[Any, str]:
-    """What players are called, by their names in the run."""
+def called(file: Path, players: Any) -> dict[Any, str]:
+    """What players are called, by what they are called in the events."""
     ids, names = _loaded(file, ["id", "name"])
     found = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
-    known = {x: found[str(x)] for x in rated.players.tolist() if str(x) in found}
+    known = {x: found[str(x)] for x in players.tolist() if str(x) in found}
     if not known:
-        raise ValueError(f"{file.name}: none of its ids is a player of the run, such as {rated.players[0]!r}")
+        raise ValueError(f"{file.name}: none of its ids is a player, such as {players[0]!r}")
     return known
 
 

@@ -1,5 +1,6 @@
 """What a rated history expects of any two players who meet next: with draws, and with the side or without."""
 
+from base64 import b64encode
 from typing import Any, NamedTuple
 
 import jax
@@ -55,3 +56,13 @@ def _table(rated: Rated, player: Values, column: str, side: float) -> Pairs | No
 
     found = cross(values, len(player), skew=False)
     return None if found is None else Pairs(*found)
+
+
+def packed(found: Duels) -> dict[str, Any]:
+    """The same as JSON, for the scripts of pages."""
+    return {name: None if x is None else _packed(x) for name, x in found._asdict().items()}
+
+
+def _packed(table: Pairs) -> dict[str, Any]:
+    left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
+    return {"players": table.left.shape[1], "scale": table.scale.tolist(), "left": left, "right": right}

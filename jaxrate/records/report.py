@@ -1,7 +1,7 @@
 """A rated history as one page of HTML: leaderboard, players, what is predicted of any two, how good all of it was.
 
-The page needs no network and forbids itself any. Its template, style and script are in the folder `page`; its tables
-are DataTables, which comes with itables.
+The page needs no network and forbids itself any. Its templates, styles and scripts are in the folder `page`, which the
+site shares.
 """
 
 import math
@@ -9,8 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import distribution, version
-from importlib.resources import files
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +18,18 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.records.careers import career, rating_table
 from jaxrate.records.comparison import Comparison
+from jaxrate.records.duels import duels, packed
 from jaxrate.records.everyone import in_hindsight
+from jaxrate.records.leaderboard import Leaderboard, leaderboard
 from jaxrate.records.metrics import Calibration
-from jaxrate.records.pairs import Pairs, pairs
 from jaxrate.records.rated import Rated, find, to_dates
 from jaxrate.records.readings import ratings
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.text import decimals, number
 
 PAGE = Path(__file__).with_name("page")
+STYLES = "page.css", "site.css"
+SCRIPTS = "words.js", "table.js", "picker.js", "pair.js", "page.js"
 ROWS = 500  # of a player's matches, the last ones
 POINTS = 400  # of a trajectory
 SIZE = 1000  # of a picture in its own units; the page stretches it
@@ -68,6 +70,8 @@ def report(
     calibration: Calibration | None = None,
     comparison: Comparison | None = None,
     smoothed: Smoothed | None = None,
+    active: Any = None,
+    min_games: int = 0,
 ) -> str:
     """The page, to be written to a file in UTF-8.
 
@@ -81,10 +85,11 @@ def report(
       comparison: with other systems. None: the page says that there is none.
       smoothed: the same matches with hindsight, as from `jr.smooth`: trajectories then have a second line, as is known
         now. None: they have one.
+      active, min_games: who are current players, as in `jr.leaderboard`: the page begins with them.
 
     Raises:
       ValueError: if there is no such player, or the hindsight is of other matches.
-      ImportError: if jinja2 or itables is not installed.
+      ImportError: if jinja2 is not installed.
     """
     page, libraries = installed()
     table = rating_table(rated)
@@ -97,9 +102,14 @@ def report(
     if smoothed is not None:
         in_hindsight(rated, smoothed)
     sheets = [_sheet(rated, end, int(table["id"][i]), i, digits, smoothed) for i in chosen]
-    duels = None
+    found = None
     if len(names) > 1 and rated.categories is None:
-        duels = pairs(rated, players=table["id"])
+        found = duels(rated, table["id"])
+    current = leaderboard(rated, top=len(names), active=active, min_games=min_games)
+    listed = np.isin(table["player"], current.player)
+    if "deviation" in columns:
+        table["±"] = 1.96 * table["deviation"]
+        columns[columns.index("deviation")] = "±"
     kinds = [_kind(name, table[name], digits) for name in columns]
     shown = [_column(table[name], kind) for name, kind in zip(columns, kinds, strict=True)]
     data = {
@@ -107,7 +117,8 @@ def report(
         "boardKinds": ["0", "text", *kinds],
         "sheets": {sheet.place: sheet.rows for sheet in sheets},
         "sheetKinds": sheets[0].kinds if sheets else [],
-        "pairs": duels and packed(duels),
+        "current": listed.astype(int).tolist(),
+        "pairs": found and packed(found),
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     params = rated.system.params._asdict() | dict(rated.system.settings)
@@ -126,36 +137,40 @@ def report(
             bins=bins,
             reliability=reliability(bins),
             comparison=comparison,
-            duels=duels,
-            sided=bool(getattr(rated.system.params, "side_advantage", 0.0)),
+            current="" if listed.all() else current_said(current),
+            paired=found is not None,
+            few=0 if found is None or found.even.left.shape[1] == len(names) else found.even.left.shape[1],
+            sided=found is not None and found.home is not None,
+            drawn=found is not None and found.draw is not None,
             now="" if rated.last is None else times_said(np.array([rated.last]), dates=rated.clock == "dates")[0],
             data=data,
         )
     )
 
 
-def installed(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
-    """The template of this name, and what it takes from itables; ImportError if that or jinja2 is not installed."""
+def environment() -> Any:
+    """Where the templates are; ImportError if jinja2 is not installed."""
     try:
-        jinja2, html = import_module("jinja2"), files("itables") / "html"
+        jinja2 = import_module("jinja2")
     except ImportError as error:
-        raise ImportError("a report needs jinja2 and itables: pip install 'jaxrate[report]'") from error
-    environment = jinja2.Environment(
+        raise ImportError("pages need jinja2: pip install 'jaxrate[report]'") from error
+    found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    script = (PAGE / "page.js").read_text(encoding="utf-8")
-    libraries = {
-        "version": version("jaxrate"),
-        "style": (PAGE / "page.css").read_text(encoding="utf-8"),
-        "script": script,
-        "hash": b64encode(sha256(script.encode()).digest()).decode(),
-        "bundle": (html / "dt_bundle.js").read_text(encoding="utf-8"),
-        "bundle_style": (html / "dt_bundle.css").read_text(encoding="utf-8"),
-        "licence": distribution("itables").read_text("licenses/LICENSE"),
-        "itables": version("itables"),
-    }
-    return environment.get_template(name), libraries
+    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return found
+
+
+def installed(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
+    """The template of this name, and its style and script; ImportError if jinja2 is not installed."""
+    template, script = environment().get_template(name), joined(SCRIPTS)
+    check = b64encode(sha256(script.encode()).digest()).decode()
+    return template, {"version": version("jaxrate"), "style": joined(STYLES), "script": script, "hash": check}
+
+
+def joined(names: Iterable[str]) -> str:
+    """Files of the folder `page` one after the other."""
+    return "\n".join((PAGE / name).read_text(encoding="utf-8") for name in names)
 
 
 def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int, smoothed: Smoothed | None) -> Sheet:
@@ -167,6 +182,7 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int, smoothe
     rating = f"{mean[-1]:.{digits}f}"
     if "deviation" in found:
         deviation = np.append(found["deviation"], end.deviation[player])
+        found["deviation"] = 1.96 * found["deviation"]
         rating += f" ± {1.96 * deviation[-1]:.{digits}f}"
     if rated.clock is not None:
         found = {"time": times_said(times, dates=True) if rated.clock == "dates" else times} | found
@@ -181,13 +197,18 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int, smoothe
     picture = _trajectory(at[kept], mean[kept], None if deviation is None else deviation[kept], known)
     shown = str(*_column([name], "text"))
     rows = list(zip(*columns, strict=True))
-    return Sheet(place, shown, rating, games, picture, timed, every, list(found), kinds, rows)
+    heads = [HEADS.get(key, key.replace("_", " ")) for key in found]
+    if rated.clock == "dates":
+        heads[0] = "date"
+    return Sheet(place, shown, rating, games, picture, timed, every, heads, kinds, rows)
 
 
-# What a column of the page's tables holds: "text", "time" in words, "plain" numbers, or numbers with so many decimals,
-# after a + with their sign.
+# What a column of the page's tables holds: "text", "time" in words, the "result" of a match, "percent", "plain"
+# numbers, or numbers with so many decimals, after a + with their sign. And what people call the columns.
 
-KINDS = {"player": "text", "opponent": "text", "score": "plain", "probability": "3", "expected_rank": "1"}
+KINDS = {"player": "text", "opponent": "text", "score": "result", "expected_rank": "1", "quality": "3"}
+KINDS |= dict.fromkeys(("probability", "win", "draw", "loss"), "percent")
+HEADS = {"score": "result", "probability": "chance", "rank": "place", "expected_rank": "expected", "deviation": "±"}
 KINDS |= dict.fromkeys(("participants", "teams", "rank", "rank_needed", "games"), "0")
 
 
@@ -202,14 +223,8 @@ def _column(values: Iterable[Any], kind: str) -> list[Any]:
     """What JSON can say; None where there is no number."""
     if kind in ("text", "time"):
         return [" ".join(str(x).split()) for x in values]
-    digits = 3 if kind == "plain" else int(kind)
+    digits = 3 if kind in ("plain", "result", "percent") else int(kind)
     return [None if x != x else round(float(x), digits) if digits else int(x) for x in values]
-
-
-def packed(duels: Pairs) -> dict[str, Any]:
-    """What the pages know of pairs."""
-    left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in duels[:2])
-    return {"players": duels.left.shape[1], "scale": duels.scale.tolist(), "left": left, "right": right}
 
 
 def times_said(values: Values, *, dates: bool) -> Values:
@@ -220,6 +235,11 @@ def times_said(values: Values, *, dates: bool) -> Values:
     unit: Any = "D" if days.dtype == "datetime64[D]" else "s"
     texts = np.datetime_as_string(days, unit=unit, casting="unsafe").tolist()
     return np.array([text.replace("T", " ") for text in texts], object)
+
+
+def current_said(current: Leaderboard) -> str:
+    """Who current players are, as "played in the 365 days to 2026-07-19"."""
+    return current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
 
 
 def span(rated: Rated) -> str:

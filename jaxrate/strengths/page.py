@@ -44,7 +44,7 @@ def arena_report(
 
     Raises:
       ValueError: if ranks or moved are of other players.
-      ImportError: if jinja2 or itables is not installed.
+      ImportError: if jinja2 is not installed.
     """
     for name, other in (("ranks", ranks), ("moved", moved)):
         if other is not None and not np.array_equal(other.players, found.players):
@@ -66,6 +66,7 @@ def arena_report(
         "boardKinds": ["0", "text", *(kinds.get(name, "1") for name in columns)],
         "sheets": {},
         "sheetKinds": [],
+        "current": [1] * len(order),
         "pairs": None,
     }
     return str(

@@ -12,7 +12,7 @@ const tableOf = ({ players, scale, left, right }, skew) => {
 // The chances { win, draw, loss } of the first of two; nobody has the side, or the first or the second of them.
 
 const chancesOf = (packed) => {
-  const { even, draw, home, homeDraw } = packed;
+  const { even, draw, home, home_draw: homeDraw } = packed;
   const [score, drawn, scoreAt, drawnAt] = [tableOf(even, true), ...[draw, home, homeDraw].map((x) => x && tableOf(x, false))];
   return (a, b, side) => {
     const turned = side === "second";
@@ -35,3 +35,40 @@ const series = (p, games) => {
   }
   return total;
 };
+
+// The fields of a page that choose two players, the side and the length of a series, and what is expected then.
+
+function pairFields(names, chances, places, who, changed = () => {}) {
+  const [games, side] = ["games", "side"].map(byId);
+  const answer = () => {
+    const [a, b] = places;
+    const known = a !== null && b !== null && a !== b;
+    byId("bar").hidden = !known;
+    if (!known) {
+      byId("answer").textContent = a === b && a !== null ? "Choose two different players." : "Choose two players.";
+      return;
+    }
+    let { win, draw, loss } = chances(a, b, side?.value ?? "");
+    const length = Number(games?.value ?? 1);
+    if (length > 1) {
+      win = series(draw ? win / (win + loss) : win, length);
+      [draw, loss] = [0, 1 - win];
+    }
+    const line = (kind, name, x) => make("p", { class: kind }, name, ` ${percent(x)}`);
+    const drawn = draw ? [line("draw", "draw", draw)] : [];
+    byId("answer").replaceChildren(line("win", who(a), win), ...drawn, line("loss", who(b), loss));
+    [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
+    changed(a, b);
+  };
+  ["first", "second"].forEach((id, i) => {
+    const chosen = (place) => {
+      places[i] = place;
+      answer();
+    };
+    const picker = new Picker(byId(id), byId(`${id}-names`), names, chosen);
+    picker.field.value = names[places[i]] ?? "";
+    picker.place = places[i];
+  });
+  [games, side].forEach((field) => field?.addEventListener("change", answer));
+  answer();
+}

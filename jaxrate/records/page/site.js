@@ -161,37 +161,9 @@ async function pairs() {
   const best = board.name.map((_, i) => i).filter((i) => board.current[i] && i < names.length);
   const places = [start("first", best[0] ?? 0), start("second", best[1] ?? 1)];
   if (places[0] === places[1]) places[1] = best.find((place) => place !== places[0]) ?? null;
-  const [games, side] = ["games", "side"].map(byId);
-  const answer = () => {
-    const [a, b] = places;
-    const known = a !== null && b !== null && a !== b;
-    byId("bar").hidden = !known;
-    if (!known) {
-      byId("answer").textContent = a === b && a !== null ? "Choose two different players." : "Choose two players.";
-      return;
-    }
-    let { win, draw, loss } = chances(a, b, side?.value ?? "");
-    const length = Number(games?.value ?? 1);
-    if (length > 1) {
-      win = series(draw ? win / (win + loss) : win, length);
-      [draw, loss] = [0, 1 - win];
-    }
-    const line = (kind, who, x) => make("p", { class: kind }, who, ` ${percent(x)}`);
-    const drawn = draw ? [line("draw", "draw", draw)] : [];
-    byId("answer").replaceChildren(line("win", linkTo(board.slug[a], names[a]), win), ...drawn, line("loss", linkTo(board.slug[b], names[b]), loss));
-    [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
-    history.replaceState(null, "", `#first=${board.slug[a]}&second=${board.slug[b]}`);
-  };
-  ["first", "second"].forEach((id, i) => {
-    const picker = new Picker(byId(id), byId(`${id}-names`), names, (place) => {
-      places[i] = place;
-      answer();
-    });
-    picker.field.value = names[places[i]] ?? "";
-    picker.place = places[i];
-  });
-  [games, side].forEach((field) => field?.addEventListener("change", answer));
-  answer();
+  const who = (place) => linkTo(board.slug[place], names[place]);
+  const changed = (a, b) => history.replaceState(null, "", `#first=${board.slug[a]}&second=${board.slug[b]}`);
+  pairFields(names, chances, places, who, changed);
 }
 
 const page = { index: leaderboard, player, pairs }[document.body.dataset.page];

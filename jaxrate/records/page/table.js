@@ -46,8 +46,8 @@ class Table {
   }
 
   arrange() {
-    const named = this.columns.find((column) => column.searched);
-    this.kept = this.part ? this.rows.filter((row) => (row.folded ??= fold(named.value(row))).includes(this.part)) : [...this.rows];
+    const named = this.columns.find((column) => column.searched) ?? this.columns[0];
+    this.kept = this.part ? this.rows.filter((row) => (row.folded ??= fold(String(named.value(row)))).includes(this.part)) : [...this.rows];
     if (this.order) {
       const [i, down] = this.order;
       const { value, text } = this.columns[i];

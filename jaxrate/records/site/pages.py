@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.writing import without_formulas
-from jaxrate.records.duels import Duels, duels
+from jaxrate.records.duels import duels, packed
 from jaxrate.records.rated import Rated
-from jaxrate.records.report import PAGE, packed, reliability
+from jaxrate.records.report import STYLES, environment, joined, reliability
 from jaxrate.records.site.players import write_players
 from jaxrate.records.site.told import Told, about_site, board_of, told_of
 from jaxrate.records.site.worded import Worded, worded
 from jaxrate.text import number
 
 SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "pair.js", "site.js"
-STYLES = "page.css", "site.css"
 MARK = "site.json"  # tells a folder that holds a site
 DATE = re.compile(r"\d{4,}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
 FIRST = 25  # players whose rows are in the page itself
@@ -72,22 +71,21 @@ def site(
     check_site(folder)
     told = told_of(rated, names or {}, columns or {}, points, smoothed, {"active": active, "min_games": min_games})
     about = about_site(told, title)
-    environment = _environment(about)
-    style, script = (_joined(parts) for parts in (STYLES, SCRIPTS))
+    templates = _templates(about)
     board = board_of(told)
     found = None
     if len(told.names) > 1 and rated.categories is None:
         found = duels(rated, told.order)
     files = {
-        "assets/site.css": style,
-        "assets/site.js": script,
+        "assets/site.css": joined(STYLES),
+        "assets/site.js": joined(SCRIPTS),
         "data/board.js": f"window.jaxrateBoard = {_json(board)};\n",
         "data/players.json": _json(_listed(told), indent=1),
         "data/players.csv": _csv(_listed(told)),
         MARK: _json({"made": about["made"], "title": title}),
     }
     if found is not None:
-        files["data/pairs.js"] = f"window.jaxratePairs = {_json(_packed(found))};\n"
+        files["data/pairs.js"] = f"window.jaxratePairs = {_json(packed(found))};\n"
     else:
         about["pages"] = [(name, text) for name, text in about["pages"] if name != "pairs"]
     about["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
@@ -96,7 +94,7 @@ def site(
     described = description or about["summary"]
 
     def page(name: str, heading: str, **given: Any) -> str:
-        template = environment.get_template(f"site_{name}.html")
+        template = templates.get_template(f"site_{name}.html")
         here = {"page": name, "heading": heading, "root": "", "description": described, "about": common | {"root": ""}}
         return str(template.render(here | given))
 
@@ -105,7 +103,8 @@ def site(
     first = [(i, told.slugs[x], told.names[x], f"{y:,.{told.digits}f}") for i, (x, y) in enumerate(best, 1)]
     files["index.html"] = page("index", title, first=first)
     if found is not None:
-        count, extra = found.even.left.shape[1], {"sided": found.home is not None, "drawn": found.draw is not None}
+        count = found.even.left.shape[1]
+        extra = {"sided": found.home is not None, "drawn": found.draw is not None, "event": about["event"]}
         files["pairs.html"] = page("pairs", "Who would win?", few=count if count < len(told.names) else 0, **extra)
     files["quality.html"] = page("quality", "How good are the predictions?", **_quality(said))
     params = rated.system.params._asdict() | dict(rated.system.settings)
@@ -122,7 +121,7 @@ def site(
         (folder / name).mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    write_players(told, environment, about, common, folder / "players")
+    write_players(told, templates, about, common, folder / "players")
 
 
 def check_site(folder: Path) -> None:
@@ -137,29 +136,12 @@ def _quality(said: Worded) -> dict[str, Any]:
     return {"said": said.texts, "bins": said.bins, "reliability": reliability(said.bins)}
 
 
-def _packed(found: Duels) -> dict[str, Any]:
-    """What the page of pairs knows."""
-    names = {"even": "even", "draw": "draw", "home": "home", "home_draw": "homeDraw"}
-    return {name: None if (x := getattr(found, key)) is None else packed(x) for key, name in names.items()}
-
-
-def _environment(about: dict[str, Any]) -> Any:
-    try:
-        jinja2 = import_module("jinja2")
-    except ImportError as error:
-        raise ImportError("a site needs jinja2: pip install 'jaxrate[report]'") from error
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    environment.globals["site"] = about
-    mark = import_module("markupsafe").escape
-    environment.filters["dates"] = lambda text: type(mark(""))(DATE.sub(r"<time>\g<0></time>", str(mark(text))))
-    return environment
-
-
-def _joined(names: tuple[str, ...]) -> str:
-    return "\n".join((PAGE / name).read_text(encoding="utf-8") for name in names)
+def _templates(about: dict[str, Any]) -> Any:
+    """The templates, which know what is about all pages, and set dates so that they are not broken."""
+    found, escape = environment(), import_module("markupsafe").escape
+    found.globals["site"] = about
+    found.filters["dates"] = lambda text: type(escape(""))(DATE.sub(r"<time>\g<0></time>", str(escape(text))))
+    return found
 
 
 def _json(values: Any, **options: Any) -> str:

@@ -12,7 +12,7 @@ from jaxrate.data.tables import Values
 from jaxrate.records.everyone import Careers, careers, in_hindsight
 from jaxrate.records.leaderboard import Leaderboard, leaderboard
 from jaxrate.records.rated import Rated, to_days
-from jaxrate.records.report import span, times_said
+from jaxrate.records.report import current_said, span, times_said
 from jaxrate.text import decimals
 
 PAGES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
@@ -112,7 +112,7 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
         "last_said": f"Up to {last}." if last and dated else "",
         "now_said": f"as of {last}" if last and dated else f"after the last {event}",
         "some_current": len(told.listed) < len(told.order),
-        "current_said": told.current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2],
+        "current_said": current_said(told.current),
         "since": told.current.scope.partition("since ")[2],
         "dated": dated,
         "draws": bool((score == 0.5).any()),
