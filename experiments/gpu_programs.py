@@ -177,7 +177,7 @@ def turns_of(found, rest):
     """How many turns a loop takes; None: that is not known."""
     known = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
     condition = found[re.search(r"condition=%([\w.-]+)", rest)[1]]
-    repairs = condition.lines[condition.root][1] == "get-tuple-element"  # goes on if the last turn said so
+    repairs = condition.lines[condition.root][1] in ("get-tuple-element", "bitcast")  # goes on if told so
     return int(known[1]) if known else 0 if repairs else None
 
 

@@ -121,10 +121,10 @@ def in_round(rows: State, event: Rounds, teams: Teams) -> Side:
 
 
 def everyone(function: Callable[[Side], Any], sides: Side) -> Any:
-    """A function of one team, which looks at all, for each; in large rounds for 64 at once, which limits the memory."""
+    """A function of one team, which looks at all, for each; in large rounds for some at once, to limit the memory."""
     if len(sides.mean) <= field.SMALL:
         return jax.vmap(function)(sides)
-    return lax.map(jax.checkpoint(function), sides, batch_size=64)
+    return lax.map(jax.checkpoint(function), sides, batch_size=field.compared(len(sides.mean)))
 
 
 def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:

@@ -30,6 +30,7 @@ RATINGS = Range("-6000 to 9000", LOWEST, HIGHEST)  # of newcomers
 UNIT = 1024.0  # the size of ratings
 WIDEST = 1.5  # scales between the points of a table in float32, the most
 SMALL = 64  # participants up to which the sums are taken directly
+PAIRS = 1 << 22  # of participants, which are looked at together elsewhere than on a CPU
 _BLOCK = 256  # participants whose cdfs at all points fit in a cache
 
 Shape = Callable[[Array], tuple[Array, Array, Array, Array]]  # cdf, its complement, density and its derivative
@@ -98,6 +99,11 @@ def enough(deviation: float) -> int:
 def in_precision(points: int) -> int:
     """The points of a table in the default precision, from those in float32."""
     return points if jnp.result_type(float) == np.float32 else 6 * points
+
+
+def compared(everybody: int) -> int:
+    """How many of a round are compared with everybody at once: on a CPU those whose pairs fit in a cache."""
+    return min(everybody, 64 if jax.default_backend() == "cpu" else max(PAIRS // everybody, 64))
 
 
 def real(event: Rounds) -> Array:

@@ -71,5 +71,5 @@ def everybody(beats: Beats, all_of: Performances, there: Array) -> tuple[Array, 
 
 def in_turn(beats: Beats, all_of: Performances, there: Array) -> tuple[Array, Array]:
     """The same of all, some after the others, which limits the memory."""
-    who = jnp.arange(len(there), dtype=jnp.int32)
-    return lax.map(lambda i: jax.tree.map(lambda x: x[0], beaten(beats, i[None], all_of, there)), who, batch_size=64)
+    who, count = jnp.arange(len(there), dtype=jnp.int32), field.compared(len(there))
+    return lax.map(lambda i: jax.tree.map(lambda x: x[0], beaten(beats, i[None], all_of, there)), who, batch_size=count)

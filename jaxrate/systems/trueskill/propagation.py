@@ -91,22 +91,22 @@ def chain(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
 
 
 def chain_at_once(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
-    """The same in a logarithmic number of operations: a step of s is linear in its numerator and denominator."""
+    """The same in a logarithmic number of operations.
+
+    With s = A / B and m - M = N / B a step is linear: A' = V (A + r B), B' = A + (V + r) B, N' = V (N + d B). Steps in
+    a row are products of such matrices, scaled so that the sum of those of A and B is 1.
+    """
 
     def both(one: tuple[Array, ...], two: tuple[Array, ...]) -> tuple[Array, ...]:
-        (a, b, c, d), (e, f, g, h) = one, two
-        product = e * a + f * c, e * b + f * d, g * a + h * c, g * b + h * d
+        (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = one, two
+        product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
         largest = sum(product)
-        return tuple(x / largest for x in product)
-
-    def affine(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
-        return one[0] * two[0], two[0] * one[1] + two[1]
+        return tuple(x / largest for x in (*product, p * a + q * c + u * e, p * b + q * d + u * f, u * g))
 
     first, rest = variance[..., :1], variance[..., 1:]
     size = rest + (rest + between + rest * between + 1.0)
-    moves = rest / size, rest * between / size, 1.0 / size, (rest + between) / size
-    a, b, c, d = lax.associative_scan(both, moves, axis=-1)
-    s = jnp.concatenate([first, (a * first + b) / (c * first + d)], axis=-1)
-    share = rest / (rest + (s[..., :-1] + between))
-    _, m = lax.associative_scan(affine, (share, share * step), axis=-1)
-    return s, jnp.concatenate([jnp.zeros_like(first), m], axis=-1)
+    matrix = rest, rest * between, jnp.ones_like(rest), rest + between, jnp.zeros_like(rest), rest * step, rest
+    a, b, c, d, e, f, _ = lax.associative_scan(both, tuple(x / size for x in matrix), axis=-1)
+    below = c * first + d
+    s = jnp.concatenate([first, (a * first + b) / below], axis=-1)
+    return s, jnp.concatenate([jnp.zeros_like(first), (e * first + f) / below], axis=-1)
