@@ -25,6 +25,8 @@ from jaxrate.fitting.found import Profile as Profile
 from jaxrate.fitting.found import Rolling as Rolling
 from jaxrate.records import metrics as metrics
 from jaxrate.records import predictions as predictions
+from jaxrate.records.balance import balance as balance
+from jaxrate.records.balance import pairings as pairings
 from jaxrate.records.blending import Blend as Blend
 from jaxrate.records.blending import blend as blend
 from jaxrate.records.careers import career as career
@@ -32,6 +34,7 @@ from jaxrate.records.careers import rating_at as rating_at
 from jaxrate.records.careers import rating_table as rating_table
 from jaxrate.records.comparison import Comparison as Comparison
 from jaxrate.records.comparison import compare as compare
+from jaxrate.records.fixtures import fixtures as fixtures
 from jaxrate.records.history import History as History
 from jaxrate.records.history import history as history
 from jaxrate.records.leaderboard import leaderboard as leaderboard
@@ -46,10 +49,19 @@ from jaxrate.records.rating import rate as rate
 from jaxrate.records.readings import modifiers as modifiers
 from jaxrate.records.readings import ratings as ratings
 from jaxrate.records.report import report as report
+from jaxrate.records.rivals import HeadToHead as HeadToHead
+from jaxrate.records.rivals import best_wins as best_wins
+from jaxrate.records.rivals import form as form
+from jaxrate.records.rivals import head_to_head as head_to_head
+from jaxrate.records.rivals import upsets as upsets
 from jaxrate.records.saved import load as load
 from jaxrate.records.saved import save as save
+from jaxrate.records.seasons import Season as Season
+from jaxrate.records.seasons import season as season
 from jaxrate.records.site.pages import site as site
 from jaxrate.records.starting import start as start
+from jaxrate.records.tournaments import Tournament as Tournament
+from jaxrate.records.tournaments import tournament as tournament
 from jaxrate.replay.pure import scan as scan
 from jaxrate.replay.run import predict as predict
 from jaxrate.replay.run import run as run

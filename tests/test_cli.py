@@ -274,8 +274,10 @@ def test_what_cannot_follow_a_state(jaxrate, run, arguments, message):
 def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
     jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(halves[0])))
     (tmp_path / "coming.csv").write_text("a,b\nplayer 01,player 02\n")
-    code, text, errors = jaxrate("rate", halves[1], "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")
+    code, text, errors = jaxrate("rate", halves[1], "--state", tmp_path / "run")
     assert code == 0 and errors == "" and "of 40 players" in text
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
+    assert code == 0 and errors == "" and text.splitlines()[0].split() == PREDICTED
 
 
 def test_a_state_that_is_none(jaxrate, games, tmp_path):
@@ -365,28 +367,40 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
         assert code == 2 and why in error
 
 
+PREDICTED = ["time", "a", "b", "win", "draw", "loss", "expected", "odds", "win", "odds", "draw", "odds", "loss"]
+
+
 def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     saved = jr.load(run)
-    coming = tmp_path / "coming.csv"
+    coming, out = tmp_path / "coming.csv", tmp_path / "out.csv"
     coming.write_text("a,b,time\nplayer 01,player 02,1500\nplayer 02,stranger,1501\n")
-    code, text, errors = jaxrate("rate", "--state", run, "--predict", coming, "--out", run, "--csv")
+    code, _, errors = jaxrate("predict", run, coming)
+    assert code == 2 and "no player 'stranger'; --newcomers takes them as new players" in errors
+    code, text, errors = jaxrate("predict", run, coming, "--newcomers", "--out", out)
     assert code == 0 and "1 of these players have not played yet: stranger" in errors
     ids = [list(saved.players).index(name) for name in ("player 01", "player 02")]
     pairs = jr.matches([ids, [ids[1], len(saved.players)]], [0.5, 0.5], [1500, 1501])
     want = jr.predict(saved.system, saved.state, pairs, num_players=len(saved.players) + 1)
     for line, guess in zip(text.splitlines()[-2:], want, strict=True):
-        assert line.split()[-1] == f"{guess:.3f}"
-    table = csv(run / "upcoming.csv").to_pydict()
+        assert line.split()[-4] == f"{guess:.3f}"
+    table = csv(out).to_pydict()
     assert table["b"] == ["player 02", "stranger"]
-    np.testing.assert_allclose(table["prediction"], want, rtol=1e-6)
+    np.testing.assert_allclose(table["expected"], want, rtol=1e-5)
+    assert json.loads(jaxrate("predict", run, coming, "--newcomers", "--json")[1])[0]["a"] == "player 01"
     coming.write_text("a,b\n" + "player 01,player 02\n" * 40)  # without times: right after the last match
-    code, text, _ = jaxrate("rate", "--state", run, "--predict", coming)
+    code, text, _ = jaxrate("predict", run, coming)
     assert code == 0 and "... and 10 more; --out writes them all" in text
-    pairs = jr.matches([ids], [0.5], [saved.last])
-    assert text.splitlines()[-2].split()[-1] == f"{jr.predict(saved.system, saved.state, pairs)[0]:.3f}"
+    for given, when in (((), saved.last), (("--at", 1700), 1700.0)):
+        pairs = jr.matches([ids], [0.5], [when])
+        guess = jr.predict(saved.system, saved.state, pairs)[0]
+        assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-4] == f"{guess:.3f}"
     coming.write_text("a,b\nplayer 01,player 01\n")
-    code, _, errors = jaxrate("rate", "--state", run, "--predict", coming)
-    assert code == 2 and "coming.csv: row 0 (counting from 0, line 2): player" in errors
+    for given, said in (
+        ((), "coming.csv: row 0 (counting from 0, line 2): player"),
+        (("--at", "May"), "--at May: write"),
+    ):
+        code, _, errors = jaxrate("predict", run, coming, *given)
+        assert code == 2 and said in errors
 
 
 # formats
@@ -418,18 +432,18 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     (tmp_path / "games.pgn").write_text(game.format("Ada", "Bo") + game.format("Bo", "Ada"))
     (tmp_path / "coming.csv").write_text("a,b\nAda,Bo\nBo,Ada\n")
     elo = ("--system", "elo", "--param", "side_advantage=100", "--out", tmp_path / "run")
-    code, text, errors = jaxrate("rate", tmp_path / "games.pgn", *elo, "--predict", tmp_path / "coming.csv")
+    assert jaxrate("rate", tmp_path / "games.pgn", *elo)[0] == 0
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
     assert code == 0 and "nobody has the side" not in errors
-    assert all(float(line.split()[-1]) > 0.6 for line in text.splitlines()[-2:])
-    coming = ("--predict", tmp_path / "coming.csv", "--side", "b")  # what is given now wins
-    text = jaxrate("rate", "--state", tmp_path / "run", *coming)[1]
-    assert all(float(line.split()[-1]) < 0.4 for line in text.splitlines()[-2:])
+    assert all(line.split()[3] == line.split()[1] and float(line.split()[-3]) > 0.6 for line in text.splitlines()[-2:])
+    text = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--side", "b")[1]  # what is given now wins
+    assert all(float(line.split()[-3]) < 0.4 for line in text.splitlines()[-2:])
     (tmp_path / "more.csv").write_text("white,black,score,day\nAda,Cy,1,2024-02-01\n")
     columns = ("--a", "white", "--b", "black", "--time", "day", "--side", "a")
     state = ("--state", tmp_path / "run", "--out", tmp_path / "run")
     assert jaxrate("rate", tmp_path / "more.csv", *state, *columns)[0] == 0
     (tmp_path / "coming.csv").write_text("white,black,day\nAda,Cy,2024-03-01\n")  # the columns are remembered
-    assert jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")[0] == 0
+    assert jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")[0] == 0
     (tmp_path / "won.csv").write_text("winner,loser,day\nAda,Cy,2024-03-01\n")  # and a new form replaces the old one
     more = ("--state", tmp_path / "run", "--winner", "winner", "--side", "day")
     assert "day" in jaxrate("rate", tmp_path / "won.csv", *more)[2]
@@ -489,10 +503,10 @@ def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
     for x, y in zip(run.state, whole.state, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-3)
     (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Random\n")
-    code, out, err = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "next.csv")
-    assert code == 0 and "player 01" in out.rpartition("To come")[2], err
+    code, out, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
+    assert code == 0 and "player 01" in out, err
     (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Xel\n")
-    code, _, err = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "next.csv")
+    code, _, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
     assert code == 2 and "row 0 (counting from 0, line 2): unknown category 'Xel'" in err
 
 
@@ -527,7 +541,7 @@ def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp
     assert code == 0 and "elo takes no notice of categories" in err
     assert jr.load(tmp_path / "run").categories is None
     (tmp_path / "next.csv").write_text("a,b\nplayer 01,player 02\n")
-    code, _, err = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "next.csv")
+    code, _, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
     assert code == 0, err
 
 
@@ -580,11 +594,11 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
     assert code == 0, errors
     assert pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")["prediction"].to_pylist() == [0.75, 0.375]
     (tmp_path / "coming.csv").write_text("a,b,lead,weather\nx,y,0.375,0\n")  # the columns are remembered
-    code, text, errors = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")
-    assert code == 0 and text.splitlines()[-1].split()[-1] == "0.875", errors
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
+    assert code == 0 and text.splitlines()[-1].split()[-3] == "0.875", errors
     for table, message in (("a,b\nx,y\n", "coming.csv: no column 'lead'"), ("a,b,lead\nx,y,z\n", "'weather'")):
         (tmp_path / "coming.csv").write_text(table)
-        code, _, errors = jaxrate("rate", "--state", tmp_path / "run", "--predict", tmp_path / "coming.csv")
+        code, _, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
         assert code == 2 and message in errors
 
 
@@ -756,9 +770,10 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     (tmp_path / "second.csv").write_text(head + "".join(rows[60:]))
     assert jaxrate("rate", tmp_path / "first.csv", *COLUMNS, *SHARE, "--out", tmp_path / "run")[0] == 0
     (tmp_path / "coming.csv").write_text("race,driver\nnext,driver 03\nnext,driver 07\nnext,nobody\n")
-    more = ("--state", tmp_path / "run", "--predict", tmp_path / "coming.csv", "--out", tmp_path / "run")
-    code, text, errors = jaxrate("rate", tmp_path / "second.csv", *more)
-    assert code == 0 and "1 of these players have not played yet: nobody" in errors
+    code, text, errors = jaxrate(
+        "rate", tmp_path / "second.csv", "--state", tmp_path / "run", "--out", tmp_path / "run"
+    )
+    assert code == 0
     whole = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", tmp_path / "whole")[1]
     assert text.split("\n\n")[:2] == whole.split("\n\n")[:2] and "\n20 new contests, 120 participations in " in text
     one, two = (jr.load(tmp_path / name) for name in ("run", "whole"))
@@ -769,9 +784,11 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     ids = [data.players.tolist().index(name) for name in ("driver 03", "driver 07")]
     coming = jr.rounds([0] * 3, [*ids, 13], [0] * 3, time=[two.last] * 3)
     want = jr.predict(two.system, two.state, coming, num_players=14)
-    lines = text.split("To come, with the expected rank")[1].splitlines()[3:]
-    assert [line.split()[-1] for line in lines] == [f"{x:.3f}" for x in want]
-    found = pa.parquet.read_table(tmp_path / "run" / "upcoming.parquet").to_pydict()
+    more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)
+    assert code == 0 and "1 of these players have not played yet: nobody" in errors
+    assert [line.split()[-1] for line in text.splitlines()[1:]] == [f"{x:.3f}" for x in want]
+    found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
     assert found["contest"] == ["next"] * 3 and found["player"] == ["driver 03", "driver 07", "nobody"]
     np.testing.assert_allclose(found["expected_rank"], 1 + 2 * (1 - np.asarray(want)), rtol=1e-6)
     code, text, _ = jaxrate("rate", contests, *COLUMNS, *SHARE, "--as-of", "2024-01-20")
@@ -888,11 +905,10 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     head, *lines = text.split("Ada: 3 contests\n\n")[1].splitlines()
     assert re.split("  +", head)[2:6] == ["participants", "teams", "rank", "expected rank"]
     assert [line.split()[2:5] for line in lines] == [["3", "2", "1"], ["4", "2", "2"], ["2", "2", "1"]]
-    coming = ("--predict", tmp_path / "coming.csv", *out)
-    code, text, errors = jaxrate("rate", "--state", tmp_path / "run", *coming)
-    assert code == 0 and "share of the other teams to be left behind" in text
-    found = pa.parquet.read_table(tmp_path / "run" / "upcoming.parquet").to_pydict()
-    assert found["prediction"][0] == found["prediction"][1] and sum(found["expected_rank"][1:]) == pytest.approx(6)
+    more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
+    assert jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)[0] == 0
+    found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
+    assert found["share"][0] == found["share"][1] and sum(found["expected_rank"][1:]) == pytest.approx(6)
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", "--system", "share")
     assert code == 0 and "share knows no teams, so team-mates count as opponents who tie" in errors
     assert "pair inversion" in text

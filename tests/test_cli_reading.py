@@ -91,7 +91,7 @@ SCALE = ["--param", "margin_scale=20", "--param", "compression=5"]  # which else
 def test_evidence_from_columns(jaxrate, league):
     """A run that is carried on learns of new seasons, and so do predictions."""
     run = [league / "run", league / "whole"]
-    code, said, errors = jaxrate("rate", league / "games.csv", *EVIDENCE, *SCALE, "--out", run[1], "--csv")
+    code, _said, errors = jaxrate("rate", league / "games.csv", *EVIDENCE, *SCALE, "--out", run[1], "--csv")
     assert code == 0, errors
     rated = jr.load(run[1])
     system = rated.system
@@ -101,9 +101,9 @@ def test_evidence_from_columns(jaxrate, league):
         code, _, errors = jaxrate("rate", league / arguments[0], *arguments[1:], "--out", run[0])
         assert code == 0, errors
     np.testing.assert_allclose(jr.load(run[0]).state.mean, rated.state.mean, rtol=1e-5)
-    code, said, errors = jaxrate("rate", "--state", run[0], "--predict", league / "next.csv", "--out", run[0], "--csv")
-    assert code == 0 and "To come" in said, errors
-    got = pa.csv.read_csv(run[0] / "upcoming.csv")["prediction"].to_numpy()
+    code, _, errors = jaxrate("predict", run[0], league / "next.csv", "--out", league / "chances.csv")
+    assert code == 0, errors
+    got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
     roles = {"margin": ("pa", "pb"), "covariates": "rest", "season": "season", "seasons": rated.seasons}
     coming = jr.read(league / "next.csv", **roles, players=rated.players, upcoming=True)
     assert len(coming.seasons) == 3
@@ -130,8 +130,8 @@ def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
     assert code == 0 and "periods of 7" in said, errors
     code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", "--out", league / "glicko")
     assert code == 0 and "glicko takes no notice of --margin; skills does" in notes
-    code, said, errors = jaxrate("rate", "--state", league / "glicko", "--predict", league / "next.csv")
-    assert code == 0 and "To come" in said, errors  # which asks for nothing that it took no notice of
+    code, said, errors = jaxrate("predict", league / "glicko", league / "next.csv")
+    assert code == 0, errors  # which asks for nothing that it took no notice of
 
 
 def test_mistakes_in_evidence(jaxrate, league):
@@ -176,5 +176,5 @@ def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
     by = "--system", "skills", "--category", "surface"
     code, said, _ = jaxrate("rate", file, *by, "--out", tmp_path / "run")
     assert code == 0 and "skills: 3 matches of 3 players" in said and "strength against" not in said
-    code, said, _ = jaxrate("rate", "--state", tmp_path / "run", "--predict", more)
+    code, said, _ = jaxrate("predict", tmp_path / "run", more)
     assert code == 0 and re.search(r"Cy +Ada +0\.[0-4]", said)

@@ -48,7 +48,7 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
         (("rate", "days.csv", "--out", "days.csv/run"), "days.csv is a file; name a folder"),
         (("rate", "--state", "run", "--out", "days.csv/run"), "days.csv is a file; name a folder"),
         (("rate", "days.csv", "--out", "/proc/run"), "--out /proc/run cannot be written: "),
-        (("rate", "days.csv", "--predict", "coming.csv"), "--predict coming.csv: no such file"),
+        (("predict", "days.csv", "coming.csv"), "no saved run there"),
         (("rate", "days.csv", "--player", "Zed"), "no player 'Zed'"),
         (("rate", "days.csv", "--cautious", "nan"), "--cautious must be a finite number, got nan"),
         (("rate", "days.csv", "--cautious", "inf"), "--cautious must be a finite number, got inf"),

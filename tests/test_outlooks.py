@@ -97,15 +97,19 @@ def test_the_command_line_predicts_in_full(tmp_path, jaxrate):
     code, _, error = jaxrate("rate", games, "--system", "trueskill", "--outlook", *options)
     assert code == 0, error
     games.write_text("\n".join([head, *rows[7:]]))
-    more = "--state", out, "--predict", coming, "--player", "a", "--csv"
+    more = "--state", out, "--player", "a", "--csv"
     code, said, error = jaxrate("rate", games, *more, *options)
-    assert code == 0 and "To come" in said, error
+    assert code == 0, error
     assert (
         (out / "predictions.csv")
         .read_text()
         .replace('"', "")
         .startswith("row,time,a,b,score,prediction,win,draw,loss,quality")
     )
-    assert "win,draw,loss,quality" in (out / "upcoming.csv").read_text().replace('"', "")
+    code, said, error = jaxrate("predict", out, coming, "--out", tmp_path / "chances.csv")
+    assert code == 0 and "quality" not in said, error
+    assert "win,draw,loss,expected,odds_win,odds_draw,odds_loss,quality" in (
+        tmp_path / "chances.csv"
+    ).read_text().replace('"', "")
     code, _, error = jaxrate("rate", games, "--outlook", *more)
     assert code != 0 and "--outlook is of a new run" in error

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import click
 
-from jaxrate.cli import arena, cache, compare, demo, fit, plan, rate, report, simulate, site, systems
+from jaxrate.cli import arena, cache, compare, demo, fit, plan, predict, rate, report, seasons, simulate, site, systems
 from jaxrate.cli.terminal import say
 
 
@@ -29,8 +29,8 @@ def cli(no_cache: bool) -> None:
 
 
 COMMANDS = (
-    *(rate.rate, compare.compare, report.report, site.site, fit.fit, arena.arena, plan.plan, systems.systems),
-    *(simulate.simulate, demo.demo),
+    *(rate.rate, predict.predict, compare.compare, report.report, site.site, fit.fit, arena.arena, plan.plan),
+    *(seasons.season, seasons.tournament, systems.systems, simulate.simulate, demo.demo),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -29,7 +29,6 @@ from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import ARGUMENTS, Reading, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
-from jaxrate.cli.upcoming import predicted
 from jaxrate.events import as_moment, part, period_end
 from jaxrate.text import decimals, name_of, number, table
 
@@ -38,7 +37,6 @@ Examples:
   jaxrate rate games.csv --system glicko2 --param tau=0.3 --side home --param side_advantage=60 --out season
   jaxrate rate may.csv --state season --out season
   jaxrate rate --state season --as-of 2026-05-20 --active all --player Ada
-  jaxrate rate --state season --predict june.csv
   jaxrate rate races.csv --contest race --participant driver --rank place
   jaxrate rate games.csv --contest game --team side --rank place --player Ada"""
 
@@ -54,12 +52,6 @@ Examples:
     "--player",
     metavar="NAME",
     help="Print a player's matches or contests: what was expected, and the change of rating.",
-)
-@click.option(
-    "--predict",
-    metavar="FILE",
-    type=click.Path(),
-    help="Matches or contests to come (columns as in FILE, no score, no rank): print what is expected.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
@@ -85,7 +77,6 @@ def rate(
     state: Path | None,
     as_of: str | None,
     player: str | None,
-    predict: str | None,
     out: Path | None,
     csv: bool,
     csv_safe: bool,
@@ -117,8 +108,6 @@ def rate(
         raise ValueError("--csv and --csv-safe go with --out")
     if last != 1 and file is None:
         raise ValueError("--last goes with a FILE, whose predictions are scored")
-    if predict is not None and not Path(predict).exists():
-        raise ValueError(f"--predict {predict}: no such file")
     if out is not None:
         check_folder("--out", out)
         if out.is_dir():
@@ -133,10 +122,8 @@ def rate(
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
         until, then = (_until(*x, saved.clock) for x in (("--as-of", as_of), ("--since", since)))
-        if until is not None and saved.last is not None and until < saved.last:
-            for option, given in (("--predict", predict), ("--out", out)):
-                if given:
-                    raise ValueError(f"{option}: the run in {state} goes beyond --as-of; rate its file anew")
+        if until is not None and saved.last is not None and until < saved.last and out is not None:
+            raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
     else:
         data = read(report, file, asked.columns, **names_of(saved))
         until, then = (_until(*x, data.clock) for x in (("--as-of", as_of), ("--since", since)))
@@ -173,9 +160,6 @@ def rate(
         tables["hindsight"] = by_match(hindsight, data)
     if player is not None:
         parts += _career(rated, player, {} if hindsight is None else beside_career(hindsight, player), until)
-    if predict is not None:
-        text, tables["upcoming"] = predicted(report, predict, rated, until)
-        parts += text
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
             save(out, rated, tables, csv, csv_safe)

@@ -47,7 +47,7 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
     lines = [
         (rank, f"player {i}", f"{mean:.0f}", interval(mean, spread), f"{1500 + league.strength[i]:.0f}", true_rank[i])
-        for rank, i, mean, spread in zip(*board, strict=True)
+        for rank, i, mean, spread in zip(*board[:4], strict=True)
     ]
     say(f"\nThe best of {players:,} by {name}, beside the truth:\n")
     say(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))

@@ -41,7 +41,7 @@ if sys.platform != "win32":
 
 POINTER = "run.json"
 FILES = ("ratings.parquet", "predictions.parquet", "state.npz")  # of every run
-MORE = "upcoming", "hindsight"  # of some
+MORE = "upcoming", "hindsight"  # of some; the former of earlier versions
 BESIDE = ("ratings.csv", "predictions.csv", *(f"{name}.{kind}" for name in MORE for kind in ("csv", "parquet")))
 FORMAT = 4  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
 KNOWN = (3, FORMAT)  # 3: without sizes, with CRC-32, and run.json itself unchecked

@@ -1,0 +1,81 @@
+"""`jaxrate predict`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+import jaxrate as jr
+from jaxrate.cli.outputs import check_file
+from jaxrate.cli.progress import Report, noting, reporting
+from jaxrate.cli.reading import Reading, columns
+from jaxrate.cli.terminal import say
+from jaxrate.text import name_of, table
+
+SHOWN = 30  # rows that are printed
+HIDDEN = "row", "quality"
+EXAMPLES = """\b
+Examples:
+  jaxrate rate games.csv --out season
+  jaxrate predict season july.csv
+  jaxrate predict season july.csv --newcomers --out chances.csv"""
+
+
+@click.command(cls=Reading, short_help="Say what a saved run expects of matches to come.", epilog=EXAMPLES)
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FIXTURES", type=click.Path())
+@columns
+@click.option("--newcomers", is_flag=True, help="Names that the run does not have are new players.")
+@click.option(
+    "--at", metavar="DATE", help="When all is played, if FIXTURES has no times.  [default: the end of the run]"
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@reporting
+def predict(
+    report: Report, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None, out: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Say what `jaxrate rate --out RUN` expects of the matches or contests in FIXTURES: columns as in the file that was
+    rated, without score and rank.
+
+    Matches have the chances of the first player to win, to draw and to lose, and the fair odds of each, 1 / chance;
+    without draws the expected score. Contests have the expected rank, and the share of the others to be left behind.
+    Names that the run does not have are refused, and the nearest are told.
+    """
+    if out is not None:
+        if out.suffix.lower() not in (".csv", ".parquet"):
+            raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
+        check_file("--out", out, "chances.csv")
+    rated = jr.load(run)
+    when: Any = at
+    if at is not None and rated.clock != "dates":
+        try:
+            when = float(at)
+        except ValueError:
+            raise ValueError(f"--at {at}: write a number, as the times of the run are") from None
+    with report.stage(f"predicting {Path(file).name}"), noting(report):
+        try:
+            found = jr.fixtures(rated, file, newcomers=newcomers, time=when, **options)
+        except ValueError as error:
+            raise ValueError(str(error).replace("newcomers=True takes", "--newcomers takes")) from None
+    both = [set(found[name].tolist()) for name in ("a", "b", "player") if name in found]
+    new = sorted(set().union(*both) - set(rated.players.tolist()), key=str)
+    if new:
+        names = ", ".join(map(name_of, new[:3])) + ", ..." * (len(new) > 3)
+        report.note(f"{len(new)} of these players have not played yet: {names}")
+    if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in found:
+        report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
+    if out is not None:
+        jr.write(found, out)
+        report.note(f"saved the table to {out}")
+    if as_json:
+        say(json.dumps(found.rows(), indent=1))
+        return
+    head, rows = found.without(*HIDDEN).shown(SHOWN)
+    text = table(head, rows, left=("a", "b", "side", "contest", "player"))
+    total = len(found["row"])
+    say(text + (f"\n... and {total - SHOWN:,} more; --out writes them all" if total > SHOWN else ""))

@@ -1,0 +1,211 @@
+"""Matches and contests to come: who wins, how often it is a draw, and the fair odds."""
+
+import difflib
+import unicodedata
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.names import fold
+from jaxrate.data.read import read
+from jaxrate.data.tables import Values
+from jaxrate.events import Matches, count_teams
+from jaxrate.records.moments import moment
+from jaxrate.records.outlooks import of_contests, of_matches
+from jaxrate.records.rated import Rated, in_further, to_dates
+from jaxrate.records.shown import Columns
+from jaxrate.replay.run import predict
+from jaxrate.system import RatingSystem
+from jaxrate.systems.choosing import as_known
+from jaxrate.systems.outlook import divided, is_outlook, outlook
+from jaxrate.text import cell
+
+OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each kind
+KNOWN = "category", "mixtures", "margin", "covariates", "season", "columns"  # of matches before they are played
+OF_MATCHES = "a", "b", "side", "neutral", *KNOWN, *OF_BOTH
+OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "noise", *OF_BOTH
+RESULTS = "a", "b", "score", "winner", "loser", "margin", "skip_incomplete", "normalise_names"  # of what was played
+RECENT = 100_000  # matches, the last ones, by which draws are weighed
+RARE, OFTEN = -10.0, 5.0  # of log(draw_odds)
+NEAR = 3  # names that are offered
+
+
+def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any) -> Columns:
+    """What is expected of matches or contests to come, as columns that print as a table.
+
+        jr.fixtures(rated, [("Ada", "Bo"), ("Cy", "Di")], time="2026-07-01")
+        jr.fixtures(rated, "july.csv", a="home", b="away", side="a")
+
+    Matches have time, a, b, who has the side (where anybody has), the chances of a to win, to draw and to lose, and the
+    fair odds of each, 1 / chance. Where the history has draws and its system does not tell them, Davidson's model
+    divides what it expects, see `outlook`, with the `draw_odds` that the history's own predictions make likeliest.
+    Without draws the chance to win is the expected score. Contests have time, contest, player, expected rank and the
+    share of the others, or of other teams, to be left behind; of an `outlook` also the chances to win and to draw.
+
+    Args:
+      rated: as from `rate` or `load`.
+      source: a list of pairs of names; or a table as `read` takes it, without score and rank; or what `read` made of
+        one, with `upcoming=True` and the players, categories and seasons of the history.
+      newcomers: whether names that the history does not have are new players. If not, they are refused.
+      time: of all, where the source has no times, as in `ratings`. None: the end of the history.
+      columns: as of `read`. Those that the command line saved with the history count where no other is named.
+
+    Raises:
+      ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
+        another kind, and as `read` does.
+    """
+    data = _read(rated, source, columns)
+    if data.clock not in (None, rated.clock):
+        raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
+    unknown = data.players[len(rated.players) :]
+    if len(unknown) and not newcomers:
+        raise ValueError(_unknown(unknown.tolist(), rated.players))
+    data = as_known(rated.system, data)
+    if data.clock is None:
+        now = moment(rated, time)
+        data = _all_at(data, (rated.last or 0.0) if now is None else now)
+    elif time is not None:
+        raise ValueError("time is for a source without times, and this one has them")
+    system = in_further(rated, (data.seasons or {}).values())
+    shown = data._replace(clock=rated.clock)
+    if not isinstance(data.events, Matches):
+        return _of_contests(rated, system, shown)
+    found = _of_matches(rated, with_draws(rated, system), shown)
+    return found.without("row") if isinstance(source, list) else found
+
+
+def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
+    of_matches = rated.contests is None
+    if isinstance(source, Dataset):
+        data = source
+    else:
+        pairs = isinstance(source, list)
+        if pairs:
+            if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in source):
+                raise ValueError("fixtures must be pairs of names, as (a, b), or a table")
+            source = {name: [x[i] for x in source] for i, name in enumerate("ab")}
+        given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
+        given |= {} if pairs else rated.options.get("columns", {})
+        kept = {key: given[key] for key in (OF_MATCHES if of_matches else OF_CONTESTS) if key in given}
+        known: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
+        known |= {} if rated.seasons is None else {"seasons": rated.seasons}
+        data = read(source, **kept | columns, **known, players=rated.players, upcoming=True)
+    if isinstance(data.events, Matches) != of_matches:
+        kinds = ("matches", "contests") if of_matches else ("contests", "matches")
+        raise ValueError("the run is of {}, these are {}".format(*kinds))
+    return data
+
+
+def played(rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any]) -> tuple[Values, Values]:
+    """Names [n, 2] and scores [n] of matches with results, of players of the history."""
+    given = rated.options.get("columns", {}) | columns
+    kept = {name: x for name, x in given.items() if name in RESULTS}
+    data = source if isinstance(source, Dataset) else read(source, **kept, players=rated.players)
+    unknown = data.players[len(rated.players) :]
+    if len(unknown) and not newcomers:
+        raise ValueError(_unknown(unknown.tolist(), rated.players))
+    score = np.asarray(data.matches.score)
+    if not np.isin(score, (0.0, 0.5, 1.0)).all():
+        raise ValueError("the results of a season must be wins, draws and losses")
+    return data.players[data.matches.player], score
+
+
+def _unknown(names: list[Any], players: Values) -> str:
+    said = [f"{cell(name)}{nearest(name, players)}" for name in names[:NEAR]]
+    more = f" and {len(names) - NEAR:,} more" if len(names) > NEAR else ""
+    return f"no player {'; none '.join(said)}{more}; newcomers=True takes them as new players"
+
+
+def nearest(name: Any, players: Values) -> str:
+    """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing."""
+
+    def plain(text: Any) -> str:
+        letters = unicodedata.normalize("NFD", fold(str(text)))
+        return "".join(x for x in letters if not unicodedata.combining(x))
+
+    known: dict[str, Any] = {plain(x): x for x in reversed(players.tolist())}
+    wanted = plain(name)
+    close = difflib.get_close_matches(wanted, known, n=NEAR)
+    within = [x for x in known if wanted in x.split() or x in wanted.split()]
+    found = [known[x] for x in dict.fromkeys([*close, *within])][:NEAR]
+    return f" (near: {', '.join(map(cell, found))})" if found else ""
+
+
+def _all_at(data: Dataset, time: float) -> Dataset:
+    """Events without times, all at this one."""
+    events: Any = data.events
+    if isinstance(events, Matches):
+        return data._replace(events=events._replace(time=np.full_like(events.time, time)))
+    flat = events.events._replace(time=np.full_like(events.events.time, time))
+    return data._replace(events=events._replace(events=flat))
+
+
+def with_draws(rated: Rated, system: RatingSystem) -> RatingSystem:
+    """The system, telling draws if the history has some and it does not."""
+    table = rated.predictions
+    if is_outlook(system) or {"draw", "probability_1"} & {*table.column_names}:
+        return system
+    score, guess = (table[name].to_numpy()[-RECENT:].astype(np.float64) for name in ("score", "prediction"))
+    plain = np.isin(score, (0.0, 0.5, 1.0))
+    if not plain.all() or not (score == 0.5).any():
+        return system
+    if system.traits.outlook is not None:
+        return outlook(system)
+    return outlook(system, draw_odds=likeliest_draws(guess, score))
+
+
+def likeliest_draws(guess: Values, score: Values) -> float:
+    """The odds of a draw between equals that make scores [n] of 0, 1/2 and 1 likeliest, given the expected ones [n]."""
+    result, expected = jnp.asarray(np.rint(2 * score).astype(np.int32)), jnp.asarray(guess, float)
+
+    @jax.jit
+    def loss(log_odds: Any) -> Any:
+        found = divided(expected, jnp.exp(log_odds))
+        chance = jnp.stack([found.win[:, 1], found.draw[:, 0], found.win[:, 0]])
+        return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(chance, result[None], axis=0), 1e-12)))
+
+    low, high, golden = RARE, OFTEN, (5**0.5 - 1) / 2
+    for _ in range(30):
+        one, two = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, two) if loss(one) < loss(two) else (one, high)
+    return float(np.exp((low + high) / 2))
+
+
+def _times(data: Dataset, time: Values) -> dict[str, Values]:
+    if data.clock is None:
+        return {}
+    return {"time": to_dates(time) if data.clock == "dates" else time}
+
+
+def _of_matches(rated: Rated, system: RatingSystem, data: Dataset) -> Columns:
+    matches = data.matches
+    found = of_matches(predict(system, rated.state, data.events, num_players=len(data.players)))
+    a, b = data.players[matches.player].T
+    side = matches.context.side
+    columns = {"row": data.rows, **_times(data, matches.time), "a": a, "b": b}
+    if side is not None and np.any(side):
+        columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
+    if "win" in found and "loss" in found:
+        chance = {x: np.asarray(found[x], np.float64) for x in ("win", "draw", "loss") if x in found}
+    else:
+        win = np.asarray(found["prediction"], np.float64)
+        chance = {"win": win, "loss": 1.0 - win}
+    with np.errstate(divide="ignore"):
+        odds = {f"odds_{name}": 1.0 / x for name, x in chance.items()}
+    more = {name: x for name, x in found.items() if name not in {*chance, "prediction"}}
+    return Columns(columns | chance | {"expected": found["prediction"]} | odds | more)
+
+
+def _of_contests(rated: Rated, system: RatingSystem, data: Dataset) -> Columns:
+    rounds, flat = data.rounds, data.rounds.events
+    size = np.diff(rounds.player_start)
+    found = of_contests(predict(system, rated.state, data.events, num_players=len(data.players)), rounds)
+    guess = found.pop("prediction")
+    labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
+    columns = {"row": data.rows, **_times(data, np.repeat(flat.time, size)), "contest": np.repeat(labels, size)}
+    columns |= {"player": data.players[flat.player]}
+    columns["expected_rank"] = 1 + (1 - guess.astype(float)) * np.repeat(count_teams(rounds) - 1, size)
+    return Columns(columns | {"share": guess} | found)

@@ -1,0 +1,147 @@
+"""What a rated history remembers: two players against each other, wins that nobody expected, and form."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.tables import Values, pyarrow
+from jaxrate.records.careers import career
+from jaxrate.records.leaderboard import leaderboard
+from jaxrate.records.rated import Rated, find
+from jaxrate.records.shown import Columns
+
+LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
+
+
+class HeadToHead(NamedTuple):
+    """Two players against each other. `print` says how it stands, and lists the matches, the latest first."""
+
+    player: Any
+    opponent: Any
+    won: int
+    drawn: int
+    lost: int
+    expected: float  # score of the player, of so many matches
+    matches: Columns  # time, the player's score, the chance they were given, both ratings before
+
+    def __str__(self) -> str:
+        n = len(self.matches["score"])
+        drawn = f"{self.drawn:,} drawn, " if self.drawn else ""
+        head = f"{self.player} against {self.opponent}: {self.won:,} won, {drawn}{self.lost:,} lost"
+        if not n:
+            return f"{self.player} and {self.opponent} have not met"
+        return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{self.matches}"
+
+
+def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
+    """All matches of two players, from the predictions of a rated history.
+
+        print(jr.head_to_head(rated, "Green Bay Packers", "Chicago Bears"))
+
+    What is neither a win nor a loss counts as drawn.
+
+    Raises:
+      ValueError: if there is no such player, if both are the same, or for contests.
+    """
+    _of_matches(rated)
+    one, two = (rated.players[find(rated.players, x)] for x in (player, opponent))
+    if one == two:
+        raise ValueError("head to head takes two different players")
+    compute, table = pyarrow().compute, rated.predictions
+    first, second = (
+        compute.and_(compute.equal(table["a"], a), compute.equal(table["b"], b)) for a, b in ((one, two), (two, one))
+    )
+    mine = first.to_numpy()
+    some = np.flatnonzero(mine | second.to_numpy())[::-1]
+    table, mine = table.take(some), mine[some]
+    score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
+    score, chance = (np.where(mine, x, 1.0 - x) for x in (score, chance))
+    ratings = [table[f"rating_{side}"].to_numpy() for side in "ab"]
+    found = {} if rated.clock is None else {"time": table["time"].to_numpy()}
+    found |= {"score": score, "probability": chance}
+    found |= {"rating": np.where(mine, *ratings), "opponents_rating": np.where(mine, *ratings[::-1])}
+    won, lost = int((score == 1).sum()), int((score == 0).sum())
+    return HeadToHead(one, two, won, len(score) - won - lost, lost, float(chance.sum()), Columns(found))
+
+
+def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> Columns:
+    """The wins that were least expected: time, winner, loser, the chance that the winner was given, both ratings.
+
+        print(jr.upsets(rated, top=5))
+        print(jr.upsets(rated, player="Green Bay Packers"))  # of theirs
+
+    Raises:
+      ValueError: if there is no such player, `top` is below 1, or for contests.
+    """
+    found = _wins(rated, player, top)
+    return _some(found, np.argsort(found["probability"], kind="stable")[:top])
+
+
+def best_wins(rated: Rated, player: Any, *, top: int = 20) -> Columns:
+    """A player's wins against those who were rated highest then, as columns like those of `upsets`.
+
+    Raises:
+      ValueError: as `upsets`.
+    """
+    found = _wins(rated, player, top)
+    return _some(found, np.argsort(-found["losers_rating"], kind="stable")[:top])
+
+
+def _wins(rated: Rated, player: Any, top: int) -> Columns:
+    """All matches that were won outright, perhaps by one player."""
+    _of_matches(rated)
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    table = rated.predictions
+    score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
+    first, decided = score == 1, (score == 1) | (score == 0)
+    if player is not None:
+        name, equal = rated.players[find(rated.players, player)], pyarrow().compute.equal
+        decided &= np.where(first, *(equal(table[side], name).to_numpy() for side in "ab"))
+    some = np.flatnonzero(decided)
+    table, first = table.take(some), first[some]
+    both = [[table[f"{name}{side}"].to_numpy() for side in "ab"] for name in ("", "rating_")]
+    found = {} if rated.clock is None else {"time": table["time"].to_numpy()}
+    for names, sides in (("winner", "loser"), both[0]), (("winners_rating", "losers_rating"), both[1]):
+        found |= {names[0]: np.where(first, *sides), names[1]: np.where(first, *sides[::-1])}
+    probability = np.where(first, chance[some], 1.0 - chance[some])
+    return Columns(found | {"probability": probability})
+
+
+def _some(found: Columns, rows: Values) -> Columns:
+    return Columns({name: values[rows] for name, values in found.items()})
+
+
+def form(rated: Rated, players: Any = None, *, last: int = 10) -> Columns:
+    """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
+
+        print(jr.form(rated, ["Green Bay Packers", "Chicago Bears"], last=5))
+
+    A result is W, D or L, or of other scores a number. `change` is of the rating, over these matches.
+
+    Args:
+      rated: as from `rate` or `load`, of matches.
+      players: names or ids. None: the first 20 of the leaderboard.
+      last: of so many matches.
+
+    Raises:
+      ValueError: if there is no such player, `last` is below 1, or for contests.
+    """
+    _of_matches(rated)
+    if last < 1:
+        raise ValueError(f"last must be at least 1, got {last}")
+    names = leaderboard(rated).player if players is None else [rated.players[find(rated.players, x)] for x in players]
+    rows = []
+    for name in names:
+        found: dict[str, Any] = {key: x[-last:][::-1] for key, x in career(rated, name).items()}
+        score, chance = found["score"], found["probability"]
+        letters = [LETTERS.get(float(x), f"{x:g}") for x in score]
+        results = ("" if all(len(x) == 1 for x in letters) else " ").join(letters)
+        rows.append((name, len(score), results, score.sum(), chance.sum(), found["change"].sum()))
+    heads = "player", "games", "result", "score", "expected_score", "change"
+    return Columns({head: np.array(x) for head, x in zip(heads, zip(*rows, strict=True), strict=True)})
+
+
+def _of_matches(rated: Rated) -> None:
+    if rated.contests is not None:
+        raise ValueError("this is of matches of two, and the history is of contests")

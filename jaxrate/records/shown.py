@@ -1,0 +1,66 @@
+"""Columns that print as a table, in a terminal and in a notebook."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.tables import Values
+from jaxrate.text import decimals, html_table, number, table
+
+LEFT = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
+CHANCES = re.compile("win|draw|loss|expected|share|quality|probability.*|top_4|relegated|win_group|last_\\d+|.*final")
+ODDS = "odds_win", "odds_draw", "odds_loss"
+RATINGS = "rating", "opponents_rating", "winners_rating", "losers_rating", "strength", "deviation", "change"
+
+
+class Columns(dict[str, Values]):
+    """Arrays of equal length by name. `print` shows a table; `jr.frame` makes a data frame."""
+
+    def __str__(self) -> str:
+        return table(*self.shown(), left=LEFT)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.shown(), left=LEFT)
+
+    def shown(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the first rows, as people read them."""
+        cells = [_cells(name, np.asarray(values)[:top]) for name, values in self.items()]
+        return [name.replace("_", " ") for name in self], [*zip(*cells, strict=True)]
+
+    def without(self, *names: str) -> "Columns":
+        """All other columns."""
+        return Columns({name: values for name, values in self.items() if name not in names})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each row, of what JSON can hold: dates as text, None for what is missing."""
+        columns = {name: _plain(np.asarray(values)) for name, values in self.items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _cells(name: str, values: Values) -> list[str]:
+    if values.dtype.kind == "M":
+        whole = values.astype("datetime64[D]") == values
+        text = values.astype("datetime64[D]") if whole.all() else values.astype("datetime64[m]")
+        return ["" if np.isnat(x) else str(x).replace("T", " ") for x in text]
+    if values.dtype.kind != "f":
+        return [str(x) for x in values]
+    if CHANCES.fullmatch(name):
+        form = ".3f"
+    elif name in ODDS:
+        form = ".2f"
+    elif name in RATINGS:
+        form = f"{'+' if name == 'change' else ''}.{decimals(values[np.isfinite(values)])}f"
+    elif name in ("expected_score", "expected_points", "expected_rank"):
+        form = ".1f"
+    else:
+        return ["" if x != x else number(round(float(x), 3)) for x in values]
+    return ["" if x != x else format(x, form) for x in values]
+
+
+def _plain(values: Values) -> list[Any]:
+    if values.dtype.kind == "M":
+        return [None if np.isnat(x) else str(x) for x in values]
+    if values.dtype.kind == "f":
+        return [float(x) if np.isfinite(x) else None for x in values]
+    return values.tolist()

@@ -1,0 +1,90 @@
+"""Balanced teams and fair pairings: against all there are."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.records.predictions import matchups
+
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+NAMES = np.array([f"player {i:02}" for i in range(40)], object)
+
+
+@pytest.fixture(scope="module")
+def rated():
+    league = jr.simulate.league(40, 600, seed=4, draws=0.2).matches
+    return jr.rate(jr.elo(), jr.Dataset(league, NAMES, np.arange(600)))
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+@pytest.mark.parametrize(("n", "teams"), [(8, 2), (6, 3), (4, 4)])
+def test_no_teams_are_closer(rated, n, teams):
+    pool = list(NAMES[3 : 3 + n])
+    found = jr.balance(rated, pool, teams=teams, time_limit=20)
+    mean = dict(zip(NAMES, np.asarray(jr.ratings(rated).mean, float), strict=True))
+    least = np.inf
+    for order in itertools.permutations(pool):
+        sums = [sum(mean[x] for x in order[i::teams]) for i in range(teams)]
+        least = min(least, max(sums) - min(sums))
+    assert found.optimal and sorted(x for team in found.teams for x in team) == sorted(pool)
+    assert {len(team) for team in found.teams} == {n // teams}
+    np.testing.assert_allclose(found.strength, [sum(mean[x] for x in team) for team in found.teams], rtol=1e-6)
+    assert found.strength[0] - found.strength[-1] <= least + np.std([mean[x] for x in pool]) / 150
+    assert "none are fairer" in str(found) and found.share is None
+
+
+def test_teams_of_a_system_that_knows_them():
+    data = jr.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Cy"], ["Bo", "Di"]]])
+    found = jr.balance(jr.rate(jr.trueskill(), data), ["Ada", "Bo", "Cy", "Di"])
+    assert {"Ada", "Di"} in map(set, found.teams) and found.share == pytest.approx([0.5, 0.5], abs=0.03)
+
+
+@pytest.mark.parametrize("n", [6, 7])
+def test_no_pairing_is_fairer(rated, n):
+    pool = list(NAMES[10 : 10 + n])
+    found = jr.pairings(rated, pool)
+    cost = abs(np.asarray(matchups(rated, players=pool)) - 0.5)
+    least = min(
+        sum(cost[order[i], order[i + 1]] for i in range(0, n - 1, 2)) for order in itertools.permutations(range(n))
+    )
+    assert found.optimal and abs(found.matches["expected"] - 0.5).sum() == pytest.approx(least, abs=1e-5)
+    assert len(found.out) == n % 2
+    assert sorted([*found.matches["a"], *found.matches["b"], *found.out]) == pool
+    pair = found.matches["a"][0], found.matches["b"][0]
+    other = jr.pairings(rated, pool, apart=[pair])
+    assert set(pair) not in [{a, b} for a, b in zip(other.matches["a"], other.matches["b"], strict=True)]
+    assert "none are fairer" in str(found) and ("without a match" in str(found)) == (n == 7)
+
+
+def test_pairings_by_quality(rated):
+    full = jr.rate(
+        jr.outlook(jr.elo(), draw_odds=0.5),
+        jr.Dataset(jr.simulate.league(40, 600, seed=4).matches, NAMES, np.arange(600)),
+    )
+    found = jr.pairings(full, NAMES[:6], by="quality")
+    assert (found.matches["quality"] > 0.3).all() and (np.diff(found.matches["quality"]) <= 0).all()
+    alone = rated._replace(system=jr.elo(), predictions=rated.predictions.set_column(4, "score", [np.ones(600)]))
+    with refused("elo tells no quality here"):
+        jr.pairings(alone, NAMES[:6], by="quality")
+
+
+def test_what_cannot_be_balanced(rated):
+    for call, message in (
+        (lambda: jr.balance(rated, NAMES[:5]), "5 players cannot be divided into 2 teams"),
+        (lambda: jr.balance(rated, NAMES[:4], teams=1), "4 players cannot be divided into 1 teams"),
+        (lambda: jr.balance(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
+        (lambda: jr.balance(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),
+        (lambda: jr.pairings(rated, ["player 01"]), "the pool of at least two"),
+        (lambda: jr.pairings(rated, NAMES[:2], by="luck"), "by must be even or quality"),
+        (lambda: jr.pairings(rated, NAMES[:4], apart=[(NAMES[0], x) for x in NAMES[1:4]]), "cannot be kept apart"),
+        (lambda: jr.pairings(rated, ["player 77", "player 01"]), "no player 'player 77'"),
+    ):
+        with refused(message):
+            call()

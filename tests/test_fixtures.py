@@ -1,0 +1,86 @@
+"""What is expected of matches to come: draws, odds, sides, names that are unknown."""
+
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.records.fixtures import likeliest_draws
+from jaxrate.systems.outlook import divided
+
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+NAMES = np.array([f"Club {i:02}" for i in range(39)] + ["Málaga"], object)
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+@pytest.fixture
+def rated(league):
+    return jr.rate(jr.glicko(side_advantage=60), jr.Dataset(league, NAMES, np.arange(600), clock="dates"))
+
+
+def test_draws_are_as_frequent_as_the_history_says(rated, tmp_path):
+    found = jr.fixtures(rated, [("Club 03", "Málaga"), ("Málaga", "Club 03")], side="a", time="1972-12-01")
+    plain = jr.predict(rated.system, rated.state, jr.matches([[3, 39]], [0.5], [1065.0], side=[1.0]))
+    assert found["expected"][0] == pytest.approx(float(plain[0]), abs=1e-5)
+    np.testing.assert_allclose(found["win"] + found["draw"] + found["loss"], 1.0, rtol=1e-6)
+    np.testing.assert_allclose(found["win"] + 0.5 * found["draw"], found["expected"], rtol=1e-5)
+    np.testing.assert_allclose(found["odds_draw"], 1.0 / found["draw"], rtol=1e-6)
+    assert found["side"].tolist() == ["Club 03", "Málaga"] and str(found["time"][0]) == "1972-12-01"
+    assert str(found).splitlines()[1].split()[:4] == ["1972-12-01", "Club", "03", "Málaga"]
+    table = rated.predictions
+    score, guess = table["score"].to_numpy(), table["prediction"].to_numpy()
+    nu = likeliest_draws(guess, score)
+    grid = np.linspace(0.5 * nu, 2.0 * nu, 61)
+    index = (2 * score).astype(int)
+
+    def loss(odds):
+        x = divided(guess, odds)
+        return -np.log(np.stack([x.win[:, 1], x.draw[:, 0], x.win[:, 0]])[index, np.arange(600)]).mean()
+
+    assert abs(grid[np.argmin([loss(x) for x in grid])] - nu) <= grid[1] - grid[0]
+    assert abs(np.asarray(divided(guess, nu).draw[:, 0]).mean() - (score == 0.5).mean()) < 0.02
+    jr.write(found, tmp_path / "chances.parquet")
+    assert jr.frame(found, "pyarrow").column_names == list(found) and found.rows()[1]["a"] == "Málaga"
+
+
+def test_a_system_that_knows_draws_says_its_own(league):
+    data = jr.Dataset(league, NAMES, np.arange(600))
+    system = jr.outlook(jr.elo(), draw_odds=0.4)
+    rated = jr.rate(system, data)
+    found, plain = jr.fixtures(rated, [("Club 00", "Club 01")]), jr.matches([[0, 1]], [0.5], [rated.last])
+    guess = jr.predict(system, rated.state, plain)
+    assert found["draw"][0] == pytest.approx(float(guess.draw[0, 0])) and "quality" in found
+    won = jr.matches(league.player, np.where(league.score == 0.5, 1.0, league.score), league.time)
+    found = jr.fixtures(jr.rate(jr.elo(), data._replace(events=won)), [("Club 00", "Club 01")])
+    assert "draw" not in found and found["win"][0] == pytest.approx(found["expected"][0])
+
+
+def test_unknown_names_are_refused_with_the_nearest(rated):
+    with refused("no player 'malaga' (near: 'Málaga'); none 'Clubb 04' (near: 'Club 04', "):
+        jr.fixtures(rated, [("malaga", "Clubb 04")])
+    with refused("'Club 98'"):
+        jr.fixtures(rated, [("Club 98", "Club 04"), ("x", "y"), ("z", "u")])
+    found = jr.fixtures(rated, [("New", "Club 04")], newcomers=True)
+    assert 0 < found["win"][0] < 1
+    for source, message in (
+        ([("Club 01",)], "fixtures must be pairs of names"),
+        ({"a": ["Club 01"], "b": ["Club 02"], "time": [3.0]}, "the times must be dates, as in the run"),
+        ({"contest": [0, 0], "player": ["Club 01", "Club 02"]}, "the run is of matches, these are contests"),
+    ):
+        with refused(message):
+            jr.fixtures(rated, source)
+    with refused("time is for a source without times"):
+        jr.fixtures(rated, {"a": ["Club 01"], "b": ["Club 02"], "date": ["1973-01-01"]}, time="1973-01-01")
+
+
+def test_contests_to_come(league):
+    data = jr.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Ada"], ["Cy"]]])
+    rated = jr.rate(jr.elo_mmr(), data)
+    found = jr.fixtures(rated, {"contest": ["x"] * 3, "player": ["Cy", "Bo", "Ada"]})
+    assert found["player"].tolist() == ["Cy", "Bo", "Ada"] and found["expected_rank"][0] > 2 > found["expected_rank"][1]
+    assert found["expected_rank"].sum() == pytest.approx(6, abs=1e-5)

@@ -1,0 +1,206 @@
+"""Seasons and tournaments that are played many times: against exact chances, and against a slow season in NumPy."""
+
+import itertools
+import json
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.records.predictions import bracket, matchups
+from jaxrate.records.seasons import Games, outcomes, ranked, worth
+
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+NAMES = np.array([f"club {i:02}" for i in range(40)], object)
+SAMPLES = 4_000
+
+
+def refused(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+@pytest.fixture(scope="module")
+def rated():
+    league = jr.simulate.league(40, 600, seed=4, draws=0.2).matches
+    return jr.rate(jr.glicko(), jr.Dataset(league, NAMES, np.arange(600)))
+
+
+@pytest.fixture(scope="module")
+def sure(rated):
+    """Of a system that is sure of strengths."""
+    league = jr.simulate.league(40, 600, seed=4).matches
+    return jr.rate(jr.elo(), jr.Dataset(league, NAMES, np.arange(600)))
+
+
+def slowly(score, pairs, n, points, luck):
+    """Places from 0 of one season: points, wins, points among equals, the lot."""
+    total, wins, each = np.zeros(n), np.zeros(n), np.zeros((n, n))
+    for (a, b), s in zip(pairs, score, strict=True):
+        for one, two, mine in ((a, b, s), (b, a, 1 - s)):
+            got = points[0] if mine == 1 else points[1] if mine == 0.5 else points[2]
+            total[one] += got
+            wins[one] += mine == 1
+            each[one, two] += got
+
+    def key(i):
+        equal = [j for j in range(n) if (total[j], wins[j]) == (total[i], wins[i])]
+        return total[i], wins[i], sum(each[i, j] for j in equal), luck[i]
+
+    return sorted(range(n), key=key, reverse=True), total
+
+
+def test_places_are_those_of_a_slow_season():
+    pairs, n = np.array([*itertools.permutations(range(5), 2)]), 5
+    random = np.random.default_rng(0)
+    for number in range(30):
+        score = random.choice([0.0, 0.5, 1.0], len(pairs))
+        key = jax.random.key(number)
+        luck = np.asarray(jax.random.uniform(key, (n,)))
+        won, drawn = np.zeros((n, n), np.float32), np.zeros((n, n), np.float32)
+        for (a, b), s in zip(pairs, score, strict=True):
+            won[a, b] += s == 1
+            won[b, a] += s == 0
+            drawn[a, b] += s == 0.5
+            drawn[b, a] += s == 0.5
+        points = (3.0, 1.0, 0.0)
+        order, total = ranked(key, jax.numpy.asarray(won), jax.numpy.asarray(drawn), points, ("wins", "head_to_head"))
+        expected, sums = slowly(score, pairs, n, points, luck)
+        assert np.asarray(order).tolist() == expected and np.asarray(total).tolist() == sums.tolist()
+
+
+def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together(rated):
+    """Of two matches of one player, who is uncertain: both end alike more often than chance has it."""
+    pairs = [("club 00", "club 01"), ("club 00", "club 02")]
+    found = jr.fixtures(rated, pairs)
+    from jaxrate.records.seasons import made
+
+    games = made(rated, ["club 00", "club 01", "club 02"], np.array([[0, 1], [0, 2]], np.int32), found)
+    assert (np.asarray(games.spread) > 0.2).all()
+    wide = Games(games.player, games.logit, games.odds, games.spread)
+    score = np.asarray(jax.vmap(lambda i: outcomes(jax.random.fold_in(jax.random.key(1), i), wide))(np.arange(40_000)))
+    np.testing.assert_allclose(score.mean(axis=0), found["expected"], atol=0.012)
+    np.testing.assert_allclose((score == 0.5).mean(axis=0), found["draw"], atol=0.02)
+    assert np.corrcoef(score.T)[0, 1] > 0.01
+
+
+@pytest.mark.parametrize("system", [jr.glicko(), jr.elo(), jr.trueskill()], ids=lambda s: s.name)
+def test_a_point_is_worth_what_the_system_says(system):
+    league = jr.simulate.league(40, 600, seed=4).matches
+    history = jr.rate(system, jr.Dataset(league, NAMES, np.arange(600)))
+    point = worth(history, np.arange(40))
+    wanted = {"glicko": 400 / np.log(10), "elo": 400 / np.log(10)}.get(system.name)
+    if wanted is None:  # two of 25/6 are between strengths and performances; the logistic of the same slope at 0
+        wanted = np.sqrt(2.0) * float(system.params.beta) * np.sqrt(2 * np.pi) / 4
+        assert 0.7 * wanted < point < 1.4 * wanted
+    else:
+        assert point == pytest.approx(wanted, rel=0.06)
+
+
+def test_a_season_ends_as_its_matches_let_expect(sure):
+    teams = [f"club {i:02}" for i in range(6)]
+    coming = [*itertools.permutations(teams, 2)]
+    found = jr.season(sure, coming, relegated=2, samples=SAMPLES)
+    np.testing.assert_allclose(found.place.sum(axis=0), 1.0, atol=1e-4)
+    np.testing.assert_allclose(found.place.sum(axis=1), 1.0, atol=1e-4)
+    chance = jr.fixtures(sure, coming)
+    assert "draw" not in chance
+    for name, mean in zip(found.player, found.expected, strict=True):
+        mine = [
+            p if a == name else 1 - p for (a, b), p in zip(coming, chance["expected"], strict=True) if name in (a, b)
+        ]
+        assert mean == pytest.approx(3 * sum(mine), abs=0.2)
+    text = str(found)
+    assert "  win  relegated" in text and f"{SAMPLES:,} seasons" in text and "<table>" in found._repr_html_()
+    columns = found.columns()
+    assert columns["win"].sum() == pytest.approx(1) and columns["relegated"].sum() == pytest.approx(2)
+
+
+def test_results_so_far_count(sure):
+    teams = ["club 00", "club 01", "club 02"]
+    results = {"a": [teams[0]] * 6, "b": [teams[1], teams[2]] * 3, "score": [1.0] * 5 + [0.5]}
+    found = jr.season(sure, [(teams[1], teams[2])], results=results, samples=100)
+    first = found.player.tolist().index(teams[0])
+    assert first == 0 and found.place[0, 0] == 1.0 and found.points[0] == 16 and found.played[0] == 6
+    assert found.points[found.player == teams[2]] == 1
+    for given, message in (
+        ({"coming": []}, "no rows"),
+        ({"relegated": 3}, "relegated must be from 0 to 2"),
+        ({"ties": ("goals",)}, "no tie-break 'goals'; there are wins and head_to_head"),
+        ({"samples": 0}, "samples must be at least 1"),
+        ({"results": {"a": ["club 99"], "b": ["club 00"], "score": [1.0]}}, "no player 'club 99' (near: "),
+    ):
+        given = {"coming": [(teams[1], teams[2])], "results": results} | given
+        with refused(message):
+            jr.season(sure, given.pop("coming"), **given)
+
+
+def test_a_knockout_of_certain_strengths_is_the_exact_bracket(sure):
+    names = ["club 03", "club 11", "club 20", "club 07"]
+    found = jr.tournament(sure, {"knockout": names}, samples=SAMPLES, time=sure.last)
+    ids = [int(x[-2:]) for x in names]
+    exact = np.asarray(bracket(matchups(sure, players=ids)))
+    at = [found.player.tolist().index(x) for x in names]
+    np.testing.assert_allclose(found.reach[at], exact, atol=0.03)
+    with_bye = jr.tournament(sure, {"knockout": ["club 03", "", "club 20", "club 07"]}, samples=200)
+    assert with_bye.reach[with_bye.player == "club 03", 1] == 1.0
+    assert "  final" in str(found) and "group" not in str(found)
+
+
+PLAN = """
+knockout = ["A1", "best1", "B1", "best2"]
+best = [2, 2]
+[groups]
+A = ["club 00", "club 01", "club 02"]
+B = ["club 03", "club 04", "club 05", "club 06"]
+"""
+
+
+def test_groups_and_a_knockout_from_a_file(rated, tmp_path):
+    (tmp_path / "cup.toml").write_text(PLAN)
+    found = jr.tournament(rated, tmp_path / "cup.toml", samples=SAMPLES)
+    np.testing.assert_allclose(found.reach.sum(axis=0), [4, 2, 1], atol=1e-3)
+    for group in "AB":
+        mine = found.group == group
+        np.testing.assert_allclose(found.place[mine].sum(axis=0)[: mine.sum()], 1.0, atol=1e-4)
+        np.testing.assert_allclose(found.reach[mine, 0], found.place[mine, :2].sum(axis=1), atol=1e-4)
+    strong = np.asarray(jr.ratings(rated).mean)[[int(x[-2:]) for x in found.player]]
+    assert np.corrcoef(strong, found.reach[:, 2])[0, 1] > 0.5
+    assert re.search(r"player +group +win group +semi final +final +win", str(found))
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"knockout": ["club 00"]}, "knockout must list two, four, eight"),
+        ({"knockout": ["club 00", "club 00"]}, "'club 00' is in the plan more than once"),
+        ({"knockout": ["club 00", "club 99"]}, "no player 'club 99' (near: "),
+        ({"cup": 1}, "a plan has no 'cup'; it has groups, rounds"),
+        ({"groups": {"A": ["club 00", "club 01"]}, "best": [3, 1], "knockout": ["A1", "A2"]}, "best must be [place"),
+        ({"groups": {"A": ["club 00", "club 01"]}, "points": [1], "knockout": ["A1", "A2"]}, "points must be three"),
+    ],
+)
+def test_plans_that_cannot_be(rated, plan, message):
+    with refused(message):
+        jr.tournament(rated, plan)
+
+
+def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
+    jr.save(tmp_path / "run", rated)
+    (tmp_path / "coming.csv").write_text("a,b\nclub 01,club 02\nclub 02,club 00\n")
+    (tmp_path / "results.csv").write_text("winner,loser\nclub 00,club 01\n")
+    more = ("--results", tmp_path / "results.csv", "--relegated", 1, "--samples", 500)
+    code, text, errors = jaxrate("season", tmp_path / "run", tmp_path / "coming.csv", *more)
+    results = {"winner": ["club 00"], "loser": ["club 01"]}
+    coming = [("club 01", "club 02"), ("club 02", "club 00")]
+    assert code == 0 and text == f"{jr.season(rated, coming, results=results, relegated=1, samples=500)}\n", errors
+    (tmp_path / "cup.toml").write_text(PLAN)
+    code, text, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 300)
+    assert code == 0 and text == f"{jr.tournament(rated, tmp_path / 'cup.toml', samples=300)}\n", errors
+    code, text, _ = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 300, "--json")
+    assert code == 0 and {"player", "group", "win"} < json.loads(text)[0].keys()
+    (tmp_path / "cup.toml").write_text("knockout = [")
+    code, _, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml")
+    assert code == 2 and "cup.toml: " in errors
