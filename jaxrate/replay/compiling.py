@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, NamedTuple
 
 import jax
@@ -159,6 +159,28 @@ def hurried() -> dict[str, Any] | None:
     return _known(
         xla_backend_optimization_level=0, xla_cpu_use_fusion_emitters=False, xla_cpu_parallel_codegen_split_count=1
     )
+
+
+def side_by_side(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under jit, its first argument static: long loops over many small matrices side by side.
+
+    One thread takes a third less time over a step than two that wait for each other, and the newer emitters gain
+    nothing there. It may be called at the top level only.
+    """
+
+    @lru_cache
+    def jit(hurry: bool) -> Any:
+        options = None
+        if jax.default_backend() == "cpu":
+            passes = {"xla_disable_hlo_passes": "dot-library-rewriter,cpu-parallel-task-assigner"}
+            options = hurried() if hurry else passes | _known(xla_cpu_use_fusion_emitters=False)
+        return jax.jit(function, static_argnums=0, compiler_options=options)
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        return jit(_hurry.get())(*arguments)
+
+    return call
 
 
 def _options(form: Form) -> dict[str, Any] | None:

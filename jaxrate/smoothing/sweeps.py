@@ -1,6 +1,5 @@
 """Sweeps: all timelines are passed over with the sites that there are, then all sites are made anew at once."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +9,8 @@ from jax import lax
 
 from jaxrate.events import Array
 from jaxrate.numerics import solve_definite
-from jaxrate.smoothing.passes import Course, Site, at_nodes, backwards, course, forwards
+from jaxrate.replay.compiling import side_by_side
+from jaxrate.smoothing.passes import Course, Seen, Site, at_nodes, backwards, course, forwards
 from jaxrate.smoothing.passes import told as after
 from jaxrate.smoothing.sites import integral, log_chance, met, told
 from jaxrate.smoothing.timelines import Moment, Timelines
@@ -21,6 +21,7 @@ from jaxrate.systems.skills.strengths import Strength, ahead, picks
 
 KEPT = 5  # sweeps that are mixed
 FREE = 3  # first sweeps that are not, as they go far
+WIDE = 1024  # sums side by side
 COARSER = 0.1  # what a change of a variance counts, relative to itself: rounding moves it more than means
 
 
@@ -68,6 +69,8 @@ class Past(NamedTuple):
 
     image: Site  # [KEPT, 2, size] of the sites that a sweep makes
     residual: Array  # [KEPT, 2, size] of by how much it changes them, in deviations
+    products: Array  # [KEPT, KEPT] of the residuals
+    known: Array  # how many there have been since the past was forgotten
 
 
 class Progress(NamedTuple):
@@ -77,7 +80,7 @@ class Progress(NamedTuple):
     past: Past
 
 
-@partial(jax.jit, static_argnums=0)
+@side_by_side
 def sweep(model: Model, params: Any, lines: Timelines, tolerance: Array, most: Array) -> Swept:
     """Until no mean moves by more than `tolerance` deviations, nor a variance by ten times that, or `most` times."""
     made = problem(model, params, lines)
@@ -98,7 +101,9 @@ def sweep(model: Model, params: Any, lines: Timelines, tolerance: Array, most: A
 
     none = jnp.zeros((KEPT, *zero.shape), zero.dtype)
     start = Swept(Site(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf)
-    progress = Progress(start, Site(zero, zero), zero, Past(Site(none, none), none))
+    progress = Progress(
+        start, Site(zero, zero), zero, Past(Site(none, none), none, jnp.zeros((KEPT, KEPT), zero.dtype), jnp.int32(0))
+    )
 
     def unsettled(progress: Progress) -> Array:
         return (progress.swept.sweeps < most) & ~(progress.swept.change <= tolerance)
@@ -115,30 +120,38 @@ def accelerated(
     than the one before it the past is forgotten, and it counts half.
     """
     new = (image.pull - site.pull) * scale
-    worse = (count > 0) & (jnp.vdot(new, new) > jnp.vdot(residual, residual))
-    slot = count % KEPT
-
-    def keep(old: Array, change: Array) -> Array:
-        return jnp.where(worse | (count < FREE), 0.0, old.at[slot].set(change))
-
-    image_change = jax.tree.map(lambda x, y: x - y, image, last)
-    past = Past(jax.tree.map(keep, past.image, image_change), keep(past.residual, new - residual))
-    flat = past.residual.reshape(KEPT, -1)
-    size = jnp.maximum(jnp.sqrt(jnp.sum(flat * flat, axis=1)), float(np.finfo(flat.dtype).tiny))
-    unit = flat / size[:, None]
-    ridge = 10.0 * float(np.finfo(flat.dtype).eps)
-    gram = lax.dot(unit, unit.T, precision="highest") + ridge * jnp.eye(KEPT, dtype=flat.dtype)
-    share = solve_definite(gram[None], lax.dot(unit, new.reshape(-1), precision="highest")[None])[0] / size
+    worse = (count > 0) & (_product(new, new) > _product(residual, residual))
+    known = jnp.where(worse | (count < FREE), 0, past.known + 1)
+    slot = jnp.maximum(known - 1, 0) % KEPT
+    images = jax.tree.map(lambda old, x, y: old.at[slot].set(x - y), past.image, image, last)
+    change = new - residual
+    residuals = past.residual.at[slot].set(change)
+    row = jnp.stack([_product(x, change) for x in residuals])
+    products = past.products.at[slot].set(row).at[:, slot].set(row)
+    use = jnp.arange(KEPT, dtype=known.dtype) < known
+    size = jnp.where(use, jnp.maximum(jnp.sqrt(jnp.diagonal(products)), float(np.finfo(new.dtype).tiny)), jnp.inf)
+    gram = products / (size[None] * size[:, None]) + jnp.diag(
+        jnp.where(use, 10.0 * float(np.finfo(new.dtype).eps), 1.0)
+    )
+    wanted = jnp.stack([_product(x, new) for x in residuals]) / size
+    share = solve_definite(gram[None], wanted[None])[0] / size
     step = jnp.where(worse, 0.5, 1.0)
 
     def mixed(old: Array, now: Array, changes: Array) -> Array:
-        return old + step * (now - old) - jnp.tensordot(share, changes, 1)
+        return old + step * (now - old) - sum(share[i] * changes[i] for i in range(KEPT))
 
-    precision, pull = jax.tree.map(mixed, site, image, past.image)
-    return Site(jnp.maximum(precision, 0.0), pull), image, new, past
+    precision, pull = jax.tree.map(mixed, site, image, images)
+    return Site(jnp.maximum(precision, 0.0), pull), image, new, Past(images, residuals, products, known)
 
 
-@partial(jax.jit, static_argnums=0)
+def _product(x: Array, y: Array) -> Array:
+    """The sum of products, many sums side by side: fast, and of little rounding."""
+    whole = (x * y).reshape(-1)
+    wide = jnp.pad(whole, (0, -len(whole) % WIDE)).reshape(-1, WIDE)
+    return jnp.sum(jnp.sum(wide, axis=0))
+
+
+@side_by_side
 def conclude(model: Model, params: Any, lines: Timelines, site: Site) -> Known:
     """What is known with these sites."""
     made = problem(model, params, lines)
@@ -148,12 +161,9 @@ def conclude(model: Model, params: Any, lines: Timelines, site: Site) -> Known:
     newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
     mean, variance = (at_players(x, lines) for x in hindsight or ())
     mean = mean + jnp.broadcast_to(newcomer, mean.shape)
-    here, before = (Strength(None, *(at_players(x, lines) for x in one)) for one in (cavity[1:], seen[:2]))
+    here = Strength(None, *(at_players(x, lines) for x in cavity[1:]))
     pair = met(here, made.offset)
     weight = lines.events.context.weight
-    chance = log_chance(model, made.constants, pair, lines.events)
-    told_before, told_here = integral(before, site), integral(here, site)
-    evidence = (chance if weight is None else weight * chance) + jnp.sum(told_before - told_here, axis=0)
     games = lines.games + (1.0 if weight is None else weight[None])
     rating = mean[..., 0] if params.experience is None else mean[..., 0] + params.experience * jnp.log1p(games)
     return Known(
@@ -161,11 +171,30 @@ def conclude(model: Model, params: Any, lines: Timelines, site: Site) -> Known:
         Rating(mean, jnp.sqrt(variance)),
         _state(model, params, lines, made, (nodes, seen, belief), games),
         expected_score(model, made.constants, pair),
-        jnp.where(lines.real, evidence, 0.0),
+        _shares(model, made, lines, site, (seen, here)),
     )
 
 
-@partial(jax.jit, static_argnums=0)
+def shares(model: Model, params: Any, lines: Timelines, site: Site) -> Array:
+    """[size] of the evidence, with these sites."""
+    made = problem(model, params, lines)
+    nodes = Site(*(at_nodes(x, lines) for x in site))
+    seen = forwards(model, made.constants, made.way, nodes)[0]
+    cavity = backwards(made.way, seen, nodes)[0]
+    return _shares(model, made, lines, site, (seen, Strength(None, *(at_players(x, lines) for x in cavity[1:]))))
+
+
+def _shares(model: Model, made: Problem, lines: Timelines, site: Site, known: tuple[Seen, Strength]) -> Array:
+    """Of each match what its result says, in place of what its sites say, of its players; and what time adds."""
+    seen, here = known
+    before = Strength(None, *(at_players(x, lines) for x in seen[:2]))
+    weight = lines.events.context.weight
+    chance = log_chance(model, made.constants, met(here, made.offset), lines.events)
+    said = jnp.sum(integral(before, site) - integral(here, site), axis=0)
+    return jnp.where(lines.real, (chance if weight is None else weight * chance) + said, 0.0)
+
+
+@side_by_side
 def look(model: Model, params: Any, lines: Timelines, moment: Moment, site: Site) -> Rating:
     """[some] the ratings of all who have begun by a moment."""
     made = problem(model, params, lines)

@@ -15,8 +15,8 @@ from jaxrate.events import Array, Matches
 from jaxrate.replay.sizes import FINE, lengthened, placed, placed_matches, snug
 
 NumPy = np.ndarray[Any, Any]
-LEAST, WIDE = 8, 256  # lanes
-FAST = 4096  # numbers of the covariances of a step
+LEAST, WIDE = 8, 512  # lanes
+FAST = 1 << 14  # numbers of the covariances of a step
 
 
 class Timelines(NamedTuple):
