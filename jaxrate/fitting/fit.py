@@ -14,6 +14,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import LAST_ID, Array
+from jaxrate.fitting.evidence import check_method, opened
 from jaxrate.fitting.found import Fit, Options, Profile, Rest, Rolling
 from jaxrate.fitting.free import Free, free_names
 from jaxrate.fitting.problem import Problem, covariance_of, evaluate, params_at, prepare
@@ -32,6 +33,7 @@ def fit(
     events: Any,
     *,
     free: Sequence[str] | None = None,
+    method: str = "ahead",
     loss: str | None = None,
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 100,
@@ -55,6 +57,9 @@ def fit(
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
         at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
         those before do not, such as the last of those in points, where only ratios matter.
+      method: "ahead": by predictions made one step ahead; or "evidence", of `skills` of matches: by how likely all
+        results are together (see `smooth`), of which `loss` is minus the mean logarithm. It takes none of the options
+        but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, and not "logistic".
       loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`).
         None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
@@ -92,6 +97,9 @@ def fit(
     system, free, options = _resume(system, free, **given, errors=errors, mode=mode, state=state, key=key)
     _check(options, starts)
     what = _task(system, events, options)
+    if method != "ahead":
+        check_method(method, given | {"errors": errors, "mode": mode, "state": state})
+        what = what._replace(history=opened(system, events))
     kind = options.errors or ("information" if what.kind in what.loss.likelihood else "sandwich")
     training, held_out, rest = parts(what, options.data_share, options.validation)
     problem = prepare(what, system, free, training, held_out, options.mode)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches
+from jaxrate.fitting import evidence
 from jaxrate.fitting.free import Free, constrain
 from jaxrate.fitting.losses import lost
 from jaxrate.fitting.task import Task
@@ -128,6 +129,8 @@ def calculate(
     Returns:
       Leaves [S, 2], [S, k] or [S, k, k].
     """
+    if task.history is not None:
+        return evidence.calculate(what, task.history, free, x, unit, params, curved)
     x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
     system = _sized(task.system, free, x, unit, params)

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxrate.data.dataset import open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, fail_where, some_in_teams
+from jaxrate.fitting.evidence import History
 from jaxrate.fitting.losses import Loss, named, target
 from jaxrate.records.metrics import NumPy, seen
 from jaxrate.records.quality import first_share
@@ -35,6 +36,7 @@ class Task(NamedTuple):
     state: State  # to carry on from, or None
     num_players: int
     levels: int  # how many scores a prediction gives probabilities; 0: it is an expected score
+    history: History | None = None  # whose evidence is what counts, in place of predictions
 
 
 def task(
