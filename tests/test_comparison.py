@@ -26,6 +26,7 @@ def test_a_comparison_scores_what_run_predicts(data):
     done = []
     found = jr.compare(data, given, lengths=(None, 50.0), last=0.25, watch=done.append)
     systems = {"k = 8": jr.elo(k=8), "elo": jr.elo(k=64), "glicko": jr.glicko()}
+    predicted = []
     for result in found.results:
         events = data.matches if result.period is None else jr.periods(data.matches, result.period)
         system = systems[result.name]
@@ -34,6 +35,10 @@ def test_a_comparison_scores_what_run_predicts(data):
         assert result.system == system and result.speed is None
         prediction = np.asarray(jr.run(system, events).prediction)[450:]
         assert result.quality == pytest.approx(jr.metrics.scores(prediction, data.matches.score[450:]))
+        predicted.append(prediction)
+    for result, prediction in zip(found.results, predicted, strict=True):
+        wanted = jr.metrics.paired(prediction, predicted[0], data.matches.score[450:])
+        assert result.behind == pytest.approx(wanted, rel=1e-4, abs=1e-9)
     losses = [result.quality["log loss"] for result in found.results]
     assert losses == sorted(losses) and len(losses) == 6 and done == pytest.approx(np.arange(1, 7) / 6)
     assert found.about == (
@@ -42,6 +47,7 @@ def test_a_comparison_scores_what_run_predicts(data):
     head, *lines = str(found).splitlines()
     assert head.split()[:4] == ["system", "form", "log", "loss"] and len(lines) == 7
     assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
+    assert lines[1].split()[-3:] == f"{found.results[1].behind[0]:+.4f} ± {found.results[1].behind[1]:.4f}".split()
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()
 
 

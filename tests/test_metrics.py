@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.records.metrics import accuracy, brier, calibration, log_loss, seen
+from jaxrate.records.metrics import accuracy, brier, calibration, log_loss, paired, seen
 
 PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
 METRICS = [log_loss, brier, accuracy, calibration]
@@ -34,6 +34,16 @@ def test_brier_by_hand():
 def test_accuracy_by_hand():
     assert accuracy([0.8, 0.4, 0.1, 0.9], [1, 1, 0, 0]) == 0.5
     assert accuracy([0.8, 0.4, 0.1], [1, 0, 0]) == 1.0
+
+
+def test_a_difference_is_that_of_each_match():
+    each = [math.log(0.6 / 0.8), math.log(0.7 / 0.4), 0.0]
+    mean = sum(each) / 3
+    error = math.sqrt(sum((x - mean) ** 2 for x in each) / 2 / 3)
+    assert paired(PREDICTION, [0.6, 0.7, 0.5], SCORE) == pytest.approx((mean, error), rel=1e-12)
+    assert paired(PREDICTION, [0.6, 0.7, 0.5], SCORE, weight=[2, 2, 2]) == pytest.approx((mean, error), rel=1e-12)
+    masked = paired(PREDICTION, [0.6, 0.7, 0.5], SCORE, mask=np.array([True, False, False]))
+    assert masked.difference == pytest.approx(each[0]) and math.isnan(masked.error)
 
 
 def test_a_draw_is_half_a_win_for_either():

@@ -465,6 +465,20 @@ def test_residuals_of_many_and_refusals(ax):
         plots.residuals(np.full(50_000, 0.5), matches, top=0, ax=ax)
 
 
+def test_a_comparison_is_of_differences(ax):
+    found = jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}})
+    assert plots.comparison(found, ax=ax) is ax
+    behind = np.array([result.behind for result in found.results])
+    (container,) = ax.containers
+    np.testing.assert_allclose(container[0].get_xdata(), behind[:, 0])
+    ends = behind[:, :1] + 1.96 * np.array([-1.0, 1.0]) * behind[:, 1:]
+    np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [result.name for result in found.results] and behind[0].tolist() == [0.0, 0.0]
+    with refused("contests of many have no log loss"):
+        plots.comparison(found._replace(results=[found.results[0]._replace(behind=None)]))
+
+
 # Fits
 
 

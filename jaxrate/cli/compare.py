@@ -163,6 +163,11 @@ def _plain(found: Comparison, file: str) -> dict[str, Any]:
             "period": result.period,
             "params": result.system.params._asdict() | dict(result.system.settings),
             **{name: None if x != x else x for name, x in result.quality.items()},
+            **(
+                {}
+                if result.behind is None
+                else {"behind": result.behind.difference, "behind_error": result.behind.error}
+            ),
             unit: result.speed,
         }
         for result in found.results

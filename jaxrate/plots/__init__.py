@@ -8,7 +8,7 @@ colour-blind too (Okabe and Ito 2008), and never stand alone. ImportError withou
 careers.py      trajectory, careers
 beliefs.py      belief
 players.py      leaderboard, matchups
-predictions.py  calibration, loss_by_difference, residuals
+predictions.py  calibration, loss_by_difference, residuals, comparison
 strengths.py    intervals, rank_sets, win_matrix
 fits.py         loss_surface, profile
 drawing.py      what they share
@@ -19,7 +19,7 @@ from jaxrate.plots.careers import careers, trajectory
 from jaxrate.plots.drawing import COLOURS
 from jaxrate.plots.fits import loss_surface, profile
 from jaxrate.plots.players import leaderboard, matchups
-from jaxrate.plots.predictions import calibration, loss_by_difference, residuals
+from jaxrate.plots.predictions import calibration, comparison, loss_by_difference, residuals
 from jaxrate.plots.strengths import intervals, rank_sets, win_matrix
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "belief",
     "calibration",
     "careers",
+    "comparison",
     "intervals",
     "leaderboard",
     "loss_by_difference",

@@ -27,6 +27,7 @@ from jaxrate.plots.drawing import (
     style,
 )
 from jaxrate.records import metrics
+from jaxrate.records.comparison import Comparison, label_of
 from jaxrate.records.history import History
 from jaxrate.systems.outlook import expected_score
 
@@ -162,3 +163,30 @@ def _by_name(x: Any) -> dict[Any, Any]:
     several = dict(x) if isinstance(x, Mapping) else {"": x}
     check_count("systems", len(several), 1, KINDS)
     return several
+
+
+def comparison(found: Comparison, *, ax: "Axes | None" = None) -> "Axes":
+    """By how much the log loss of each system lies behind that of the best, with 95 % intervals; the best first.
+
+        plots.comparison(jr.compare(data, ["elo", "glicko", "trueskill"]))
+
+    Intervals are of differences match by match: one that holds 0 may be luck.
+
+    Args:
+      found: as from `jr.compare`, of matches.
+
+    Raises:
+      ValueError: for a comparison of contests of many, which have no log loss, or of more than 100 forms.
+    """
+    results = [result for result in found.results if result.behind is not None]
+    if not results:
+        raise ValueError("contests of many have no log loss to compare; print the comparison")
+    check_count("systems", len(results), 1, ROWS)
+    ax = make_axes(ax, full_height(len(results)))
+    behind = np.array([result.behind for result in results])
+    wide = np.nan_to_num(WIDE * behind[:, 1])
+    ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
+    ax.errorbar(behind[:, 0], np.arange(len(results)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
+    list_players(ax, [plain(label_of(result)) for result in results])
+    ax.set_xlabel(f"log loss behind {plain(label_of(results[0]))} ({results[0].quality['log loss']:.4f})")
+    return ax

@@ -13,7 +13,7 @@ from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.records.blending import weighed
 from jaxrate.records.history import history
-from jaxrate.records.metrics import NumPy, scores, standings
+from jaxrate.records.metrics import NumPy, Paired, paired, scores, standings
 from jaxrate.records.outlooks import expected
 from jaxrate.records.quality import Sides, check_last, in_words, scored, two_sides
 from jaxrate.records.rating import check_times
@@ -24,6 +24,8 @@ from jaxrate.systems import SYSTEMS
 from jaxrate.systems.choosing import adapted, make, rates, those_with
 from jaxrate.text import html_table, number, table
 
+BEHIND = "log loss behind"
+
 
 class Result(NamedTuple):
     """How a system did in one form."""
@@ -33,6 +35,7 @@ class Result(NamedTuple):
     system: RatingSystem
     quality: dict[str, float]  # by the name of each measure
     speed: float | None  # matches or participations rated in a second; None: not measured
+    behind: Paired | None  # its log loss less that of the best; None of contests of many
 
 
 class Blended(NamedTuple):
@@ -58,7 +61,12 @@ class Comparison(NamedTuple):
         """The names of the columns."""
         forms = ["form"] * any(result.period is not None for result in self.results)
         speeds = [f"{[*self.counts][-1]}/s"] * (self.results[0].speed is not None)
-        return ["system", *forms, *self.results[0].quality, *speeds]
+        return ["system", *forms, *self.results[0].quality, *[BEHIND] * self._paired, *speeds]
+
+    @property
+    def _paired(self) -> bool:
+        """Whether there is a column of differences."""
+        return len(self.results) > 1 and self.results[0].behind is not None
 
     @property
     def rows(self) -> list[list[str]]:
@@ -68,6 +76,8 @@ class Comparison(NamedTuple):
             form = "by match" if result.period is None else f"periods of {number(result.period)}"
             rows.append([result.name, *[form] * ("form" in self.head)])
             rows[-1] += [in_words(*measure) for measure in result.quality.items()]
+            if self._paired and result.behind is not None:
+                rows[-1] += [f"{result.behind.difference:+.4f} ± {result.behind.error:.4f}" if len(rows) > 1 else ""]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
         if self.blend is not None:
             measures = [in_words(*measure) for measure in self.blend.quality.items()]
@@ -94,9 +104,11 @@ def compare(
     """Rate the same events by several systems, and say which predicted best.
 
     Each predicts every match before it learns from it, and is judged by log loss, Brier score, accuracy and calibration
-    error. Two or more of them are blended in the last row: their log-odds, with weights that are fitted to what came
-    before each match, as `blend` does. In contests of more than two sides, the ratings before each say who will be
-    ahead of whom, and how far off the places are, as in `metrics.standings`.
+    error. Losses are compared match by match: the table says by how much each lies behind the best, and the standard
+    error of that difference, as if matches were drawn independently. Two or more of them are blended in the last row:
+    their log-odds, with weights that are fitted to what came before each match, as `blend` does. In contests of more
+    than two sides, the ratings before each say who will be ahead of whom, and how far off the places are, as in
+    `metrics.standings`.
 
         print(jr.compare(jr.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
@@ -140,17 +152,29 @@ def compare(
             arranged[length] = data.events if length is None else periods(data.matches, length), {}
         events, plans = arranged[length]
         found, seconds = timed_replay(replay, system, events, levels(system, events, plans), 1 + timed)
-        results.append(Result(name, length, system, judge(found), len(data.rows) / seconds if timed else None))
+        results.append(Result(name, length, system, judge(found), len(data.rows) / seconds if timed else None, None))
         if sides is not None:
-            label = name if length is None else f"{name}, periods of {number(length)}"
-            guesses[label] = expected(found.prediction, data)[sides.row]
+            guesses[label_of(results[-1])] = expected(found.prediction, data)[sides.row]
         if watch is not None:
             watch(done / len(forms))
     results.sort(key=lambda result: _order(result.quality))
+    if sides is not None:
+        best = guesses[label_of(results[0])]
+        results = [
+            result._replace(
+                behind=paired(guesses[label_of(result)], best, sides.score, weight=sides.weight, mask=judged)
+            )
+            for result in results
+        ]
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
     about = _about(counts, int(judged.sum()), [name for name, given in wanted.items() if given], lengths)
     blend = _blend(guesses, sides, judged) if sides is not None and len(guesses) > 1 else None
     return Comparison(results, counts, len(data.players), int(judged.sum()), about, left_out, blend)
+
+
+def label_of(result: Result) -> str:
+    """The name of a system in one form."""
+    return result.name if result.period is None else f"{result.name}, periods of {number(result.period)}"
 
 
 def _blend(guesses: dict[str, Any], sides: Sides, judged: NumPy) -> Blended:

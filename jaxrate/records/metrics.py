@@ -9,8 +9,9 @@ the participants had before them, and an optional boolean mask [sum P] of the pa
 among themselves. Contests with fewer than two of them are left out, and so are those where all participants, masked or
 not, tie: they rank nobody. Teammates tie, and each is scored alone.
 
-`scores` and `standings` are all measures of either kind by name. `duels` makes matches of contests of two sides, and
-`both_sides` two matches of one that tells the winner and the loser. `seen` makes masks.
+`paired` compares two forecasters. `scores` and `standings` are all measures of either kind by name. `duels` makes
+matches of contests of two sides, and `both_sides` two matches of one that tells the winner and the loser. `seen` makes
+masks.
 
 All raise ValueError for shapes that differ, for the first row to be scored with a prediction or score outside [0, 1], a
 negative weight or a rating that is not finite (NaN included), and if nothing is left to score.
@@ -31,6 +32,31 @@ NumPy = np.ndarray[Any, Any]
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
     return _log_loss(_columns(prediction, score, weight, mask), _margin(prediction))
+
+
+class Paired(NamedTuple):
+    """The log loss of one forecaster less that of another, of the same matches."""
+
+    difference: float  # nats; below 0 the first one is better
+    error: float  # the standard error of the difference, NaN of one match
+
+
+def paired(prediction: Any, other: Any, score: Any, *, weight: Any = None, mask: Any = None) -> Paired:
+    """Compare two forecasters match by match.
+
+        jr.metrics.paired(jr.run(glicko, matches).prediction, jr.run(elo, matches).prediction, matches.score)
+
+    The error counts matches as drawn independently of each other. As both forecast the same matches it is far smaller
+    than that of either loss. Losses are those of `log_loss`.
+    """
+    losses = []
+    for one in (prediction, other):
+        p, s, w = _columns(one, score, weight, mask)
+        losses.append(_losses(p, s, _margin(one)))
+    above, share = losses[0] - losses[1], w / w.sum()
+    mean, n = float(share @ above), np.count_nonzero(w)
+    square = float(share**2 @ (above - mean) ** 2)
+    return Paired(mean, float(np.sqrt(square * n / (n - 1))) if n > 1 else float("nan"))
 
 
 def brier(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
@@ -275,8 +301,12 @@ def _margin(prediction: Any) -> float:
 
 def _log_loss(columns: tuple[NumPy, NumPy, NumPy], margin: float) -> float:
     p, s, w = columns
+    return float(np.average(_losses(p, s, margin), weights=w))
+
+
+def _losses(p: NumPy, s: NumPy, margin: float) -> NumPy:
     p = np.clip(p, margin, 1.0 - margin)
-    return float(-np.average(s * np.log(p) + (1.0 - s) * np.log1p(-p), weights=w))
+    return -s * np.log(p) - (1.0 - s) * np.log1p(-p)
 
 
 def _brier(columns: tuple[NumPy, NumPy, NumPy]) -> float:
