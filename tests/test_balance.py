@@ -63,6 +63,29 @@ def test_no_pairing_is_fairer(rated, n):
     assert "none are fairer" in str(found) and ("without a match" in str(found)) == (n == 7)
 
 
+@pytest.mark.parametrize("n", [6, 7])
+def test_neighbours_are_paired_if_nothing_better_is_found_in_time(rated, n, monkeypatch):
+    from jaxrate.records import balance
+
+    pool = NAMES[:n]
+    by_strength = jr.leaderboard(rated, among=pool).player
+    nothing = type("Nothing", (), {"x": None, "status": 1})
+    monkeypatch.setattr(balance, "milp", lambda *given, **more: nothing)
+    found = jr.pairings(rated, pool)
+    place = {name: i for i, name in enumerate(by_strength)}
+    assert not found.optimal and "perhaps others are fairer" in str(found)
+    assert all(abs(place[a] - place[b]) == 1 for a, b in zip(found.matches["a"], found.matches["b"], strict=True))
+    cost = abs(np.asarray(matchups(rated, players=by_strength)) - 0.5)
+    if n % 2:
+        sums = []
+        for out in range(0, n, 2):
+            rest = [i for i in range(n) if i != out]
+            sums.append(sum(cost[rest[i], rest[i + 1]] for i in range(0, n - 1, 2)))
+        assert abs(found.matches["expected"] - 0.5).sum() == pytest.approx(min(sums), abs=1e-5)
+    teams = jr.balance(rated, NAMES[:6], teams=3)
+    assert not teams.optimal and {len(x) for x in teams.teams} == {2}
+
+
 def test_pairings_by_quality(rated):
     full = jr.rate(
         jr.outlook(jr.elo(), draw_odds=0.5),

@@ -252,6 +252,16 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
     assert str(jr.leaderboard(saved, top=3)) not in text
 
 
+def test_a_state_says_who_beat_whom(jaxrate, run):
+    saved = jr.load(run)
+    first = saved.predictions.slice(0, 1).to_pylist()[0]
+    both = "--player", first["a"], "--against", first["b"]
+    code, text, _ = jaxrate("rate", "--state", run, *both, "--upsets", "--top", 3)
+    assert code == 0 and text.endswith(f"{jr.head_to_head(saved, first['a'], first['b'])}\n")
+    assert f"least expected\n\n{jr.upsets(saved, player=first['a'], top=3)}\n" in text
+    assert "--against goes with --player" in jaxrate("rate", "--state", run, *both[2:])[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

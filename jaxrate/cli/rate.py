@@ -53,6 +53,8 @@ Examples:
     metavar="NAME",
     help="Print a player's matches or contests: what was expected, and the change of rating.",
 )
+@click.option("--against", metavar="NAME", help="With --player: print how they stand against each other instead.")
+@click.option("--upsets", is_flag=True, help="Also list the wins that were least expected; with --player, theirs.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
 @click.option(
@@ -77,6 +79,8 @@ def rate(
     state: Path | None,
     as_of: str | None,
     player: str | None,
+    against: str | None,
+    upsets: bool,
     out: Path | None,
     csv: bool,
     csv_safe: bool,
@@ -104,6 +108,8 @@ def rate(
         check_smooth(state, file)
     if outlook and state is not None:
         raise ValueError("--outlook is of a new run; the one to carry on predicts in full if it did")
+    if against is not None and player is None:
+        raise ValueError("--against goes with --player")
     if (csv or csv_safe) and out is None:
         raise ValueError("--csv and --csv-safe go with --out")
     if last != 1 and file is None:
@@ -129,8 +135,8 @@ def rate(
         until, then = (_until(*x, data.clock) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
-        if player is not None:
-            find(data.players, player)  # better said before rating
+        for name in filter(None, (player, against)):
+            find(data.players, name)  # better said before rating
         if saved is None:
             chosen = choose(report, asked, data, file)
             if outlook and not is_outlook(chosen.system):
@@ -158,7 +164,11 @@ def rate(
     if hindsight is not None:
         parts.append(greatest(hindsight, top))
         tables["hindsight"] = by_match(hindsight, data)
-    if player is not None:
+    if upsets:
+        parts.append(f"least expected\n\n{jr.upsets(rated, player=player, top=top)}")
+    if player is not None and against is not None:
+        parts.append(str(jr.head_to_head(rated, player, against)))
+    elif player is not None:
         parts += _career(rated, player, {} if hindsight is None else beside_career(hindsight, player), until)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):

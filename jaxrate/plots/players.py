@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def leaderboard(
     system: RatingSystem | Rated, state: State = None, players: Any = None, *, ax: "Axes | None" = None, **options: Any
 ) -> "Axes":
-    """The best players, each with the 95 % interval of their rating.
+    """The best players, each with the 95 % interval of their rating; the title says who they are, if not everybody.
 
     Args:
       system, state, players, options: as for `jr.leaderboard`; at most 100 are drawn.
@@ -50,6 +50,8 @@ def leaderboard(
     wide = None if board.deviation is None else WIDE * board.deviation
     ax.errorbar(board.rating, np.arange(len(labels)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
     list_players(ax, labels)
+    said = board.scope.partition("\n")[0].partition(" (")[0]
+    ax.set_title(said if "players, who" in said else "", fontsize="small")
     ax.set_xlabel(rating_label(system))
     return ax
 

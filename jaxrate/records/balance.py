@@ -23,8 +23,8 @@ from jaxrate.records.readings import ratings
 from jaxrate.records.shown import Columns
 from jaxrate.replay.run import predict
 
-WHOLE = 200  # players of whom all pairs are considered
-NEAREST = 30  # of more players, so many who are next in strength
+WHOLE = 64  # players of whom all pairs are considered
+NEAREST = 8  # of more players, so many who are next in strength
 CLOSE = 200.0  # teams that differ by this part of the pool's standard deviation are equal
 
 
@@ -146,7 +146,7 @@ def pairings(
       by: "even": the sum of the distances of expected scores from 1/2 is least; "quality": the sum of match qualities,
         of an `outlook`, is greatest.
       apart: pairs who shall not meet, as those who have met.
-      time_limit: seconds to search; then the best pairing so far is taken. In pools of more than 200, players meet only
+      time_limit: seconds to search; then the best pairing so far is taken. In pools of more than 64, players meet only
         some of those who are next in strength.
 
     Raises:
@@ -179,14 +179,32 @@ def pairings(
         np.asarray(cost, np.float64), integrality=np.ones(len(edge)), bounds=Bounds(0, 1), constraints=limits,
         options={"time_limit": time_limit},
     )  # fmt: skip
-    if found.x is None:
+    chosen = _neighbours(n, first, second, cost)
+    if found.x is not None:
+        solved = np.flatnonzero(found.x > 0.5)
+        chosen = solved if chosen is None or cost[solved].sum() <= cost[chosen].sum() else chosen
+    if chosen is None:
         why = "so many cannot be kept apart" if found.status == 2 else "no pairing was found in time; give more"
         raise ValueError(why)
-    chosen = np.flatnonzero(found.x > 0.5)
     chosen = chosen[np.argsort(cost[chosen], kind="stable")]
     paired = {*first[chosen].tolist(), *second[chosen].tolist()}
     matches = Columns({name: values[chosen] for name, values in told.items()})
     return Pairings(matches, [names[i] for i in range(n) if i not in paired], found.status == 0 and n <= WHOLE)
+
+
+def _neighbours(n: int, first: Values, second: Values, cost: Values) -> Values | None:
+    """Edges that pair those next to each other in strength; of an odd number the best one is left out."""
+    beside = np.full(n - 1, -1)
+    near = np.flatnonzero(second - first == 1)
+    beside[first[near]] = near
+    price = np.where(beside < 0, np.inf, cost[beside])
+    if n % 2 == 0:
+        pairs = beside[::2]
+    else:
+        before, after = np.append(0.0, np.cumsum(price[::2])), np.append(np.cumsum(price[1::2][::-1])[::-1], 0.0)
+        out = int(np.argmin(before + after))
+        pairs = np.append(beside[: 2 * out : 2], beside[2 * out + 1 :: 2])
+    return None if (pairs < 0).any() else pairs
 
 
 def _pool(rated: Rated, players: Sequence[Any], time_limit: float) -> Values:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.names import fold
 from jaxrate.data.read import read
-from jaxrate.data.tables import Values
+from jaxrate.data.tables import Values, open_source
 from jaxrate.events import Matches, count_teams
 from jaxrate.records.moments import moment
 from jaxrate.records.outlooks import of_contests, of_matches
@@ -86,7 +86,8 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         if pairs:
             if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in source):
                 raise ValueError("fixtures must be pairs of names, as (a, b), or a table")
-            source = {name: [x[i] for x in source] for i, name in enumerate("ab")}
+            table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
+            source = open_source(table)._replace(noted=False)  # of names that look alike the history was told
         given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
         given |= {} if pairs else rated.options.get("columns", {})
         kept = {key: given[key] for key in (OF_MATCHES if of_matches else OF_CONTESTS) if key in given}

@@ -229,8 +229,8 @@ class _Lists:
         at = course.reached(now)
         games, rating = at - course.start[:-1], self.view.shown(self._standing(now, at))
         listed = self.chosen & (games >= self.min_games) & ~np.isnan(np.asarray(rating.mean))
-        if now is not None and now < self.end:
-            listed &= games > 0
+        past = now is not None and now < self.end
+        listed &= (games > 0) | (not past and at == course.start[1:] - 1)  # not those who join later
         if self.active is not None:
             listed &= course.time[at] >= self._recent(now) - self.active
         return _Listed(rating, at, _best(rating.mean, listed))
@@ -280,7 +280,7 @@ class _Lists:
         return since
 
     def _need_times(self, name: str) -> None:
-        if not self.timed and self.rated.clock is not None:
+        if not self.course.timed and self.rated.clock is not None:
             raise ValueError(f"some events of the history have no time, so that {name} cannot be told")
         if not self.timed and name != "as_of":
             raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
