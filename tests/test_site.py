@@ -2,7 +2,10 @@
 
 import json
 import re
+import threading
+from functools import partial
 from html import unescape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -48,9 +51,10 @@ def rated():
 @pytest.fixture(scope="module")
 def folder(rated, tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
-    jr.site(
-        rated, out, title="Our <league>", columns={"venue": np.arange(400) % 7}, points=(np.ones(400), np.zeros(400))
-    )
+    venue, points = np.arange(400) % 7, (np.ones(400), np.zeros(400))
+    pairs = [("player 03", "player 04"), ("player 05", NAMES[0]), ("player 04", "player 05")]
+    told = {"coming": jr.fixtures(rated, pairs), "season": jr.season(rated, pairs, relegated=1, samples=100)}
+    jr.site(rated, out, title="Our <league>", columns={"venue": venue}, points=points, **told)
     return out
 
 
@@ -114,6 +118,20 @@ def test_words_about_quality(rated, folder):
     found = jr.metrics.scores(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
     assert f"The favourite won {100 * found['accuracy']:.1f} % of 400 matches" in text
     assert f"{100 * np.exp(-found['log loss']):.1f} %, on average" in text and "None" not in text
+
+
+def test_what_is_coming(rated, folder):
+    wanted = jr.fixtures(rated, [("player 03", "player 04")])
+    page = (folder / "coming.html").read_text(encoding="utf-8")
+    season, coming = page.split("<tbody>")[1:]
+    row = coming.partition("</tr>")[0]
+    shown = dict(re.findall(r'<td class="(?:words|figure)" data-name="(.*?)">(.*?)</td>', row))
+    assert shown["first"] == '<a href="players/player-03.html"><bdi>player 03</bdi></a>'
+    assert shown["draw"] == f"{100 * wanted['draw'][0]:.0f} %" and shown["of a draw"] == f"{wanted['odds_draw'][0]:.2f}"
+    names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
+    assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
+    rows = json.loads((folder / "data" / "coming.json").read_text(encoding="utf-8"))
+    assert rows[1]["second"] == NAMES[0] and rows[0]["first wins"] == pytest.approx(float(wanted["win"][0]), abs=1e-6)
 
 
 def test_contests_without_dates(tmp_path):
@@ -187,6 +205,8 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         (("--show", "venue"), "--show and --points name columns of --file FILE"),
         (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
         (("--names", "games.csv"), "games.csv: no column 'id'"),
+        (("--season",), "--season plays the matches of --coming FILE"),
+        (("--results", "games.csv"), "--results and --relegated go with --season"),
         (("--out", "."), "holds other files; name a new folder, or the one of an earlier site"),
     ],
 )
@@ -283,15 +303,45 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
     field.send_keys("lukasz k", keys.ARROW_DOWN, keys.ENTER)
     name = field.get_attribute("value")
     assert name in ("Łukasz Kubot", "Lukasz Kubot") and texts(page, "#answer a") == [name, "player 04"]
-    ids = [rated.players.tolist().index(x) for x in (name, "player 04")]
-    chance = float(jr.predict(rated.system, rated.state, jr.matches([ids], [0.5], [rated.last]))[0])
-    shown = [float(re.sub(r"[^\d.]", "", x.replace("player 04", ""))) for x in texts(page, "#answer p")]
-    assert shown == pytest.approx([100 * chance, 100 - 100 * chance], abs=0.51)
+    (wanted,) = jr.fixtures(rated, [(name, "player 04")]).rows()
+    chances = [wanted[x] for x in ("win", "draw", "loss")]
+
+    def shown():
+        return [float(re.search(r"([\d.]+) %$", text)[1]) / 100 for text in texts(page, "#answer p")]
+
+    assert shown() == pytest.approx(chances, abs=6e-3)
     page.find_element("css selector", "#games option[value='3']").click()
-    shown = [float(re.sub(r"[^\d.]", "", x.replace("player 04", ""))) for x in texts(page, "#answer p")]
-    assert shown[0] == pytest.approx(100 * float(jr.predictions.best_of(chance, 3).win), abs=0.51)
+    game = chances[0] / (chances[0] + chances[2])
+    assert shown()[0] == pytest.approx(float(jr.predictions.best_of(game, 3).win), abs=6e-3)
 
 
-@pytest.mark.parametrize("page", ["index", "players/player-03", "pairs", "quality", "about"])
+def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
+    """From a host, as another player's page is asked for."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as host:
+        threading.Thread(target=host.serve_forever, daemon=True).start()
+        browser.get(f"http://127.0.0.1:{host.server_port}/players/player-03.html")
+        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        field = browser.find_element("id", "other")
+        field.click()
+        wait_for(browser, lambda: browser.execute_script("return Boolean(window.jaxrateBoard)"))
+        keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+        field.send_keys("player 04", keys.ARROW_DOWN, keys.ENTER)
+        wait_for(browser, lambda: len(texts(browser, ".chart path.line")) == 2)
+        assert texts(browser, ".key") == ["player 03", "player 04"] and texts(browser, "#compared a") == ["player 04"]
+        browser.execute_script("URL.createObjectURL = (blob) => ((window.kept = blob), '#')")
+        browser.find_element("css selector", "#events ~ .below .quiet").click()
+        kept = browser.execute_async_script("window.kept.text().then(arguments[0])").split("\r\n")
+        rows = inside(page_of(folder, "player 03"), "career")["score"]
+        assert kept[0].startswith("date,opponent,result,chance") and len(kept) == len(rows) + 1
+        host.shutdown()
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("page", ["index", "players/player-03", "pairs", "coming", "quality", "about"])
 def test_nothing_is_in_the_way_of_anybody(opened, page):
     assert findings(opened(f"{page}.html")) == {}

@@ -11,14 +11,15 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.outputs import check_folder
-from jaxrate.cli.progress import Report, reporting
+from jaxrate.cli.progress import Report, noting, reporting
 from jaxrate.cli.terminal import say
 
 EXAMPLES = """\b
 Examples:
   jaxrate rate games.csv --out season
   jaxrate site season --out public --title "Our league"
-  jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals"""
+  jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals
+  jaxrate site season --out public --coming july.csv --season --results june.csv"""
 
 names_option = click.option("--names", metavar="FILE", type=click.Path(path_type=Path),
                             help="A table of what players are called: columns id and name.")  # fmt: skip
@@ -34,6 +35,11 @@ names_option = click.option("--names", metavar="FILE", type=click.Path(path_type
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
 @click.option("--points", nargs=2, metavar="COLUMN COLUMN",
               help="Columns of --file: points of the first and the second player.")  # fmt: skip
+@click.option("--coming", metavar="FILE", type=click.Path(), help="Matches to come, columns as of those rated.")
+@click.option("--season", "seasonal", is_flag=True, help="With --coming: also play them out, as jaxrate season does.")
+@click.option("--results", metavar="FILE", type=click.Path(), help="With --season: its matches so far.")
+@click.option("--relegated", type=click.IntRange(min=0), default=0, metavar="NUMBER",
+              help="With --season: so many go down.")  # fmt: skip
 @OPTIONS[0]
 @OPTIONS[1]
 @reporting
@@ -47,6 +53,10 @@ def site(
     file: Path | None,
     show: tuple[str, ...],
     points: tuple[str, str] | None,
+    coming: str | None,
+    seasonal: bool,
+    results: str | None,
+    relegated: int,
     active: Any,
     min_games: int,
 ) -> None:
@@ -60,12 +70,19 @@ def site(
 
     check_folder("--out", out)
     check_site(out)
+    if seasonal and coming is None:
+        raise ValueError("--season plays the matches of --coming FILE")
+    if (results or relegated) and not seasonal:
+        raise ValueError("--results and --relegated go with --season")
     if (show or points) and file is None:
         raise ValueError("--show and --points name columns of --file FILE")
     rated = jr.load(run)
     names_of = {} if names is None else called(names, rated.players)
     wanted = dict.fromkeys([*show, *(points or ())])
     columns = _columns(file, list(wanted), rated) if file is not None else {}
+    with noting(report):
+        fixtures = None if coming is None else jr.fixtures(rated, coming)
+        season = jr.season(rated, coming, results=results, relegated=relegated) if seasonal else None
     with report.stage(f"writing {len(rated.players):,} pages"):
         jr.site(
             rated,
@@ -76,6 +93,8 @@ def site(
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
             smoothed=_hindsight(run),
+            coming=fixtures,
+            season=season,
             active=active,
             min_games=min_games,
         )

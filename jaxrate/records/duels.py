@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxrate.data.tables import Values
 from jaxrate.events import matches
+from jaxrate.records.fixtures import with_draws
 from jaxrate.records.outlooks import of_matches
 from jaxrate.records.pairs import Pairs, cross, on_even_terms, pairs
 from jaxrate.records.rated import Rated
@@ -18,7 +19,7 @@ class Duels(NamedTuple):
     """Expected scores of any two, and what else is known of them: element (a, b) of tables as `cross` makes them."""
 
     even: Pairs  # nobody has the side
-    draw: Pairs | None  # the chance of a draw; None if the history has none, or if it takes too many numbers
+    draw: Pairs | None  # the chance of a draw, as of `fixtures`; None if there are none, or too many numbers
     home: Pairs | None  # the expected score of a, who has the side; None if sides do not matter
     home_draw: Pairs | None  # the chance of a draw then
 
@@ -28,12 +29,13 @@ def duels(rated: Rated, players: Values) -> Duels:
     even = pairs(rated, players=players)
     player = np.asarray(players)[: even.left.shape[1]]
     sided = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
-    full = "draw" in rated.predictions.column_names
+    system = rated.system if rated.contests is not None else with_draws(rated, rated.system)
+    full, told = system is not rated.system or "draw" in rated.predictions.column_names, rated._replace(system=system)
     return Duels(
         even,
-        _table(rated, player, "draw", 0.0) if full else None,
-        _table(rated, player, "prediction", 1.0) if sided else None,
-        _table(rated, player, "draw", 1.0) if sided and full else None,
+        _table(told, player, "draw", 0.0) if full else None,
+        _table(told, player, "prediction", 1.0) if sided else None,
+        _table(told, player, "draw", 1.0) if sided and full else None,
     )
 
 

@@ -3,6 +3,7 @@
 const about = JSON.parse(byId("about-data").textContent);
 const { root, dated, digits, event, events } = about;
 const shownDay = (x) => (x === null || x === undefined ? "" : dated ? day(x) : String(x));
+const onDay = (x) => make(dated ? "time" : "span", {}, x);
 const rating = (x) => (x === null || x === undefined ? "" : grouped(x, digits));
 const signed = (x) => (x === null || x === undefined ? "" : (x > 0 ? "+" : "") + grouped(x, digits));
 const linkTo = (slug, name) => make("a", { href: `${root}players/${slug}.html` }, make("bdi", {}, name));
@@ -24,9 +25,9 @@ async function leaderboard() {
     columns.push({ name: "rank then", title: about.since, value: of("then"), show: (x) => (x === null ? "" : grouped(x, 0)) });
   }
   columns.push({ name: events, value: of("games"), show: (x) => grouped(x, 0) });
-  if (board.last) columns.push({ name: "last played", text: true, value: (row) => shownDay(of("last")(row)) });
+  if (board.last) columns.push({ name: "last played", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
   columns.push({ name: "best", title: "the highest rating", value: of("peak"), show: rating });
-  if (board.last) columns.push({ name: "best on", title: "when the rating was highest", text: true, value: (row) => shownDay(of("peaked")(row)) });
+  if (board.last) columns.push({ name: "best on", title: "when the rating was highest", text: true, value: (row) => shownDay(of("peaked")(row)), show: onDay });
   const search = byId("search");
   const table = new Table(byId("board"), columns, { caption: "Leaderboard", file: "players", search, empty: "Nobody of this name." });
   const choice = byId("who");
@@ -67,7 +68,7 @@ function lineOf(career, name, kind) {
 function hindsightOf(career) {
   if (!career.known) return [];
   const points = career.known.map((y, i) => ({ x: career.time?.[i] ?? i + 1, y, spread: career.knownSpread[i], said: "" }));
-  return [{ name: "as known now", class: "second", points }];
+  return [{ name: "as known now", class: "second now", points }];
 }
 
 function matchesTable(career) {
@@ -75,7 +76,7 @@ function matchesTable(career) {
   const rows = Array.from({ length: n }, (_, i) => ({ i: n - 1 - i }));
   const of = (key) => (row) => career[key][row.i];
   const columns = [];
-  if (career.time) columns.push({ name: dated ? "date" : "time", text: true, value: (row) => shownDay(career.time[row.i]) });
+  if (career.time) columns.push({ name: dated ? "date" : "time", text: true, value: (row) => shownDay(career.time[row.i]), show: onDay });
   if (career.score) {
     columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponent(career, row.i)[1], show: (name, row) => linkTo(opponent(career, row.i)[0], name) });
     columns.push({ name: "result", text: true, value: (row) => said(career, row.i) });
@@ -112,7 +113,7 @@ function against(career) {
     { name: "points", title: "a win is one, a draw half a point", value: (row) => row.score, show: (x) => String(Number(x.toFixed(2))) },
     { name: "lost points", value: (row) => row.count - row.score, show: (x) => String(Number(x.toFixed(2))) },
   ];
-  if (career.time) columns.push({ name: "last met", text: true, value: (row) => shownDay(career.time[row.last]) });
+  if (career.time) columns.push({ name: "last met", text: true, value: (row) => shownDay(career.time[row.last]), show: onDay });
   new Table(byId("against"), columns, { caption: "Opponents", file: `${about.file}-opponents`, length: 10, order: [1, true] }).fill([...met.values()]);
 }
 

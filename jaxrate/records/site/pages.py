@@ -17,6 +17,9 @@ from jaxrate.data.writing import without_formulas
 from jaxrate.records.duels import duels, packed
 from jaxrate.records.rated import Rated
 from jaxrate.records.report import STYLES, environment, joined, reliability
+from jaxrate.records.seasons import Season
+from jaxrate.records.shown import Columns
+from jaxrate.records.site.coming import coming_tables
 from jaxrate.records.site.players import write_players
 from jaxrate.records.site.told import Told, about_site, board_of, told_of
 from jaxrate.records.site.worded import Worded, worded
@@ -38,6 +41,8 @@ def site(
     columns: Mapping[str, Any] | None = None,
     points: tuple[Any, Any] | None = None,
     smoothed: Any = None,
+    coming: Columns | None = None,
+    season: Season | None = None,
     active: Any = None,
     min_games: int = 0,
 ) -> None:
@@ -60,6 +65,8 @@ def site(
       points: [n] points of the first and of the second player of each match, as goals or sets.
       smoothed: the same matches with hindsight, as from `jr.smooth`, or the columns that `jaxrate rate --smooth` saved
         as `hindsight`: charts then have two lines, as known then and as known now.
+      coming: matches to come and what is expected of them, as from `jr.fixtures`. None: not shown.
+      season: how a season may end, as from `jr.season`. None: not shown.
       active, min_games: who are current players, as in `jr.leaderboard`.
 
     Raises:
@@ -88,6 +95,11 @@ def site(
         files["data/pairs.js"] = f"window.jaxratePairs = {_json(packed(found))};\n"
     else:
         about["pages"] = [(name, text) for name, text in about["pages"] if name != "pairs"]
+    tables = coming_tables(coming, season)
+    if tables:
+        about["pages"].insert(1, ("coming", "Coming"))
+        files |= {f"data/{x.file}.json": _json(x.rows, indent=1) for x in tables}
+        files |= {f"data/{x.file}.csv": _csv(x.rows) for x in tables}
     about["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     common = {"dated": about["dated"], "digits": told.digits, "event": about["event"], "events": about["events"]}
     common |= {"stamp": about["stamp"], "since": f"since {about['since']}" if about["since"] else None}
@@ -106,6 +118,9 @@ def site(
         count = found.even.left.shape[1]
         extra = {"sided": found.home is not None, "drawn": found.draw is not None, "event": about["event"]}
         files["pairs.html"] = page("pairs", "Who would win?", few=count if count < len(told.names) else 0, **extra)
+    if tables:
+        places = dict(zip(map(str, rated.players.tolist()), zip(told.slugs, told.names, strict=True), strict=True))
+        files["coming.html"] = page("coming", "What is coming", tables=tables, places=places)
     files["quality.html"] = page("quality", "How good are the predictions?", **_quality(said))
     params = rated.system.params._asdict() | dict(rated.system.settings)
     shown = [(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items() if x not in (None, ())]
@@ -119,6 +134,8 @@ def site(
     )
     for name in ("assets", "data", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.html"):
+        path.unlink()
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     write_players(told, templates, about, common, folder / "players")
