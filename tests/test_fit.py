@@ -97,7 +97,7 @@ def small(**changes):
 @pytest.fixture
 def no_errors(monkeypatch):
     """Curvature takes most of the time to compile."""
-    monkeypatch.setattr(FIT, "covariance_of", lambda problem, x, errors: np.eye(len(problem.active)))
+    monkeypatch.setattr(FIT, "covariance_of", lambda problem, x, errors, product: np.eye(len(problem.active)))
 
 
 # Losses
@@ -533,8 +533,8 @@ def test_rules_made_anew_predict_what_is_fitted():
     skill, rounds = jr.outlook(capped_skill(tau=0.1)), small(k=8.0)
     for system, events, loss, name in ((skill, league(), "log_loss", "tau"), (rounds, contests(), "pairwise", "k")):
         problem = unprepared(system, events, (name,), loss)
-        assert SEARCH._remade(problem, problem.start[None] + 0.3, system.params) is problem
-        new = SEARCH._remade(problem, problem.start[None] + 1.0, system.params)
+        assert PROBLEM.with_rules_near(problem, problem.start[None] + 0.3, system.params) is problem
+        new = PROBLEM.with_rules_near(problem, problem.start[None] + 1.0, system.params)
         plain, asked = new.system.rules, new.task.system.rules
         assert plain.prepare != system.rules.prepare and plain.predict == system.rules.predict
         assert (

@@ -28,7 +28,7 @@ def at_home():
 
 def test_what_is_open_is_named_and_takes_no_errors_from_others(x64):
     history = at_home()
-    found = jr.fit(jr.elo(side_advantage=30), history, steps=15 if x64 else 100)
+    found = jr.fit(jr.elo(side_advantage=30), history, steps=25 if x64 else 100)
     assert (found.free, found.open, found.converged) == (("k", "side_advantage"), ("k",), False)
     assert found.reason == ("steps" if x64 else "flat")  # ever smaller factors are ever better, up to rounding
     alone = jr.fit(found.system, history, free=("side_advantage",))

@@ -79,9 +79,9 @@ class Fitting(Reading):
 @click.option("--starts", type=click.IntRange(min=1), default=1, show_default=True,
               help="Search from so many places, all but one at random.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
-@click.option("--errors", type=click.Choice(["information", "sandwich"]),
-              help="Standard errors from the curvature, or also from how slopes vary.  [default: information; of "
-              "contests and other losses sandwich]")  # fmt: skip
+@click.option("--errors", type=click.Choice(["information", "products", "sandwich"]),
+              help="Standard errors from the curvature, from how slopes vary, or from both.  [default: information; of "
+              "long histories products, of contests and other losses sandwich]")  # fmt: skip
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE.toml",
               help="Write them there, for `jaxrate rate --params`.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

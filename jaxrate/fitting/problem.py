@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxrate.events import Array
 from jaxrate.fitting.free import Free, constrain, form_of, free_names
+from jaxrate.fitting.losses import target
 from jaxrate.fitting.slopes import calculate
 from jaxrate.fitting.task import Task
 from jaxrate.records.metrics import NumPy
@@ -25,9 +26,19 @@ from jaxrate.system import Params, RatingSystem, remade
 FORWARD = 16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
 IDLE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
 ALIKE = 1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
+NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
 OPEN = 4.0  # a parameter that may as well be 50 times larger or smaller is not known at all
 FAR = 1000.0  # standard errors that single slopes promise: nor is a real one that may be so far
+CURVED = 1 << 23  # predictions times pairs of parameters up to which curvature takes seconds, and not minutes
 MIXED = 3.0  # a parameter whose error is by so much that of what is open is open as well
+
+
+class Known(NamedTuple):
+    """What was calculated at one point."""
+
+    loss: NumPy  # [1, 2] of training and of validation
+    slope: NumPy  # [1, k] of the first
+    product: NumPy  # [1, k, k] see `calculate`
 
 
 class Problem(NamedTuple):
@@ -40,6 +51,7 @@ class Problem(NamedTuple):
     mode: str
     active: NumPy  # [m] the parameters that are not idle
     axes: NumPy  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
+    known: Known | None = None  # of these rules, at the start, with the system's own other parameters
 
 
 def made(system: RatingSystem, params: Params) -> RatingSystem | None:
@@ -48,6 +60,29 @@ def made(system: RatingSystem, params: Params) -> RatingSystem | None:
         return remade(system, params)
     except ValueError:
         return None
+
+
+def made_to_measure(problem: Problem) -> bool:
+    """Whether rules are made for some hyperparameters by their factory, and are not `sized_for` those in use."""
+    if problem.system.rules.sized is not None:
+        return False
+    other = made(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
+    return other is not None and other.rules != problem.system.rules
+
+
+def with_rules_near(problem: Problem, x: NumPy, params: Params) -> Problem:
+    """Itself, or with rules made for x [S, k], where those it has are made for other hyperparameters, not near."""
+    if problem.system.rules.sized is not None:
+        return problem
+    system, now = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
+    pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
+    if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs):
+        return problem
+    new = made(system, now)
+    if new is None or new.rules == system.rules:
+        return problem
+    what = problem.task._replace(system=target(problem.task.loss, new))
+    return problem._replace(system=new, task=what, known=None)
 
 
 def prepare(
@@ -75,7 +110,8 @@ def prepare(
     problem = Problem(
         system, what, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names))
     )
-    loss, slope, product = (y[0] for y in evaluate(problem, "forward", start[None], params))
+    first = Known(*evaluate(problem, "forward", start[None], params))
+    loss, slope, product = (y[0] for y in first)
     if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
         raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
     size, real = np.sqrt(np.diag(product)), np.array(form.spaces) == "real"
@@ -87,8 +123,15 @@ def prepare(
         active = _independent(product, active)
     unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
     chosen = np.flatnonzero(active)
-    axes = axes_of(product * unit * unit[:, None], chosen)
-    return problem._replace(unit=unit, start=start / unit, active=chosen, axes=axes)
+    product = product * unit * unit[:, None]
+    first = Known(first.loss, first.slope * unit, product[None])
+    return problem._replace(
+        unit=unit,
+        start=start / unit,
+        active=chosen,
+        axes=axes_of(product, chosen),
+        known=first if mode == "forward" else None,
+    )
 
 
 def axes_of(product: NumPy, active: NumPy) -> NumPy:
@@ -143,15 +186,27 @@ def params_at(problem: Problem, x: NumPy, params: Params) -> Params:
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
 
 
-def covariance_of(problem: Problem, x: NumPy, errors: str) -> NumPy:
+def curved(problem: Problem) -> bool:
+    """Whether it takes no minutes to find the curvature, or nothing can stand in for it."""
+    what, count = problem.task, len(problem.active)
+    return what.history is not None or len(what.weight) * count * (count + 1) // 2 <= CURVED
+
+
+def covariance_of(problem: Problem, x: NumPy, errors: str, product: NumPy | None = None) -> NumPy:
     """[m, m] of the fitted parameters, at x [k], in their own units; inf in the rows and columns of those left open.
+
+    `product` [k, k] is the mean product of the slopes there, if it is known.
 
     Open is what the loss is not curved upwards along, as far as the events can tell, and what has a logarithm or logit
     with a standard error above `OPEN`. Others have the errors that the rest of the curvature gives, and may move with
     what is open.
     """
     here, params = np.ix_(problem.active, problem.active), problem.task.system.params
-    curvature = evaluate(problem, "hessian", x[None], params)[0][here]
+    if product is None and errors != "information":
+        product = evaluate(problem, "forward", x[None], params)[2][0]
+    whole = product if errors == "products" else evaluate(problem, "hessian", x[None], params)[0]
+    assert whole is not None
+    curvature = whole[here]
     if not np.isfinite(curvature).all():
         return np.full(curvature.shape, np.inf)
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
@@ -159,7 +214,8 @@ def covariance_of(problem: Problem, x: NumPy, errors: str) -> NumPy:
     covariance, loose = (far * part * far[:, None] for part in _known(total * far * curvature * far[:, None]))
     unknown = np.sqrt(np.diag(loose)) > MIXED * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
-        covariance = covariance @ (total * evaluate(problem, "forward", x[None], params)[2][0][here]) @ covariance
+        assert product is not None
+        covariance = covariance @ (total * product[here]) @ covariance
     covariance += loose
     unknown |= ~real & (np.sqrt(np.diag(covariance)) > OPEN)
     unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)

@@ -15,16 +15,26 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import Array
-from jaxrate.fitting.losses import target
-from jaxrate.fitting.problem import IDLE, Problem, axes_of, columns_of, evaluate, made, params_at
+from jaxrate.fitting.problem import (
+    IDLE,
+    Problem,
+    axes_of,
+    columns_of,
+    evaluate,
+    made,
+    made_to_measure,
+    params_at,
+    with_rules_near,
+)
 from jaxrate.fitting.reach import within_reach
+from jaxrate.fitting.slopes import LONG
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params
 
 RENEWAL = 6  # steps after which coordinates are taken anew; and after the third, for where it starts tells little
 SMALL = 1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
 HALVINGS = 12
-NEAR = 0.4  # relative: how far hyperparameters may be from those for which rules were made
+SEVERAL = 4  # parameters from which, in long histories, a step is tried without slopes before it is taken
 PATIENCE = 5  # steps without a better validation loss
 
 
@@ -34,6 +44,7 @@ class Path(NamedTuple):
     x: NumPy  # [S, k] the best points
     loss: NumPy  # [S] of training
     judged: NumPy  # [S] of validation, if there is one, else the same
+    product: NumPy  # [S, k, k] of the slopes there; 0 in reverse mode
     history: list[tuple[NumPy, ...]]  # [S][steps + 1] both losses
     converged: list[bool]
     reason: list[str]
@@ -94,7 +105,9 @@ def _vectorized(optimizer: optax.GradientTransformation, shortens: bool = False)
 
 @lru_cache
 def _quasi_newton() -> Method:
-    return _vectorized(optax.chain(optax.scale_by_lbfgs(), optax.scale(-1.0)), shortens=True)
+    """Where no step has shown the curvature, it is taken for 1 along every axis."""
+    steps = optax.scale_by_lbfgs(scale_init_precond=False)
+    return _vectorized(optax.chain(steps, optax.scale(-1.0)), shortens=True)
 
 
 def minimise(
@@ -110,14 +123,14 @@ def minimise(
     Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
     method = _quasi_newton() if optimizer is None else _vectorized(optimizer)
-    if len(begin) == 1 or not _made_to_measure(problem):
+    if len(begin) == 1 or not made_to_measure(problem):
         return _follow(init(problem, method, begin, params), method, steps, watch)
     paths, columns = [], columns_of(params, len(begin))
     for i in range(len(begin)):
         one = jax.tree.map(lambda x: x[i : i + 1], columns)  # noqa: B023
         paths.append(_follow(init(problem, method, begin[i : i + 1], one), method, steps, watch))
     each = list(zip(*paths, strict=True))
-    return Path(*(np.concatenate(part) for part in each[:3]), *(list(chain(*part)) for part in each[3:]))  # type: ignore[arg-type]
+    return Path(*(np.concatenate(part) for part in each[:4]), *(list(chain(*part)) for part in each[4:]))  # type: ignore[arg-type]
 
 
 def _follow(search: Search, method: Method, steps: int, watch: Callable[[int, float], Any] | None) -> Path:
@@ -133,15 +146,19 @@ def _follow(search: Search, method: Method, steps: int, watch: Callable[[int, fl
         search = _end(search._replace(reason=np.where(higher, "", search.reason)), higher, "diverged", False)
     search = _end(search, _going(search), "steps", False)
     best, judge = search.best, _judge(search.problem)
-    found = best.x, best.loss[:, 0], best.loss[:, judge], list(search.history)
+    found = best.x, best.loss[:, 0], best.loss[:, judge], best.product, list(search.history)
     return Path(*found, search.converged.tolist(), search.reason.tolist(), [search.problem] * len(best.x))
 
 
 def init(problem: Problem, method: Method, begin: NumPy, params: Params) -> Search:
     """Searches that begin at points [S, k]."""
     count = len(begin)
-    problem = _remade(problem, begin, params)
-    here = _look(problem, begin, params)
+    problem = with_rules_near(problem, begin, params)
+    known = problem.known if count == 1 and params is problem.system.params else None
+    if known is not None and (begin == problem.start).all():
+        here = Points(begin, *known, np.ones(1, bool))
+    else:
+        here = _look(problem, begin, params)
     axes = problem.axes if method.shortens else np.eye(begin.shape[1])[:, problem.active]
     frame = Frame(np.repeat(axes[None], count, axis=0), begin, np.zeros((count, len(problem.active))))
     history, reason = tuple((row,) for row in here.loss), np.where(here.fine, "", "diverged").astype(object)
@@ -176,14 +193,18 @@ def step(search: Search, method: Method) -> Search:
     rows = zip(search.history, here.loss, moved, strict=True)
     slack = _noise(before) if method.shortens and not judge else 0.0
     lower = moved & (here.loss[:, judge] <= best.loss[:, judge] + slack)
+    history = tuple((*past, row) if new else past for past, row, new in rows)
     search = search._replace(
         best=_choose(lower, here, best),
         memory=memory,
         forget=forget,
         number=search.number + 1,
         since=np.where(lower, 0, search.since + moved),
-        history=tuple((*past, row) if new else past for past, row, new in rows),
+        history=history,
     )
+    if method.shortens and not judge:  # two steps that together are worth no more than rounding
+        fall = np.array([rows[-3][0] - rows[-1][0] if len(rows) > 2 else np.inf for rows in history])
+        search = _end(search, moved & (fall <= _noise(here)), "no further decrease", True)
     return _with_rules(search, method, lower)
 
 
@@ -192,7 +213,7 @@ def _with_rules(search: Search, method: Method, lower: NumPy) -> Search:
 
     `lower` are those that have just come to where it is best: it is what new rules say there that counts.
     """
-    problem = _remade(search.problem, search.here.x, search.params)
+    problem = with_rules_near(search.problem, search.here.x, search.params)
     if problem is search.problem:
         return search._replace(remade=False)
     here = _look(problem, search.here.x, search.params)
@@ -229,7 +250,9 @@ def _shorten(search: Search, method: Method, ahead: NumPy, slope: NumPy) -> tupl
     share, moved, ended = np.ones(len(z)), np.zeros(len(z), bool), np.zeros(len(z), bool)
     for _ in range(HALVINGS):
         part = np.where(waiting, share, 0.0)[:, None] * ahead
-        trial = _look(search.problem, _place(frame._replace(z=z + part)), search.params)
+        enough = np.maximum(1e-4 * share * promise, noise) if method.shortens else np.inf
+        x, most = _place(frame._replace(z=z + part)), np.where(waiting, before.loss[:, 0] + enough, -np.inf)
+        trial = _look(search.problem, x, search.params, before, most)
         rise = trial.loss[:, 0] - before.loss[:, 0]
         good = waiting & trial.fine
         if method.shortens:
@@ -288,32 +311,18 @@ def _noise(points: Points) -> NumPy:
     return 4.0 * _rounding() * np.abs(points.loss[:, 0])
 
 
-def _made_to_measure(problem: Problem) -> bool:
-    """Whether rules are made for some hyperparameters by their factory, and are not `sized_for` those in use."""
-    if problem.system.rules.sized is not None:
-        return False
-    other = made(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
-    return other is not None and other.rules != problem.system.rules
-
-
-def _remade(problem: Problem, x: NumPy, params: Params) -> Problem:
-    """Itself, or with rules made for x [S, k], where those it has are made for other hyperparameters, not near."""
-    if problem.system.rules.sized is not None:
-        return problem
-    system, now = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
-    pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
-    if all(abs(y - old) <= NEAR * max(abs(y), abs(old)) for y, old in pairs):
-        return problem
-    new = made(system, now)
-    if new is None or new.rules == system.rules:
-        return problem
-    return problem._replace(system=new, task=problem.task._replace(system=target(problem.task.loss, new)))
-
-
-def _look(problem: Problem, x: NumPy, params: Params) -> Points:
+def _look(
+    problem: Problem, x: NumPy, params: Params, before: Points | None = None, most: NumPy | None = None
+) -> Points:
+    """Points x [S, k], with the slopes of those `before` where slopes take long and no loss is as low as `most` [S]."""
     columns = params_at(problem, x, params)
     each = [jax.tree.map(lambda y: y[i], columns) for i in range(len(x))]  # noqa: B023
     allowed = np.array([made(problem.system, one) is not None for one in each])
+    what = problem.task
+    if before is not None and what.history is None and len(what.weight) >= LONG and x.shape[1] >= SEVERAL:
+        loss = evaluate(problem, "values", x, params)
+        if not (loss[:, 0] <= most).any():
+            return before._replace(x=x, loss=loss, fine=np.isfinite(loss).all(axis=1) & allowed)
     loss, slope, product = evaluate(problem, problem.mode, x, params)
     finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
     return Points(x, loss, slope, product, finite & allowed)

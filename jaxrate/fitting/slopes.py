@@ -1,8 +1,10 @@
 """The losses of a history as functions of the free hyperparameters, with their slopes and curvature."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -21,6 +23,7 @@ from jaxrate.replay.run import run
 from jaxrate.system import Params, RatingSystem, sized_for
 
 MEMORY = 1 << 29  # bytes that settings computed at once may take
+LONG = 1 << 17  # predictions from which slopes are taken in two halves at once: a replay keeps one core busy
 ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
 
 
@@ -38,14 +41,28 @@ def _values(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     return _sums(weight, losses(x)[None])
 
 
-def _forward(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """The same; the slopes [k, rows] of the first; and [k, k] the sum, over events, of products of its slopes."""
+def _slopes(along: Array, losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """The same, and the slopes [axes, n] of the losses along axes [axes, k]."""
+    del event
 
     def push(tangent: Array) -> Any:
         return jax.jvp(losses, (x,), (tangent,))
 
-    value, slope = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(x)))
-    return _sums(weight, value[None]), _sums(weight[:1], slope), _products(weight[0], slope, event)
+    value, slope = jax.vmap(push, out_axes=(None, 0))(along)
+    return _sums(weight, value[None]), slope
+
+
+def _forward(each: Callable[[Any], Any], halves: int, count: int, weight: Array, event: Array | None) -> Any:
+    """[S, 2, rows] sums, [S, k, rows] of slopes by the first weight, and [S, k, k] of products over events of these."""
+    axes = jnp.eye(count)
+    some = chunks(count, -(-count // halves))
+    parts = _at_once(halves, [partial(each, partial(_slopes, axes[at])) for at in some])
+    slope = parts[0][1] if len(parts) == 1 else jnp.concatenate([part[1] for part in parts], axis=1)[:, :count]
+
+    def sums(slope: Array) -> tuple[Array, Array]:
+        return _sums(weight[:1], slope), _products(weight[0], slope, event)
+
+    return parts[0][0], *jax.vmap(sums)(slope)
 
 
 @jax.jit
@@ -58,7 +75,7 @@ def _products(weight: Array, slope: Array, event: Array | None) -> Array:
 
 
 def _reverse(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """Sums and slopes as `_forward` gives them, without the products."""
+    """Sums [2, rows], slopes [k, 1], and 0 for products."""
     del event
 
     def total(x: Array) -> Any:
@@ -82,7 +99,7 @@ def _bends(along: tuple[Array, Array], losses: Any, x: Array, weight: Array, eve
     return jax.vmap(bend)(*along)
 
 
-_WHAT: dict[str, Any] = {"values": _values, "forward": _forward, "reverse": _reverse}
+_WHAT: dict[str, Any] = {"values": _values, "reverse": _reverse}
 
 
 def at_once(what: Task, count: int, copies: int) -> int:
@@ -91,6 +108,20 @@ def at_once(what: Task, count: int, copies: int) -> int:
     numbers = 6 * len(what.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
     most = max(MEMORY // (copies * numbers * jnp.dtype(float).itemsize), 1)
     return -(-count // -(-count // most))
+
+
+def _at_once(count: int, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What they return; so many run at the same time, in threads to which the caller's precision is told."""
+    double = jnp.result_type(float) == np.float64
+
+    def call(one: Callable[[], Any]) -> Any:
+        with jax.enable_x64(double):
+            return jax.block_until_ready(one())
+
+    if count == 1:
+        return [jax.block_until_ready(one()) for one in calls]
+    with ThreadPoolExecutor(count) as pool:
+        return [task.result() for task in [pool.submit(copy_context().run, call, one) for one in calls]]
 
 
 def chunks(count: int, size: int) -> Iterator[NumPy]:
@@ -117,7 +148,7 @@ def calculate(
     weight: NumPy,
     curved: NumPy | None = None,
 ) -> Any:
-    """A function of `_WHAT`, or the "hessian", for many settings at once; in float64, each sum complete.
+    """Losses ("values"), their slopes ("forward", "reverse") or the "hessian", of many settings; each sum complete.
 
     Args:
       x: [S, k] the free parameters of each setting.
@@ -148,15 +179,17 @@ def calculate(
         with nullcontext() if what == "reverse" else outermost():
             return jax.vmap(partial(one, function))(x, params)
 
+    halves = 2 if len(task.weight) >= LONG and jax.default_backend() == "cpu" else 1
     if what == "hessian":
         axes, whole = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
         chosen = np.arange(x.shape[1]) if curved is None else curved
         i, j = (chosen[y] for y in np.triu_indices(len(chosen)))
-        for at in chunks(len(i), at_once(task, len(i), len(x))):
-            bends = np.asarray(each(partial(_bends, (axes[i[at]], axes[j[at]]))), np.float64).sum(axis=-1)
-            whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = bends
+        some = [*chunks(len(i), at_once(task, -(-len(i) // halves), halves * len(x)))]
+        bends = _at_once(halves, [partial(each, partial(_bends, (axes[i[at]], axes[j[at]]))) for at in some])
+        for at, bend in zip(some, bends, strict=True):
+            whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = np.asarray(bend, np.float64).sum(axis=-1)
         return whole
-    result = each(_WHAT[what])
+    result = _forward(each, halves, x.shape[1], weight, event) if what == "forward" else each(_WHAT[what])
     value, *slopes = result if isinstance(result, tuple) else (result,)
     totals = [np.asarray(y, np.float64).sum(axis=-1) for y in (value, *slopes[:1])]
     return (*totals, np.asarray(slopes[1], np.float64)) if slopes else totals[0]
