@@ -58,7 +58,7 @@ class Season(NamedTuple):
         """The table: with the chances to win, to come among the first four, and to be relegated."""
         n = len(self.player)
         found: dict[str, Any] = {"player": self.player, "played": self.played, "points": self.points}
-        found |= {"expected_points": np.round(self.expected, 1), "win": self.place[:, 0]}
+        found |= {"expected_points": self.expected, "win": self.place[:, 0]}
         if n > 8:
             found["top_4"] = self.place[:, :4].sum(axis=1)
         if self.relegated:
