@@ -26,10 +26,10 @@ def narrowed(browser, width, scheme):
 def findings(browser):
     """What axe-core finds wrong with the page, in both schemes and on a phone, by rule."""
     axe = pytest.importorskip("axe_core_python.selenium").Axe()
-    wrong = {}
-    for width, scheme in ((1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")):
+    wrong, wide = {}, "return document.documentElement.scrollWidth > innerWidth"
+    for width, scheme in ((1280, "light"), (1280, "dark"), (960, "dark"), (360, "light"), (360, "dark")):
         narrowed(browser, width, scheme)
+        wrong |= {f"scrolls sideways at {width}": []} if browser.execute_script(wide) else {}
         wrong |= {x["id"]: [node["html"] for node in x["nodes"]] for x in axe.run(browser)["violations"]}
-    sideways = browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    return wrong | ({"scrolls sideways": []} if sideways else {})
+    return wrong

@@ -132,7 +132,7 @@ MUTATIONS = [
       "tests/test_run.py -k 'cautious'"),
     M("rated expected rank", ".astype(float)) * (sides - 1)", ".astype(float)) * sides",
       "tests/test_saved.py -k 'career'"),
-    M("pairs tolerance", "TOLERANCE = 2.5e-4", "TOLERANCE = 2.5e-3", "tests/test_report.py -k 'pairs'"),
+    M("pairs tolerance", "TOLERANCE = 2.5e-4", "TOLERANCE = 2.5e-3", "tests/test_pairs.py -k 'pairs'"),
     M("inference width", "/ size + z * z / 4)", "/ size + z * z / 2)", "tests/test_inference.py"),
     M("matchmakers himself", "about.apart @ count + count - 1.0", "about.apart @ count + count",
       "tests/test_urnings.py -k 'picked or matched'"),

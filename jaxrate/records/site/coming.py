@@ -15,9 +15,9 @@ HEADS = {  # what people call the columns of `jr.fixtures` and of a season; othe
     "win": "first wins",
     "draw": "draw",
     "loss": "second wins",
-    "odds_win": "fair odds of the first",
-    "odds_draw": "of a draw",
-    "odds_loss": "of the second",
+    "odds_win": "odds first",
+    "odds_draw": "odds draw",
+    "odds_loss": "odds second",
     "expected_rank": "expected place",
 }
 OF_SEASON = {
@@ -49,7 +49,7 @@ def coming_tables(coming: Columns | None, season: Season | None) -> list[Coming]
         note = f"{season.samples:,} seasons were played, with one strength for everybody in each of them."
         tables.append(_table("How the season may end", "season", season.columns(), OF_SEASON, note))
     if coming is not None:
-        note = "Fair odds are one divided by the chance." if "odds_win" in coming else ""
+        note = "Odds are fair ones: one divided by the chance." if "odds_win" in coming else ""
         tables.append(_table("Coming events", "coming", coming, HEADS, note))
     return tables
 
