@@ -1,21 +1,26 @@
 """Hindsight: how fast, in how many sweeps, how near to the truth, and beside other packages.
 
-    python experiments/smooth.py                    # minutes; writes experiments/results/smooth.json
-    python experiments/smooth.py --only peers       # only a part; the others stay in the file
-    python experiments/smooth.py --quick            # seconds, on small leagues; writes nothing unless --out is given
+    python experiments/smoothing.py                 # minutes; writes experiments/results/smoothing.json
+    python experiments/smoothing.py --only peers    # only a part; the others stay in the file
+    python experiments/smoothing.py --quick         # seconds, on small leagues; writes nothing unless --out is given
 
 Every time is the best of two calls after the first, which compiles, to a change of at most 0.001 deviations. Other
 packages run once. Held-out matches count with a weight of 1e-9, so that they say nothing. Without the file of ATP
 tennis parts that need it are skipped.
 """
 
+import argparse
+import gc
+import json
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident
+from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident, spawn
 from scipy.special import ndtr
 
 import jaxrate as jr
@@ -26,7 +31,11 @@ from jaxrate.smoothing.passes import Site, at_nodes, backwards, forwards
 from jaxrate.smoothing.sites import met, told
 from jaxrate.smoothing.sweeps import at_players, problem
 from jaxrate.smoothing.timelines import timelines
+from jaxrate.systems.skills.observations import Q
 from jaxrate.systems.skills.strengths import Strength
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.reference.whole_history_twin import WholeHistory
 
 PEERS = "trueskillthroughtime", "kickscore"
 # Fitted to tennis from 2000 to 2011, for KDD'19's protocol.
@@ -70,26 +79,76 @@ def timed(call, rounds=2):
 
 
 def part_size(options):
-    """Seconds and memory by the length of a history."""
+    """Seconds and memory by the length of a history, each in a process of its own."""
+    names = [str(n) for n in ((1_000, 3_000) if options.quick else (10_000, 100_000, 1_000_000, 10_000_000))]
     rows = []
-    histories = {}
-    for n in (1_000, 3_000) if options.quick else (10_000, 100_000, 1_000_000, 3_000_000):
-        histories[f"league of {n:,}"] = partial(lambda n: league(max(n // 50, 20), n, activity=0.8).matches, n)
-    for surfaces in (False, True):
-        histories["tennis with surfaces" if surfaces else "tennis"] = partial(tennis, options, surfaces)
-    for name, make in histories.items():
-        matches = make()
-        if matches is None:
-            continue
-        jax.clear_caches()
-        forget_peak()
-        before = resident("VmRSS")
-        row, found = timed(partial(jr.smooth, system_of(matches), matches))
-        n = len(matches.score)
-        row = {"history": name, "matches": n, "numbers_a_player": system_of(matches).traits.smoothed.size} | row
-        row |= {"sweeps": found.sweeps, "microseconds_a_match": 1e6 * row["seconds"] / n}
-        rows.append(row | {"mb_at_most": resident("VmHWM"), "mb_before": before})
+    for name in [*names, "tennis", "tennis with surfaces"]:
+        more = ["--quick"] if options.quick else []
+        found = spawn(name, __file__, "--history", name, "--data", options.data, *more)
+        if found and (row := json.loads(found.splitlines()[-1])):
+            rows.append(row)
+    if not options.quick:
+        picture(rows, options.out.parent / "smoothing_cost.png")
     return {"by length": rows}
+
+
+def of_length(options):
+    """Print the row of one history; null where there is no file."""
+    name = options.history
+    if name.isdigit():
+        matches = league(max(int(name) // 50, 20), int(name), activity=0.8).matches
+    else:
+        matches = tennis(options, surfaces="surfaces" in name)
+    if matches is None:
+        print("null")
+        return
+    gc.collect()
+    forget_peak()
+    before, system, n = resident("VmRSS"), system_of(matches), len(matches.score)
+    row, found = timed(partial(jr.smooth, system, matches))
+    title = f"league of {n:,}" if name.isdigit() else name
+    row = {"history": title, "matches": n, "numbers_a_player": system.traits.smoothed.size} | row
+    row |= {"sweeps": found.sweeps, "microseconds_a_match": 1e6 * row["seconds"] / n}
+    print(json.dumps(row | {"mb_at_most": resident("VmHWM"), "mb_before": before}))
+
+
+def picture(rows, path):
+    """Seconds by matches, both by logarithms, beside a line of slope one."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    leagues, others = ([x for x in rows if x["history"].startswith("league") == y] for y in (True, False))
+    n = np.array([x["matches"] for x in leagues])
+    each = np.median([x["microseconds_a_match"] for x in leagues]) * 1e-6
+    axes.loglog(n, each * n, color="0.7", label=f"{1e6 * each:.1f} microseconds a match")
+    axes.loglog(n, [x["seconds"] for x in leagues], "o", label="simulated leagues")
+    for row, marker in zip(others, "s^", strict=False):
+        axes.loglog(row["matches"], row["seconds"], marker, label=row["history"])
+    axes.set(xlabel="matches", ylabel="seconds to convergence", title="Hindsight by the length of a history")
+    axes.legend()
+    figure.savefig(path, dpi=110)
+
+
+def part_whole_history(options):
+    """Whole-history rating's joint maximum, by its twin: tennis by weeks, and how far the means of hindsight are."""
+    matches = tennis(options, first=20_000 if options.quick else None)
+    if matches is None:
+        return None
+    start, week = time.perf_counter(), np.floor(matches.time / 7)
+    twin = WholeHistory(matches.player, matches.score, week, 7 * 0.0003, 1.5**2)
+    best = twin.maximum(steps=6, tolerance=1e-4)
+    seconds = time.perf_counter() - start
+    growth, deviation = (0.0003 * 7) ** 0.5 / Q, 1.5 / Q
+    system = jr.skills("logistic", growth=growth, initial_deviation=deviation, deviation_max=1e5, period=7.0)
+    found = jr.smooth(system, matches._replace(time=7 * week))
+    off = np.asarray(found.rating.mean) - 1500.0 - best[twin.node].T / Q
+    row = {"matches": len(matches.score), "nodes": len(twin.who), "newton_steps": 6, "seconds": seconds}
+    row["log_posterior"] = twin.log_posterior(best)
+    row["slope_at_most"] = float(np.abs(twin.slope(best)).max())
+    row["mean_off_in_points"] = float(np.mean(off))
+    row["spread_of_off_in_points"] = float(np.std(off))
+    row["spread_of_off_in_deviations"] = float(np.std(off / np.asarray(found.rating.deviation)))
+    return {"whole-history rating": [row]}
 
 
 def part_sweeps(options):
@@ -263,6 +322,7 @@ def part_drift(options):
 
 PARTS = {
     "size": part_size,
+    "whole_history": part_whole_history,
     "sweeps": part_sweeps,
     "peers": part_peers,
     "held_out": part_held_out,
@@ -273,9 +333,12 @@ PARTS = {
 def main():
     parser = declare(__doc__, "small leagues, seconds in all", "atp.parquet")
     add_only(parser, PARTS, "PART")
+    parser.add_argument("--history", help=argparse.SUPPRESS)
     options = parse(parser, __file__)
+    if options.history:
+        return of_length(options)
     look_for(options, *PEERS)
-    keep(PARTS, options)
+    return keep(PARTS, options)
 
 
 if __name__ == "__main__":
