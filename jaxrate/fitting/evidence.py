@@ -40,6 +40,17 @@ class History(NamedTuple):
     length: int  # matches
 
 
+class Searched(NamedTuple):
+    """What is fixed in a search."""
+
+    model: Model
+    free: Free
+
+    @property
+    def size(self) -> int:
+        return self.model.size
+
+
 def check_method(method: str, given: dict[str, Any]) -> None:
     """ValueError for another method than the evidence, or for options that it does not take and that are not None."""
     if method != "evidence":
@@ -68,7 +79,7 @@ def opened(system: RatingSystem, data: Any) -> History:
 
 
 @side_by_side
-def _slopes(fixed: tuple[Model, Free], lines: Timelines, site: Any, x: Array, unit: Array, params: Params) -> Any:
+def _slopes(fixed: Searched, lines: Timelines, site: Any, x: Array, unit: Array, params: Params) -> Any:
     """[size] minus the shares of the evidence, and their slopes [k, size]."""
     model, free = fixed
 
@@ -98,7 +109,7 @@ def _look(given: History, free: Free, unit: NumPy, x: NumPy, params: Params) -> 
     swept = sweep(model, constrain(free, at, units, held), lines, TOLERANCE, SWEEPS)
     if not swept.change <= TOLERANCE:
         return np.nan, np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
-    found = _slopes((model, free), lines, swept.site, at, units, held)
+    found = _slopes(Searched(model, free), lines, swept.site, at, units, held)
     lost, slope = (np.asarray(y, np.float64)[..., :n] for y in found)
     return float(lost.sum()), slope.sum(axis=1), slope @ slope.T
 
