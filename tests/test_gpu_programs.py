@@ -14,6 +14,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay import compiling, programs
+from jaxrate.systems.rounds import field, pairs
 from jaxrate.testing.cases import near
 from tests.conftest import quick
 
@@ -70,6 +71,19 @@ def test_a_period_is_rated_the_same(league):
 
     wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
     near("periods", found, wanted, 1e-5)
+
+
+def test_a_round_is_compared_with_itself_the_same():
+    random, there = np.random.default_rng(0), jnp.ones(100, bool)
+    performances = pairs.Performances(
+        *(jnp.asarray(random.uniform(50.0, 500.0, 100), jnp.float32) for _ in range(2)), None
+    )
+
+    def beaten(there):
+        return pairs.in_turn(pairs.normal, performances, there)
+
+    assert (field.compared(100), on_gpu(field.compared)(100), on_gpu(field.compared)(1 << 20)) == (64, 100, 64)
+    near("beaten", *(quick(x)(there) for x in (on_gpu(beaten), lambda x: beaten(x))), 1e-6)
 
 
 def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
