@@ -177,7 +177,8 @@ def turns_of(found, rest):
     """How many turns a loop takes; None: that is not known."""
     known = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
     condition = found[re.search(r"condition=%([\w.-]+)", rest)[1]]
-    repairs = condition.lines[condition.root][1] in ("get-tuple-element", "bitcast")  # goes on if told so
+    plain = "parameter", "get-tuple-element", "bitcast"
+    repairs = all(operation in plain for _, operation, _ in condition.lines.values())  # goes on if told so
     return int(known[1]) if known else 0 if repairs else None
 
 
