@@ -60,6 +60,18 @@ def test_a_system_that_knows_draws_says_its_own(league):
     assert "draw" not in found and found["win"][0] == pytest.approx(found["expected"][0])
 
 
+def test_margins_and_seasons_are_not_asked_of_what_is_to_come(league):
+    goals, starts = np.where(league.score == 0.5, 0.0, 3.0), (-1.0, 200.0)
+    events = league._replace(context=league.context._replace(columns={"goals": goals}, side=None))
+    system = jr.skills("margin", margin=("goals",), seasons=starts, season_keep=0.8)
+    rated = jr.rate(system, jr.Dataset(events, NAMES, np.arange(600), seasons={"1": -1.0, "2": 200.0}))
+    coming = jr.matches([[0, 1]], [0.5], [rated.last], columns={"goals": [0.0]})
+    pairs = [("Club 00", "Club 01"), ("Club 02", "Club 03")]
+    found = jr.fixtures(rated, pairs)
+    assert found["expected"][0] == pytest.approx(float(jr.predict(system, rated.state, coming)[0]), abs=1e-6)
+    assert jr.season(rated, pairs, samples=10).place.sum() == pytest.approx(4.0)
+
+
 def test_unknown_names_are_refused_with_the_nearest(rated):
     with refused("no player 'malaga' (near: 'Málaga'); none 'Clubb 04' (near: 'Club 04', "):
         jr.fixtures(rated, [("malaga", "Clubb 04")])

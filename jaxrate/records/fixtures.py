@@ -15,6 +15,7 @@ from jaxrate.data.tables import Values, open_source
 from jaxrate.events import Matches, count_teams
 from jaxrate.records.moments import moment
 from jaxrate.records.outlooks import of_contests, of_matches
+from jaxrate.records.pairs import to_come
 from jaxrate.records.rated import Rated, in_further, to_dates
 from jaxrate.records.shown import Columns
 from jaxrate.replay.run import predict
@@ -92,7 +93,8 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         given |= {} if pairs else rated.options.get("columns", {})
         kept = {key: given[key] for key in (OF_MATCHES if of_matches else OF_CONTESTS) if key in given}
         known: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
-        known |= {} if rated.seasons is None else {"seasons": rated.seasons}
+        if rated.seasons is not None and (kept | columns).get("season") is not None:
+            known["seasons"] = rated.seasons
         data = read(source, **kept | columns, **known, players=rated.players, upcoming=True)
     if isinstance(data.events, Matches) != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
@@ -183,7 +185,8 @@ def _times(data: Dataset, time: Values) -> dict[str, Values]:
 
 def _of_matches(rated: Rated, system: RatingSystem, data: Dataset) -> Columns:
     matches = data.matches
-    found = of_matches(predict(system, rated.state, data.events, num_players=len(data.players)))
+    coming = to_come(system, matches)
+    found = of_matches(predict(system, rated.state, coming, num_players=len(data.players)))
     a, b = data.players[matches.player].T
     side = matches.context.side
     columns = {"row": data.rows, **_times(data, matches.time), "a": a, "b": b}

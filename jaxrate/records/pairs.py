@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.events import matches
+from jaxrate.events import Matches, matches
 from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, opened
 from jaxrate.records.readings import ratings
@@ -76,10 +76,22 @@ def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None
     return Pairs(*found)
 
 
+def _margins(system: RatingSystem) -> tuple[str, ...]:
+    """The columns of the margins that `skills` learns from."""
+    return system.settings.get("margin", ()) if system.settings.get("outcome") == "margin" else ()
+
+
+def to_come(system: RatingSystem, matches: Matches) -> Matches:
+    """Matches with margins of 0 where they are to come and have none; no prediction depends on them."""
+    columns = matches.context.columns or {}
+    zero = {name: np.zeros(len(matches.score)) for name in _margins(system) if name not in columns}
+    return matches._replace(context=matches.context._replace(columns={**columns, **zero} or None))
+
+
 def on_even_terms(system: RatingSystem, n: int) -> dict[str, Any]:
     """What else `skills` must be told of n matches: no side, covariates of 0, and margins that are to come."""
     known, zero = system.settings, np.zeros(n)
-    names = (*known.get("covariates", ()), *(known.get("margin", ()) if known.get("outcome") == "margin" else ()))
+    names = (*known.get("covariates", ()), *_margins(system))
     side = {"side": zero} if known.get("own_side") else {}
     return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 

@@ -22,6 +22,7 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.events import Array, matches
 from jaxrate.records.fixtures import fixtures, played
+from jaxrate.records.pairs import on_even_terms
 from jaxrate.records.rated import Rated, to_days
 from jaxrate.records.readings import aged, ratings
 from jaxrate.records.shown import Columns
@@ -186,7 +187,8 @@ def worth(rated: Rated, ids: Values) -> float:
         return 400.0 / np.log(10.0)
     last = 0.0 if rated.last is None else rated.last
     category = None if rated.categories is None else np.zeros((len(pair), 2), int)
-    events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category)
+    even = on_even_terms(rated.system, len(pair))
+    events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category, **even)
     chance = np.clip(
         np.asarray(expected_score(predict(rated.system, rated.state, events)), np.float64), LEAST, 1 - LEAST
     )
