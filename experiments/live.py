@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 
+import jax
 import numpy as np
 from common import add_only, declare, keep, look_for, parse
 
@@ -22,8 +23,19 @@ def typical(call, times):
     return {"median_us": float(np.median(taken) * 1e6), "ninety_percent_us": float(np.quantile(taken, 0.9) * 1e6)}
 
 
+def by_run(system, pairs, count):
+    """Microseconds of a match as it was before there was `live`: `jr.run` of that match alone, from the state."""
+    state = [jr.run(system, jr.matches([pairs[0]], [1.0], [0.0]), num_players=count).state]
+
+    def update(i):
+        one = jr.matches([pairs[i]], [1.0], [float(i)])
+        state[0] = jax.block_until_ready(jr.run(system, one, state=state[0]).state)
+
+    return typical(update, len(pairs))["median_us"]
+
+
 def matches(options):
-    """Updates of matches of two, each system among few and many players; openskill's `rate` of the same."""
+    """Updates of matches of two, each system among few and many players; a run of one match; openskill's `rate`."""
     rng, times, rows = np.random.default_rng(0), 50 if options.quick else 4000, []
     for count in (100, 1_000) if options.quick else (10_000, 1_000_000):
         a = rng.integers(0, count, times + 1)
@@ -34,11 +46,9 @@ def matches(options):
             start = time.perf_counter()
             live.update(*pairs[times], 1.0, time=0.0)
             first = {"first_seconds": time.perf_counter() - start}
-            rows.append(
-                {"system": name, "players": count}
-                | typical(lambda i, live=live, pairs=pairs: live.update(*pairs[i], 1.0, time=float(i)), times)
-                | first
-            )
+            row = typical(lambda i, live=live, pairs=pairs: live.update(*pairs[i], 1.0, time=float(i)), times)
+            run = by_run(jr.SYSTEMS[name](), pairs[: 3 if options.quick else 100], count)
+            rows.append({"system": name, "players": count} | row | first | {"by_run_median_us": run})
     if options.openskill:
         from openskill.models import BradleyTerryFull
 

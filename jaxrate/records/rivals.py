@@ -10,11 +10,12 @@ from jaxrate.records.leaderboard import leaderboard
 from jaxrate.records.rated import Rated, find
 from jaxrate.records.shown import Columns
 
+SHOWN = 20  # matches of two, the latest, that are printed
 LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
 
 
 class HeadToHead(NamedTuple):
-    """Two players against each other. `print` says how it stands, and lists the matches, the latest first."""
+    """Two players against each other. `print` says how it stands, and lists the latest matches, the last first."""
 
     player: Any
     opponent: Any
@@ -30,7 +31,9 @@ class HeadToHead(NamedTuple):
         head = f"{self.player} against {self.opponent}: {self.won:,} won, {drawn}{self.lost:,} lost"
         if not n:
             return f"{self.player} and {self.opponent} have not met"
-        return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{self.matches}"
+        shown = Columns({name: values[:SHOWN] for name, values in self.matches.items()})
+        rest = f"\nand {n - SHOWN:,} before" if n > SHOWN else ""
+        return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{shown}{rest}"
 
 
 def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
