@@ -1,4 +1,10 @@
-"""The time of one live update, among ten thousand players and a million, beside openskill's; of saving; of contests."""
+"""The time of one live update, among ten thousand players and a million, beside openskill's; of saving; of contests.
+
+    taskset -c 0 python experiments/live.py   # on one core; half a minute; writes experiments/results/live.json
+    python experiments/live.py --quick        # seconds; writes nothing unless --out is given
+
+With two cores an update may wait for a second thread, which takes up to three times as long.
+"""
 
 import os
 import tempfile
