@@ -70,6 +70,26 @@ def csv(path):
     return pyarrow.csv.read_csv(path)
 
 
+def test_rate_in_json(jaxrate, games):
+    rated = jr.rate(jr.glicko(c=30), data := jr.read(games))
+    one, two = rated.predictions["a"][0].as_py(), rated.predictions["b"][0].as_py()
+    given = ("--param", "c=30", "--player", one, "--against", two, "--upsets", "--peaks", "--json")
+    code, text, errors = jaxrate("rate", games, *given)
+    found = json.loads(text)
+    assert (
+        code == 0 and errors == "" and (found["system"], found["params"]["c"], found["matches"]) == ("glicko", 30, 600)
+    )
+    loss = jr.metrics.log_loss(jr.run(rated.system, data.matches).prediction, data.matches.score)
+    assert found["log loss"] == pytest.approx(loss, abs=1e-9)
+    board = jr.leaderboard(rated, top=10)
+    assert [row["player"] for row in found["leaderboard"]] == board.player.tolist()
+    assert [row["rating"] for row in found["leaderboard"]] == pytest.approx(board.rating.tolist())
+    assert found["against"]["won"] == jr.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
+    assert found["peaks"][0]["rating"] == pytest.approx(jr.peaks(rated, top=1).rating[0])
+    career = json.loads(jaxrate("rate", games, "--param", "c=30", "--player", one, "--json")[1])["career"]
+    assert [row["score"] for row in career] == jr.career(rated, one)["score"].tolist()
+
+
 def test_rate_takes_parameters_periods_and_a_side(jaxrate, games):
     data = jr.read(games, side="home")
     system = jr.glicko(c=30, deviation_max=None, side_advantage=40, period=50)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,7 @@ Examples:
 )
 @click.option("--peaks", is_flag=True, help="Also list the best of all times, each at their best.")
 @share_option("--last", default=1.0, help="Score this last share of FILE only, as 0.2.  [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting
 def rate(
     report: Report,
@@ -91,6 +94,7 @@ def rate(
     since: str | None,
     peaks: bool,
     last: float,
+    as_json: bool,
 ) -> None:
     """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
 
@@ -124,6 +128,7 @@ def rate(
     else:
         asked = carried_on(saved, asked)
     said, hindsight = "", None
+    how: dict[str, float] = {}
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
@@ -146,7 +151,7 @@ def rate(
         if out is not None:
             hold(out)  # better now than after rating
         hindsight = smoothed_of(report, chosen) if smooth else None
-        rated, said, _ = rate_chosen(report, file, chosen, saved, last, asked.changes)
+        rated, said, how = rate_chosen(report, file, chosen, saved, last, asked.changes)
         if last != 1 and asked.fitted is not None:
             hint_seen(report, [asked.fitted], file, last)
         idle = ["category", "mixtures"] if idle_categories(rated.system, asked.columns) else []
@@ -157,24 +162,35 @@ def rate(
     parts = [_title(rated)]
     board = jr.leaderboard(rated, top=top, as_of=_whole(rated, until), since=then, **listed)
     parts += [as_options(board), _strengths(rated, board), said]
+    plain: dict[str, Any] = {"leaderboard": _rows(board)}
     if peaks:
         best = jr.peaks(rated, top=top, cautious=listed["cautious"])
         parts.append(f"each at their best\n\n{best}")
+        plain["peaks"] = _rows(best)
     tables: dict[str, Any] = {}
     if hindsight is not None:
         parts.append(greatest(hindsight, top))
+        plain["hindsight"] = _rows(jr.peaks(hindsight, top=top))
         tables["hindsight"] = by_match(hindsight, data)
     if upsets:
-        parts.append(f"least expected\n\n{jr.upsets(rated, player=player, top=top)}")
+        worst = jr.upsets(rated, player=player, top=top)
+        parts.append(f"least expected\n\n{worst}")
+        plain["upsets"] = worst.rows()
     if player is not None and against is not None:
-        parts.append(str(jr.head_to_head(rated, player, against)))
+        met = jr.head_to_head(rated, player, against)
+        parts.append(str(met))
+        plain["against"] = met._asdict() | {"matches": met.matches.rows()}
     elif player is not None:
-        parts += _career(rated, player, {} if hindsight is None else beside_career(hindsight, player), until)
+        more = {} if hindsight is None else beside_career(hindsight, player)
+        career = _until_then(jr.career(rated, player) | more, until)
+        parts += _career(rated, player, career, more)
+        plain["career"] = _rows(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
             save(out, rated, tables, csv, csv_safe)
         report.note(f"saved the run to {out}")
-    say("\n\n".join(filter(None, parts)))
+    measures = {name: x if np.isfinite(x) else None for name, x in how.items()}
+    say(json.dumps(_about(rated) | measures | plain, indent=1) if as_json else "\n\n".join(filter(None, parts)))
 
 
 def rate_chosen(
@@ -184,10 +200,10 @@ def rate_chosen(
     saved: jr.Rated | None = None,
     last: float = 1.0,
     changes: dict[str, Any] | None = None,
-) -> tuple[jr.Rated, str, dict[str, str]]:
+) -> tuple[jr.Rated, str, dict[str, float]]:
     """Rate what was read, and say how long it took and how good the predictions of the last share of it were.
 
-    How good they were is also given by name.
+    Each measure of that is also given by name.
     """
     from jaxrate.records.quality import in_words, quality, scored
 
@@ -208,7 +224,23 @@ def rate_chosen(
     width, digits = max(map(len, found)) + 1, max(map(len, found.values()))
     lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in found.items()]
     counted = "" if last == 1 else f"; the last {np.count_nonzero(scored(data, last)):,} scored"
-    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included{counted}", *lines]), found
+    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included{counted}", *lines]), how
+
+
+def _about(rated: jr.Rated) -> dict[str, Any]:
+    """What was rated, and how, as JSON can say it."""
+    system, n = rated.system, len(rated.predictions)
+    counts = {"matches": n} if rated.contests is None else {"contests": rated.contests, "participations": n}
+    told = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
+    return told | counts | {"players": len(rated.players)}
+
+
+def _rows(columns: Any) -> list[dict[str, Any]]:
+    """A dict for each row of a table that is a NamedTuple of columns, or a dict of them."""
+    from jaxrate.records.shown import Columns
+
+    columns = columns if isinstance(columns, dict) else columns._asdict()
+    return Columns({name: x for name, x in columns.items() if np.ndim(x)}).rows()
 
 
 def _title(rated: jr.Rated) -> str:
@@ -275,14 +307,16 @@ def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
     )
 
 
-def _career(rated: jr.Rated, name: str, more: dict[str, Any], until: float | None) -> list[str]:
-    """What a player went through up to a moment, in words, with more columns."""
+def _until_then(found: dict[str, Any], until: float | None) -> dict[str, Any]:
+    """What a player went through up to a moment."""
     from jaxrate.records.rated import to_days
 
-    found: dict[str, Any] = jr.career(rated, name) | more
-    if until is not None:
-        past = to_days(found["time"]) <= until
-        found = {key: x[past] for key, x in found.items()}
+    return found if until is None else {key: x[to_days(found["time"]) <= until] for key, x in found.items()}
+
+
+def _career(rated: jr.Rated, name: str, career: dict[str, Any], more: Iterable[str] = ()) -> list[str]:
+    """What a player went through, in words; `more` are columns in points."""
+    found = dict(career)
     times = found.pop("time")
     if rated.clock is not None:
         found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found

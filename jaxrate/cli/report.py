@@ -63,7 +63,7 @@ def report(
     The page is a single file that needs no network: a leaderboard to search and sort, trajectories and matches of the
     best players, what is predicted of any two, calibration, and how other systems do.
     """
-    from jaxrate.records.quality import calibrated
+    from jaxrate.records.quality import calibrated, in_words
     from jaxrate.records.rated import find
     from jaxrate.records.report import installed
     from jaxrate.records.site.told import shown_names
@@ -81,7 +81,7 @@ def report(
         find(data.players, player)
     chosen = choose(report, asked, data, file)
     smoothed = smoothed_of(report, chosen) if smooth else None
-    rated, _, quality = rate_chosen(report, file, chosen, changes=asked.changes)
+    rated, _, how = rate_chosen(report, file, chosen, changes=asked.changes)
     versus: dict[str, dict[str, Any]] = {name: {} for name in others or those_with("baseline")}
     versus[rated.system.name] = asked.changes
     comparison = compared(
@@ -94,7 +94,7 @@ def report(
             title=Path(file).name,
             top=top,
             players=players,
-            quality=quality,
+            quality={measure: in_words(measure, value) for measure, value in how.items()},
             calibration=calibrated(rated, chosen.data),
             comparison=comparison,
             smoothed=smoothed,
