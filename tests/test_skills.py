@@ -303,6 +303,8 @@ def test_adapted_to_data_skills_take_all_evidence():
         margin_scale=600 / size,
         compression=size,
     )
+    early = float(np.mean(np.abs(np.asarray(home, float)[:840] - away[:840])))  # a twentieth, where the rest is scored
+    assert adapted("skills", {}, None, data, past=0.05).params.compression == pytest.approx(early) != size
     assert adapted("skills", {"outcome": "win"}, None, data).params.compression is None
     given = adapted("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
     assert given.params.compression is given.params.experience is given.params.own_side_growth is None

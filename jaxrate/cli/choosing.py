@@ -49,15 +49,18 @@ def foreseen(columns: dict[str, Any]) -> Facts:
     )
 
 
-def choose(report: Report, asked: Asked, data: jr.Dataset, file: str, *, fitting: bool = False) -> Chosen:
+def choose(
+    report: Report, asked: Asked, data: jr.Dataset, file: str, *, fitting: bool = False, past: float = 1.0
+) -> Chosen:
     """The system that is asked for, or that of those who name none; ValueError if it cannot rate these events so.
 
     Notes say what in the data changes nothing; if the side advantage is `fitting` itself, its start does not matter.
+    What comes after this first share of the `past` is not looked at.
     """
     from jaxrate.systems.choosing import adapted, default_name
 
     changes = asked.changes if asked.fitted is None else in_seasons_of(data, asked.fitted, asked.changes)
-    system = adapted(asked.name or default_name(data), changes, asked.period, data)
+    system = adapted(asked.name or default_name(data), changes, asked.period, data, past)
     return prepare(report, system, data, asked.period, file, asked.columns, fitting=fitting)
 
 

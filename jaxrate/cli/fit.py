@@ -123,7 +123,7 @@ def fit(
         check_file("--save", save, "fitted.toml")
     data = read(report, file, asked.columns)
     fitting = not free or "side_advantage" in free
-    system, data, period = choose(report, asked, data, file, fitting=fitting)
+    system, data, period = choose(report, asked, data, file, fitting=fitting, past=data_share)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in system.traits.remade:

@@ -17,6 +17,7 @@ from jaxrate.systems.remaking import Remake
 from jaxrate.text import near
 
 NOTHING = Facts()
+PAST = 0.2  # of the matches, that nothing is scored in
 WAYS: dict[str, tuple[Remake, tuple[str, ...]]] = {  # to remake predictions, in order, and their hyperparameters
     "calibrated": (calibrated, Map._fields),
     "outlook": (outlook, Draws._fields),
@@ -65,14 +66,19 @@ def further(system: RatingSystem) -> tuple[str, ...]:
     return Map._fields if system.traits.outlook else Map._fields + Draws._fields
 
 
-def adapted(name: str, changes: Mapping[str, Any], period: float | None, data: Dataset) -> RatingSystem:
-    """The system of this name for these data, in rating periods of this length or, if None, event by event."""
+def adapted(
+    name: str, changes: Mapping[str, Any], period: float | None, data: Dataset, past: float = PAST
+) -> RatingSystem:
+    """The system of this name for these data, in rating periods of this length or, if None, event by event.
+
+    The size of margins is that of the first share `past` of the matches, or of a fifth: what comes later may be scored.
+    """
     score, side, size = None, False, 0.0
     if isinstance(data.events, Matches):
         score, side = data.events.score, data.events.context.side is not None
         if data.margin and len(score):
             columns: Any = data.events.context.columns
-            first = slice(-(-len(score) // 5))  # of the past alone: what comes later may be scored
+            first = slice(max(round(len(score) * min(past, PAST)), 1))
             size = float(np.mean(np.abs(ahead_by([np.asarray(columns[x][first], float) for x in data.margin]))))
     categories = None if data.categories is None else len(data.categories)
     seasons = tuple((data.seasons or {}).values())
