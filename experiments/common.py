@@ -52,6 +52,11 @@ def parse(parser, script):
     return options
 
 
+def versions(before):
+    """The folders of jaxrate to measure, by name: another version's, if there is one, and that of this process."""
+    return ({"before": before} if before else {}) | {"now": Path(jr.__file__).parents[1]}
+
+
 def look_for(options, *packages):
     """An option for each, whether it is installed."""
     for package in packages:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from common import circumstances, declare, parse, write
+from common import circumstances, declare, parse, versions, write
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
@@ -92,9 +92,7 @@ def main():
     if options.one:
         print(json.dumps(measured(options.one)))
         return
-    folders = {"now": Path(jr.__file__).parents[1]}
-    if options.before:
-        folders = {"before": options.before} | folders
+    folders = versions(options.before)
     rows = []
     for name in options.only[:2] if options.quick else options.only:
         for version, folder in folders.items():

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import circumstances, declare, parse, show, tennis, write
+from common import circumstances, declare, parse, show, tennis, versions, write
 
 KERNEL = 2.5e-6  # seconds from one kernel of a graph to the next
 WAIT = 15e-6  # seconds that a value on its way to the host takes, or the launch of one more graph
@@ -328,9 +328,7 @@ def main():
     if options.one:
         print(json.dumps(measured(options.one)))
         return
-    folders = {"now": Path(jr.__file__).parents[1]}
-    if options.before:
-        folders = {"before": options.before} | folders
+    folders = versions(options.before)
     arranged = dict(steps(options))
     names = ["glicko", "glicko2"] if options.quick and options.only == [*jr.SYSTEMS] else options.only
     rows = []

@@ -64,9 +64,9 @@ def courses(rated: Rated | Smoothed) -> Courses:
         time = np.full(len(player), np.nan) if rated.clock is None else np.repeat(rated.matches.time, 2)
         left = [np.asarray(x).ravel() for x in rated.rating]
         return _arranged(n, player, 2, time, None, left, None)
-    table, names = rated.predictions, pyarrow().array(rated.players)
+    table = rated.predictions
     sides, who = (("_a", "_b"), ("a", "b")) if rated.contests is None else (("",), ("player",))
-    ids = [pyarrow().compute.index_in(table[name], names.cast(table[name].type)).to_numpy() for name in who]
+    ids = [ids_of(table[name], rated.players) for name in who]
     time = np.full(len(table), np.nan) if rated.clock is None else to_days(table["time"].to_numpy())
     final = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
     found = [
@@ -75,6 +75,12 @@ def courses(rated: Rated | Smoothed) -> Courses:
     ]
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
     return _arranged(len(rated.players), player, len(sides), times, rated.period, found, final)
+
+
+def ids_of(names: Any, players: Values) -> Values:
+    """[n] the ids of the names of an Arrow column."""
+    arrow = pyarrow()
+    return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
 
 
 def _arranged(

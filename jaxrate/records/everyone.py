@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.tables import Values, pyarrow
-from jaxrate.records.courses import courses
+from jaxrate.data.tables import Values
+from jaxrate.records.courses import courses, ids_of
 from jaxrate.records.rated import Rated
 from jaxrate.smoothing.found import Smoothed
 
@@ -43,18 +43,11 @@ def careers(rated: Rated) -> Careers:
     deviation = None if course.deviation is None else course.deviation[some]
     first = opponent = None
     if rated.contests is None:
-        a, b = (_ids(rated.predictions[name], rated.players)[row] for name in "ab")
+        a, b = (ids_of(rated.predictions[name], rated.players)[row] for name in "ab")
         first = a == np.repeat(np.arange(len(rated.players)), np.diff(start))
         opponent = np.where(first, b, a)
     before = course.mean[course.start[:-1]]
     return Careers(start, row, first, opponent, course.time[some], course.mean[some], deviation, before)
-
-
-def _ids(names: Any, players: Values) -> Values:
-    """[n] ids of the names of an Arrow column."""
-    arrow = pyarrow()
-    found = arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type))
-    return np.asarray(found.to_numpy()).astype(np.int64)
 
 
 def in_hindsight(rated: Rated, smoothed: Any) -> tuple[Values, Values]:

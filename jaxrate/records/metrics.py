@@ -55,8 +55,7 @@ def paired(prediction: Any, other: Any, score: Any, *, weight: Any = None, mask:
         losses.append(_losses(p, s, _margin(one)))
     above, share = losses[0] - losses[1], w / w.sum()
     mean, n = float(share @ above), np.count_nonzero(w)
-    square = float(share**2 @ (above - mean) ** 2)
-    return Paired(mean, float(np.sqrt(square * n / (n - 1))) if n > 1 else float("nan"))
+    return Paired(mean, float(np.sqrt(share**2 @ (above - mean) ** 2 * n / (n - 1))) if n > 1 else float("nan"))
 
 
 def brier(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:

@@ -31,7 +31,7 @@ class HeadToHead(NamedTuple):
         head = f"{self.player} against {self.opponent}: {self.won:,} won, {drawn}{self.lost:,} lost"
         if not n:
             return f"{self.player} and {self.opponent} have not met"
-        shown = Columns({name: values[:SHOWN] for name, values in self.matches.items()})
+        shown = self.matches.text(SHOWN)
         rest = f"\nand {n - SHOWN:,} before" if n > SHOWN else ""
         return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{shown}{rest}"
 

@@ -18,7 +18,11 @@ class Columns(dict[str, Values]):
     """Arrays of equal length by name. `print` shows a table; `jr.frame` makes a data frame."""
 
     def __str__(self) -> str:
-        return table(*self.shown(), left=LEFT)
+        return self.text()
+
+    def text(self, top: int | None = None) -> str:
+        """The table of the first rows."""
+        return table(*self.shown(top), left=LEFT)
 
     def _repr_html_(self) -> str:
         return html_table(*self.shown(), left=LEFT)
