@@ -296,15 +296,15 @@ PARTS = {
 }
 
 
-def main():
-    out = "the JSON file; benchmarks in it that are not run are kept"
-    parser = declare(__doc__, "the NFL's first years, seconds", "the histories", out)
-    add_only(parser, PARTS, "NAME")
-    options = parse(parser, __file__)
+def run(doc, parts, script):
+    """Those parts that are asked for on the command line; with --quick the NFL."""
+    parser = declare(doc, "the NFL's first years, seconds", "the histories", "the JSON file; what is not run is kept")
+    add_only(parser, parts, "NAME")
+    options = parse(parser, script)
     if options.quick:
         options.only = ["nfl"]
-    keep(PARTS, options)
+    keep(parts, options)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, PARTS, __file__)

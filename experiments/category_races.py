@@ -77,7 +77,8 @@ def balance(options):
     rows = []
     for panel, name in zip(panels, names, strict=True):
         jr.plots.trajectory(rated, players=name, ax=panel)
-        panel.get_legend().remove()
+        for text in list(panel.texts):  # the title names the line
+            text.remove()
         panel.axhline(0.0, color="black", linewidth=0.8)
         panel.set(title=f"{name}: lead of the first race", ylabel="points (beta = 100)" if name == names[0] else "")
         rating, last = (jr.career(rated, name)[key] for key in ("rating", "deviation"))

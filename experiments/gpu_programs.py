@@ -7,9 +7,11 @@
 
 Each system's program is the one that `run` would compile there, of matches, periods and rounds: the kernels, copies
 and scatters of one step of its loop; the loops within a step, and how often it makes the host wait; how many CUDA
-graphs it launches a step, 0 if the whole replay is one; and the bytes that a step's kernels write and read.
+graphs it launches a step, 0 if the whole replay is one; and the bytes that a step's kernels write and read. Of some
+systems also the program of many settings at once, as in `sweep`.
 
-No time is measured. The estimates are of the three constants below.
+No time is measured. The estimates are of the constants below, and of those of `jaxrate/replay/estimates.py`, where the
+counts of this version stand too.
 """
 
 import importlib.util
@@ -26,12 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from common import circumstances, declare, parse, show, tennis, versions, write
 
-KERNEL = 2.5e-6  # seconds from one kernel of a graph to the next
 WAIT = 15e-6  # seconds that a value on its way to the host takes, or the launch of one more graph
-BANDWIDTH = 3.35e12  # bytes a second
 TURNS = 4  # turns that a loop within a step takes, where their number is not known; none if it only repairs
 
 WIDTH, PLAYERS, MATCHES, FIELD = 1_024, 20_000, 20_000, 2_048  # of what is compiled
+SETTINGS, TRIED = 64, ("elo", "glicko", "glicko2", "trueskill", "blat_mmr")  # at once, of these systems
 UNIFORM = 1_000_000, 10_000_000  # players and matches of the wide history
 
 TARGET = Path(__file__).with_name("h100.txt")  # what XLA must know of the device
@@ -88,6 +89,30 @@ def program(system, events, schedule):
         pure.compiled = compiled
 
 
+def many(found, static, rest):
+    """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
+    import jax
+
+    from jaxrate.replay.compiling import one_graph
+
+    params, state, *others = rest
+    wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))
+
+    def together(params, state, *others):
+        return jax.vmap(lambda params, state: found.__wrapped__(*static, params, state, *others))(params, state)
+
+    return jax.jit(together, donate_argnums=1, compiler_options=one_graph()), (), (*wide, *others)
+
+
+def size_of_step(static, rest):
+    """Matches, players and pairs, or participants of a step."""
+    events = rest[2]
+    if not hasattr(events, "pair") and not hasattr(events, "rank"):
+        return WIDTH
+    players, others = static[1]
+    return players + others if hasattr(events, "pair") else players
+
+
 def compiled_text(found, static, rest):
     """The optimised program for an H100, and its launches, as text."""
     import jax
@@ -98,7 +123,7 @@ def compiled_text(found, static, rest):
     there = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
     def shape(x):
-        kind = jax.typeof(x)
+        kind = x if isinstance(x, jax.ShapeDtypeStruct) else jax.typeof(x)
         return jax.ShapeDtypeStruct(kind.shape, kind.dtype, sharding=there, weak_type=kind.weak_type)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -250,8 +275,8 @@ def counts(text, launches):
     }
 
 
-def measured(name):
-    """Rows of one system, in this process."""
+def measured(name, settings):
+    """Rows of one system, in this process; if asked for, also of many settings at once."""
     import jax
 
     import jaxrate as jr
@@ -260,7 +285,11 @@ def measured(name):
     arranged = [*histories(system)]
     jax.default_backend = lambda: "gpu"  # what the library asks to know for what it compiles
     for kind, events, schedule in arranged:
-        rows.append({"system": name, "events": kind} | counts(*compiled_text(*program(system, events, schedule))))
+        found, static, rest = program(system, events, schedule)
+        about = {"system": name, "events": kind, "size": size_of_step(static, rest), "settings": 1}
+        rows.append(about | counts(*compiled_text(found, static, rest)))
+        if settings and kind == "matches":
+            rows.append(about | {"settings": SETTINGS} | counts(*compiled_text(*many(found, static, rest))))
     return rows
 
 
@@ -288,25 +317,43 @@ def steps(options):
 
 def seconds(row, width):
     """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
-    here = row["bytes"] * width / WIDTH / BANDWIDTH
-    return max(row["launches"] * KERNEL, here) + (row["waits"] + row["graphs"]) * WAIT
+    from jaxrate.replay import estimates
+
+    step = estimates.Step(row["launches"], row["bytes"], row["size"])
+    return estimates.seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
 
 
 def estimated(row, arranged):
-    """Million matches a second of each history."""
+    """Million matches a second of each history, those of all settings together."""
     if row["events"] != "matches":
         return row
-    rate = {k: x["matches"] / x["steps"] / seconds(row, x["width"]) / 1e6 for k, x in arranged.items()}
+    rate = {
+        k: row["settings"] * x["matches"] / x["steps"] / seconds(row, x["width"]) / 1e6 for k, x in arranged.items()
+    }
     return row | rate
 
 
-def spawned(name, folder):
+def spawned(name, folder, settings):
     """The rows of a system in a process of its own, with the jaxrate of a folder."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run([sys.executable, __file__, "--one", name], env=environment, capture_output=True, text=True)
+    command = [sys.executable, __file__, "--one", name, *(["--settings"] if settings else [])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{name}: {done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def can_compile():
+    """Whether programs for a GPU can be compiled here, which is made ready; if not, this is said."""
+    os.environ |= {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
+        "JAX_ENABLE_COMPILATION_CACHE": "false",
+    }
+    found = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
+    if not found:
+        print("JAX's CUDA packages are not installed (pip install 'jax[cuda12]'): skipped")
+    return found
 
 
 def main():
@@ -315,30 +362,28 @@ def main():
     parser = declare(__doc__, "two systems, and a small league", data="atp.parquet")
     parser.add_argument("--before", type=Path, help="a folder with another version of jaxrate")
     parser.add_argument("--one", choices=jr.SYSTEMS, help="print the rows of one system")
+    parser.add_argument("--settings", action="store_true", help="with --one: also many settings at once")
     parser.add_argument("--only", nargs="+", choices=jr.SYSTEMS, default=[*jr.SYSTEMS], help="some systems")
     options = parse(parser, __file__)
-    os.environ |= {
-        "JAX_PLATFORMS": "cpu",
-        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
-        "JAX_ENABLE_COMPILATION_CACHE": "false",
-    }
-    if importlib.util.find_spec("jax_cuda12_plugin") is None and importlib.util.find_spec("jax_cuda13_plugin") is None:
-        print("JAX's CUDA packages are not installed (pip install 'jax[cuda12]'): skipped")
+    if not can_compile():
         return
     if options.one:
-        print(json.dumps(measured(options.one)))
+        print(json.dumps(measured(options.one, options.settings)))
         return
+    from jaxrate.replay import estimates
+
     folders = versions(options.before)
     arranged = dict(steps(options))
     names = ["glicko", "glicko2"] if options.quick and options.only == [*jr.SYSTEMS] else options.only
     rows = []
     for name in names:
         for version, folder in folders.items():
-            mine = [{"version": version} | estimated(row, arranged) for row in spawned(name, folder)]
+            settings = version == "now" and name in TRIED and not options.quick
+            mine = [{"version": version} | estimated(row, arranged) for row in spawned(name, folder, settings)]
             rows += mine if options.before else [{k: x for k, x in row.items() if k != "version"} for row in mine]
     results = {"histories": [{"history": k} | x for k, x in arranged.items()], "step": rows}
     show(results)
-    constants = {"kernel": KERNEL, "wait": WAIT, "bandwidth": BANDWIDTH, "turns": TURNS}
+    constants = {"kernel": estimates.KERNEL, "wait": WAIT, "bandwidth": estimates.BANDWIDTH, "turns": TURNS}
     sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES}
     write(options.out, circumstances("jax-cuda12-plugin"), {"constants": constants, "sizes": sizes} | results)
 

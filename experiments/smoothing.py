@@ -285,6 +285,8 @@ def part_held_out(options):
                     "filter_log_loss": float(log_loss(filtered, score)),
                     "hindsight_log_loss": float(log_loss(smoothed, score)),
                     "error_of_difference": float(np.std(each[0] - each[1]) / out.sum() ** 0.5),
+                    "filter_calibration": jr.metrics.calibration(filtered, score).error,
+                    "hindsight_calibration": jr.metrics.calibration(smoothed, score).error,
                 }
             )
     return {"held-out matches": rows}

@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.events.checks import check_known
 from jaxrate.text import near
@@ -354,7 +355,7 @@ def rate_players(
     if isinstance(event, Periods):
         a, b = event.pair[:, 0], event.pair[:, 1]
         zero = jnp.zeros(event.player.shape, first[0].dtype)
-        if jax.default_backend() != "cpu":  # where each scatter is a kernel; on a CPU all terms at once take longer
+        if launches():  # on a CPU all terms at once take longer
             terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])
             none = jnp.zeros((*zero.shape, len(first)), zero.dtype)
             return rate(rows, tuple(jnp.moveaxis(none.at[event.pair.T.ravel()].add(terms), -1, 0)))

@@ -12,10 +12,20 @@ def decimals(ratings: Any) -> int:
     return 3 if max((abs(x) for x in ratings), default=0.0) <= 1 else 1
 
 
-def interval(mean: float, deviation: float) -> str:
-    """The central 95 % of a normal belief, in whole points; of a share, with decimals."""
-    digits = 2 if abs(mean) <= 1 and deviation <= 0.5 else 0
-    return f"{mean - 1.96 * deviation:.{digits}f} to {mean + 1.96 * deviation:.{digits}f}"
+LARGE = 200.0  # points, of which tenths say nothing
+
+
+def coarse(ratings: Any) -> int:
+    """How many decimals ratings [n] need where points are enough: shares three, about 25 one, about 1500 none."""
+    return 0 if max((abs(x) for x in ratings), default=0.0) >= LARGE else decimals(ratings)
+
+
+def intervals(mean: Any, deviation: Any) -> list[str]:
+    """The central 95 % of normal beliefs, in whole points; of small ratings in tenths, of shares in hundredths."""
+    most, wide = max(map(abs, mean), default=0.0), max(deviation, default=0.0)
+    digits = 2 if most <= 1 and wide <= 0.5 else 1 if most + wide < LARGE else 0
+    half = [1.96 * x for x in deviation]
+    return [f"{x - y:.{digits}f} to {x + y:.{digits}f}" for x, y in zip(mean, half, strict=True)]
 
 
 def table(head: list[str], rows: Iterable[Any], left: Iterable[str] = ("player", "system")) -> str:

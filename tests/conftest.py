@@ -7,6 +7,7 @@ quickly except the runner, which has what users have unless a test is `in_a_hurr
 import gc
 import importlib
 import os
+import re
 import shutil
 import sys
 from contextvars import ContextVar
@@ -35,6 +36,11 @@ with pytest.MonkeyPatch.context() as environment:  # read once, when the first d
 os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the user's cache
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def refused(message):
+    """A ValueError that says this."""
+    return pytest.raises(ValueError, match=re.escape(message))
 
 
 @pytest.fixture(params=[False, True], ids=["float32", "float64"])
@@ -108,6 +114,17 @@ def jaxrate(capsys, monkeypatch):
 
 
 @pytest.fixture
+def ax():
+    """Axes that no state of pyplot knows; whatever is drawn must also come out in a small figure, without a warning."""
+    matplotlib, pyplot = pytest.importorskip("matplotlib"), pytest.importorskip("matplotlib.pyplot")
+    settings, open_figures = dict(matplotlib.rcParams), pyplot.get_fignums()
+    ax = importlib.import_module("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained").subplots()
+    yield ax
+    ax.figure.canvas.draw()
+    assert dict(matplotlib.rcParams) == settings and pyplot.get_fignums() == open_figures
+
+
+@pytest.fixture
 def league():
     from jaxrate import simulate
 
@@ -128,7 +145,7 @@ def games(tmp_path, league):
 
 
 @pytest.fixture(scope="session")
-def browser():
+def chromium():
     webdriver = pytest.importorskip("selenium.webdriver")
     names = ("chromium", "chromium-browser", "google-chrome")
     program, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
@@ -142,3 +159,11 @@ def browser():
     service = importlib.import_module("selenium.webdriver.chrome.service").Service(driver)
     with webdriver.Chrome(options=options, service=service) as chrome:
         yield chrome
+
+
+@pytest.fixture
+def browser(chromium):
+    """Chromium that has forgotten what the pages of other tests wrote into its logs."""
+    for kind in ("browser", "performance"):
+        chromium.get_log(kind)
+    return chromium

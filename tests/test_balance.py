@@ -1,13 +1,13 @@
 """Balanced teams and fair pairings: against all there are."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate.records.predictions import matchups
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -18,10 +18,6 @@ NAMES = np.array([f"player {i:02}" for i in range(40)], object)
 def rated():
     league = jr.simulate.league(40, 600, seed=4, draws=0.2).matches
     return jr.rate(jr.elo(), jr.Dataset(league, NAMES, np.arange(600)))
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 @pytest.mark.parametrize(("n", "teams"), [(8, 2), (6, 3), (4, 4)])
@@ -43,6 +39,7 @@ def test_no_teams_are_closer(rated, n, teams):
 def test_teams_of_a_system_that_knows_them():
     data = jr.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Cy"], ["Bo", "Di"]]])
     found = jr.balance(jr.rate(jr.trueskill(), data), ["Ada", "Bo", "Cy", "Di"])
+    assert "<th" in found._repr_html_() and "Ada, Di" in found._repr_html_()
     assert {"Ada", "Di"} in map(set, found.teams) and found.share == pytest.approx([0.5, 0.5], abs=0.03)
 
 
@@ -55,7 +52,8 @@ def test_no_pairing_is_fairer(rated, n):
         sum(cost[order[i], order[i + 1]] for i in range(0, n - 1, 2)) for order in itertools.permutations(range(n))
     )
     assert found.optimal and abs(found.matches["expected"] - 0.5).sum() == pytest.approx(least, abs=1e-5)
-    assert len(found.out) == n % 2
+    assert len(jr.frame(found)) == n // 2 and len(jr.frame(jr.balance(rated, pool[:4]))) == 2
+    assert len(found.out) == n % 2 and all(f"{name}" in found._repr_html_() for name in pool)
     assert sorted([*found.matches["a"], *found.matches["b"], *found.out]) == pool
     pair = found.matches["a"][0], found.matches["b"][0]
     other = jr.pairings(rated, pool, apart=[pair])

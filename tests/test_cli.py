@@ -16,6 +16,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import cli, simulate
 from jaxrate.cli import hyperparameters, progress
+from jaxrate.replay.estimates import Steps, of_gpu
 from jaxrate.systems.choosing import make
 
 pa = pytest.importorskip("pyarrow")
@@ -1010,6 +1011,11 @@ def test_systems_lists_them_all(jaxrate):
     assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
     assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
     assert jaxrate("systems", "elow")[0] == 2
+    told = json.loads(jaxrate("systems", "--json")[1])
+    assert list(told) == list(jr.SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
+    assert told["glicko2"] == json.loads(jaxrate("systems", "glicko2", "--json")[1])
+    tau = next(x for x in told["glicko2"]["parameters"] if x["name"] == "tau")
+    assert tau["default"] == 0.5 and told["blat_mmr"]["settings"]["size"] == 1001
 
 
 # plan
@@ -1022,9 +1028,18 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     plan = jr.by_level(jr.read(games).matches)
     steps = int((plan.number < plan.size).any(axis=1).sum())
     assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
+    assert "a GPU, an H100, is sooner done for " in text
     assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in ("elo", "glicko", "glicko2", "blat_mmr"))
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
+    code, text, errors = jaxrate("plan", games, "--system", "glicko", "--system", "elo_mmr", "--json")
+    told = json.loads(text)
+    assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
+    steps_there = jr.by_level(jr.read(games).matches, 64).num_steps
+    assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
+    assert told["systems"][0]["fits"] and told["systems"][0]["seconds"] > 0 and told["systems"][0]["memory"] > 5e8
+    assert told["systems"][0]["gpu"] == of_gpu("glicko", "matches", [Steps(steps_there, 64, 2, 1)])
+    assert told["systems"][1] == {"system": "elo_mmr", "fits": False, "why": "does not rate matches"}
 
 
 def test_plan_of_dates_in_a_fresh_process(tmp_path):

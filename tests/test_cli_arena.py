@@ -251,7 +251,7 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     for row, wanted in zip(data["board"], said["players"], strict=True):
         assert row[1] == wanted["player"] and row[5:7] == [wanted["least_rank"], wanted["greatest_rank"]]
         np.testing.assert_allclose(row[2:5], [wanted[x] for x in ("rating", "low", "high")], atol=0.051)
-    assert "<h1>votes.csv</h1>" in text and "default-src 'none'" in text
+    assert "<h1>Votes</h1>" in text and "default-src 'none'" in text
     assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
     assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
     votes = jr.counts(["<i>x", "<i>x", "y", "z"], ["y", "y", "z", "y"], [3, 1, 1, 0], [2, 1, 0, 0])

@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import simulate
+from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -15,10 +16,6 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 def data(league):
     names = np.array([f"player {i:02}" for i in range(40)], object)
     return jr.Dataset(league, names, np.arange(600))
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def test_a_comparison_scores_what_run_predicts(data):

@@ -1,21 +1,16 @@
 """What is expected of matches to come: draws, odds, sides, names that are unknown."""
 
-import re
-
 import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.fixtures import likeliest_draws
+from jaxrate.records.fixtures import likeliest_draws, nearest
 from jaxrate.systems.outlook import divided
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"Club {i:02}" for i in range(39)] + ["Málaga"], object)
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 @pytest.fixture
@@ -72,9 +67,28 @@ def test_margins_and_seasons_are_not_asked_of_what_is_to_come(league):
     assert jr.season(rated, pairs, samples=10).place.sum() == pytest.approx(4.0)
 
 
+def test_columns_that_what_is_to_come_lacks(league):
+    names, off = NAMES[league.player], np.arange(600) % 7 == 0
+    table = {"home": names[:, 0], "away": names[:, 1], "result": league.score, "day": league.time, "off": off}
+    columns = {"a": "home", "b": "away", "score": "result", "time": "day", "side": "a", "neutral": "off"}
+    saved = jr.rate(jr.glicko(side_advantage=60), jr.read(table, **columns))._replace(options={"columns": columns})
+    pair = {"home": "Club 00", "away": "Club 01"}
+    here, off = (jr.fixtures(saved, [pair | x]) for x in ({}, {"day": saved.last, "off": True}))
+    assert here["side"].tolist() == ["Club 00"] and here["expected"][0] > off["expected"][0] + 0.01
+
+
 def test_unknown_names_are_refused_with_the_nearest(rated):
     with refused("no player 'malaga' (near: 'Málaga'); none 'Clubb 04' (near: 'Club 04', "):
         jr.fixtures(rated, [("malaga", "Clubb 04")])
+    names = np.array(["Jannik Sinner", "Jan Siner", "Martin Sinner", "Iga Świątek", "Juan Martin Del Potro"], object)
+    for wanted, found in (
+        ("sinner  jannik", "'Jannik Sinner'"),
+        ("J. Sinner", "'Jannik Sinner'"),
+        ("SWIATEK", "'Iga Świątek'"),
+        ("Swiatek, I.", "'Iga Świątek'"),
+        ("Del Potro J. M.", "'Juan Martin Del Potro'"),
+    ):
+        assert nearest(wanted, names).startswith(f" (near: {found}"), wanted
     with refused("'Club 98'"):
         jr.fixtures(rated, [("Club 98", "Club 04"), ("x", "y"), ("z", "u")])
     found = jr.fixtures(rated, [("New", "Club 04")], newcomers=True)

@@ -263,7 +263,7 @@ def test_another_process_that_saves_is_waited_for_but_not_for_ever(season, whole
 def test_a_command_that_is_terminated_leaves_nothing_behind(season, whole, games, tmp_path):
     script = (
         "import os, signal, sys\nfrom jaxrate import cli\nfrom jaxrate.records import folder\n"
-        "sync = folder._to_disk\nfolder._to_disk = lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path))\n"
+        "sync = folder.to_disk\nfolder.to_disk = lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path))\n"
         f"sys.argv = ['jaxrate', 'rate', {str(games)!r}, '-q', '--out', {str(season)!r}]\ncli.main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)

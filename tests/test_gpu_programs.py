@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay import compiling, programs
+from jaxrate.fitting import slopes
+from jaxrate.replay import compiling, estimates, programs
 from jaxrate.systems.rounds import field, pairs
+from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.cases import near
 from tests.conftest import quick
 
@@ -58,10 +60,19 @@ def test_a_history_is_rated_the_same(league, name):
     near(name, found, wanted, 1e-5)
 
 
-def test_a_period_is_rated_the_same(league):
-    ragged, system = jr.periods(league, 30.0), jr.glicko()
-    plan, state = jr.by_level(ragged), system.init(system.params, 40)
-    one = plan.blocks[0]
+@pytest.mark.parametrize("name", ["glicko", "category_glicko"])
+def test_a_period_is_rated_the_same(league, name):
+    system = jr.SYSTEMS[name]()
+    if name == "category_glicko":
+        category = np.random.default_rng(0).integers(0, 3, (len(league.score), 2))
+        league = league._replace(context=league.context._replace(category=category))
+    ragged = jr.periods(league, 30.0)
+    near("periods", *both(system, jr.by_level(ragged), 40), 1e-5)
+
+
+def both(system, plan, players):
+    """What a GPU's program and the CPU's say of the first block."""
+    one, state = plan.blocks[0], system.init(system.params, players)
 
     def rate(params, state):
         so_far = state, jnp.zeros(plan.size)
@@ -69,8 +80,25 @@ def test_a_period_is_rated_the_same(league):
             system.rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
         )
 
-    wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
-    near("periods", found, wanted, 1e-5)
+    return [quick(x)(system.params, state) for x in (on_gpu(rate), lambda *x: rate(*x))]
+
+
+@pytest.mark.parametrize("name", ["trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"])
+def test_rounds_are_rated_the_same(name):
+    """Of 90 each, more than a CPU compares with everybody, with ties, and in teams of two if there are any."""
+    random, system = np.random.default_rng(0), jr.SYSTEMS[name]()
+    size = 2 if system.traits.teams else 1
+    rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
+    history = jr.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist())
+    near(name, *both(system, jr.by_level(history), 100), 1e-3)
+
+
+def test_steps_of_a_chain_are_multiplied_at_once(x64):
+    random, kind = np.random.default_rng(0), np.float64 if x64 else np.float32
+    for n in (2, 17, 300):
+        variance, between = (np.exp(random.normal(0, size, (2, m))) for size, m in ((1, n), (3, n - 1)))
+        columns = [jnp.asarray(x, kind) for x in (variance, between, random.normal(0, 2, (2, n - 1)))]
+        near("chain", propagation.chain_at_once(*columns), propagation.chain(*columns), 1e-12 if x64 else 1e-4)
 
 
 def test_a_round_is_compared_with_itself_the_same():
@@ -109,15 +137,32 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
         near("slope", other, slope, 1e-10 if x64 else 1e-3)
 
 
+def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
+    monkeypatch.setattr(slopes, "of_device", lambda device: 80e9)
+    assert (slopes.room(), on_gpu(slopes.room)()) == (1 << 29, 20e9)
+
+
+def test_estimates_are_of_the_counts():
+    rows = json.loads((SCRIPT.parent / "results" / "gpu_programs.json").read_text())["results"]["step"]
+    now = [row for row in rows if row["version"] == "now" and row["settings"] == 1]
+    found = {(x["system"], x["events"]): estimates.Step(x["launches"], x["bytes"], x["size"]) for x in now}
+    assert found == estimates.STEPS and {name for name, _ in found} == set(jr.SYSTEMS)
+    half, step = estimates.Steps(10, 2, 1024, 300), estimates.STEPS["codeforces", "rounds"]
+    work = 2 * 0.25 * step.bytes / estimates.BANDWIDTH  # of two rounds of half as many, a quarter of the pairs
+    assert estimates.of_gpu("codeforces", "rounds", [half]) == 10 * max(step.launches * estimates.KERNEL, work)
+    assert estimates.of_gpu("codeforces", "rounds", [half._replace(players=4096)]) is None
+
+
 @pytest.mark.skipif(
     not any(importlib.util.find_spec(f"jax_cuda{x}_plugin") for x in (12, 13)),
     reason="JAX's CUDA packages, which compile for a GPU, are not installed",
 )
 def test_a_replay_is_one_graph_of_few_kernels(tmp_path):
-    out, systems = tmp_path / "counts.json", ["glicko", "glicko2", "trueskill"]
+    out, systems = tmp_path / "counts.json", ["glicko", "glicko2", "trueskill", "category_glicko"]
     subprocess.run([sys.executable, SCRIPT, "--quick", "--out", out, "--only", *systems], check=True)
     rows = json.loads(out.read_text())["results"]["step"]
     assert all(row["waits"] == 0 and row["graphs"] == 0 for row in rows)
     kernels = {(row["system"], row["events"]): row["kernels"] for row in rows}
-    most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5, ("glicko", "periods"): 10}
+    most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5, ("glicko", "periods"): 9}
+    most |= {("trueskill", "rounds"): 25, ("category_glicko", "periods"): 25}
     assert all(kernels[key] <= count for key, count in most.items()), kernels

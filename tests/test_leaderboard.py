@@ -1,11 +1,11 @@
 """Leaderboards of those who play, and of any date: against one player after the other, by `rating_at`."""
 
-import re
-
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.records.leaderboard import ranks
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -26,10 +26,6 @@ def contests():
     for _ in range(60):
         rounds.append([[NAMES[i]] for i in random.permutation(30)[: random.integers(2, 8)]])
     return jr.from_teams(rounds, time=np.sort(random.uniform(0, 1000, 60)))._replace(clock="dates")
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def slowly(rated, now, days, least, cautious=0.0):
@@ -93,6 +89,20 @@ def test_those_who_no_longer_play_are_left_out_by_default(data):
         == jr.leaderboard(rated, top=41, active=0.3 * (rated.last - data.matches.time[0])).player.tolist()
     )
     assert "30 of 41" in jr.leaderboard(rated, active=100, min_games=1).scope and "all" not in shared.scope
+
+
+@pytest.mark.parametrize(("matches", "enough"), [(300, 10), (150, 0)])
+def test_who_has_played_little_is_left_out_by_default_where_many_have_played_more(data, matches, enough):
+    player, score, time, _ = data.matches
+    some = jr.matches(player[:matches], score[:matches], time[:matches])
+    rated = jr.rate(jr.glicko(), jr.Dataset(some, NAMES, np.arange(matches), clock="dates"))
+    board, everybody = (jr.leaderboard(rated, top=41, min_games=x) for x in (None, 0))
+    assert board.player.tolist() == [x[0] for x in slowly(rated, rated.last, 365.0, enough)]
+    assert (len(board.player) < len(everybody.player)) == (enough > 0) == ("had played 10 times" in board.scope)
+    (rank,) = ranks(rated, range(41), np.array([rated.last]))
+    last = jr.leaderboard(rated, top=41, as_of=rated.last)
+    assert [NAMES[i] for i in np.argsort(rank)[: len(last.player)]] == last.player.tolist()
+    assert np.isnan(rank).sum() == 41 - len(last.player)
 
 
 def test_a_short_history_compares_with_its_middle_and_numbers_with_nothing(data, league):

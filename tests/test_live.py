@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import Matches
 from jaxrate.records.single import FORMS
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -38,10 +39,6 @@ def same(one, two, exact=True, rtol=1e-5):
 
 def state_of(live):
     return jax.tree.map(np.array, live.rated().state)
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 SYSTEMS = {

@@ -1,7 +1,6 @@
 """Metrics against values worked out by hand."""
 
 import math
-import re
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,13 +10,10 @@ from hypothesis import strategies as st
 
 import jaxrate as jr
 from jaxrate.records.metrics import accuracy, brier, calibration, log_loss, paired, seen
+from tests.conftest import refused
 
 PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
 METRICS = [log_loss, brier, accuracy, calibration]
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def test_log_loss_by_hand():

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.numerics import concave_maximum, decreasing_root, solve_definite, tail, truncated
+from jaxrate.numerics import solve_definite, tail, truncated
+from jaxrate.roots import concave_maximum, decreasing_root
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 

@@ -12,7 +12,6 @@ from scipy.stats import chi2
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
-import matplotlib
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -22,6 +21,8 @@ from jaxrate import plots
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import part
 from jaxrate.records.predictions import matchups
+from jaxrate.records.quality import left_behind
+from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
@@ -46,22 +47,13 @@ def ratings(system, history):
     return [None if x is None else np.asarray(x) for x in system.summary(system.params, history.state)]
 
 
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
-
-
-@pytest.fixture
-def ax():
-    """Axes that no state of pyplot knows; whatever is drawn must also come out in a small figure, without a warning."""
-    settings, open_figures = dict(matplotlib.rcParams), pyplot.get_fignums()
-    ax = Figure(figsize=(3.3, 2.5), layout="constrained").subplots()
-    yield ax
-    ax.figure.canvas.draw()
-    assert dict(matplotlib.rcParams) == settings and pyplot.get_fignums() == open_figures
-
-
 def texts(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def ends(ax):
+    """The names at the ends of lines, in the order of the lines."""
+    return [text.get_text() for text in ax.texts if text.get_gid() == "name"]
 
 
 def interval_ends(container):
@@ -89,7 +81,7 @@ def test_trajectory_is_the_history(ax, name):
         np.testing.assert_array_equal(line.get_ydata(), mean)
         y = band.get_paths()[0].vertices[:, 1]
         np.testing.assert_allclose([y.min(), y.max()], [min(mean - 1.96 * deviation), max(mean + 1.96 * deviation)])
-    assert texts(ax) == ["P7", "P5"]
+    assert ends(ax) == ["P7", "P5"] and all(line.get_drawstyle() == "steps-pre" for line in ax.lines)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("date", "rating (points)")
 
 
@@ -132,7 +124,7 @@ def test_trajectory_of_periods_and_of_contests(ax):
     row = np.flatnonzero(rounds.events.player == 3)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row])
     np.testing.assert_array_equal(ax.lines[0].get_xdata()[:-1], rounds.events.time[row // 5])
-    assert texts(ax) == ["player 3"]
+    assert ends(ax) == ["player 3"]
 
 
 def test_long_trajectories_are_thinned(ax):
@@ -147,10 +139,36 @@ def test_long_trajectories_are_thinned(ax):
 
 def test_names_are_text(ax):
     plots.trajectory(*past("elo"), games(), ODD, ax=ax)
-    assert texts(ax) == SHOWN
+    assert ends(ax) == SHOWN
+    plots.trajectory(*past("elo"), games(), range(4, 9), ax=ax)
+    assert not ends(ax) and texts(ax)[:4] == SHOWN
     ax.figure.canvas.draw()
     drawn = [text._preprocess_math(text.get_text()) for text in ax.get_legend().get_texts()]
     assert drawn[0] == ("$x$ and $y$", False)
+
+
+def test_first_matches_can_be_skipped(ax):
+    whole = Figure().subplots()
+    plots.trajectory(rated_games(), players=["P7", "P5"], ax=whole)
+    plots.trajectory(rated_games(), players=["P7", "P5"], skip=8, ax=ax)
+    for line, all_of_it in zip(ax.lines, whole.lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), all_of_it.get_xydata()[8:])
+    count = rated_games().games[7]
+    with refused(f"skip must be from 0 to {count - 1}, as P7 has {count} events, got {count}"):
+        plots.trajectory(rated_games(), players="P7", skip=count, ax=ax)
+
+
+def test_then_and_now(ax):
+    system = jr.skills()
+    rated, smoothed = jr.rate(system, games()), jr.smooth(system, games())
+    plots.trajectory(rated, players=["P7", "P5"], smooth=smoothed, skip=3, ax=ax)
+    assert texts(ax) == ["as known then", "as known now"] and ends(ax) == ["P7", "P5"]
+    then, now = ([line for line in ax.lines if line.get_gid() == gid] for gid in ("then", "trajectory"))
+    for name, before, after in zip(["P7", "P5"], then, now, strict=True):
+        np.testing.assert_allclose(before.get_ydata()[:-1], jr.career(rated, name)["rating"][3:])
+        np.testing.assert_allclose(after.get_ydata(), jr.career(smoothed, name)["rating"][3:])
+        assert before.get_color() == after.get_color() and after.get_drawstyle() == "default"
+    assert len(ax.collections) == 2
 
 
 def test_who_is_meant(ax):
@@ -209,9 +227,11 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     board = jr.leaderboard(system, history.state, games().players, top=12)
     (container,) = ax.containers
     np.testing.assert_array_equal(container[0].get_xdata(), board.rating)
-    assert [str(x) for x in board.player if x not in ODD] == [
-        label.get_text() for label in ax.get_yticklabels() if label.get_text() not in SHOWN
-    ]
+    told = [plots.drawing.plain(name) for name in board.player]
+    rows = [f"{name}  {i + 1}" for i, name in enumerate(told)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == rows
+    wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:.0f}" for x in board.deviation]
+    assert [text.get_text() for text in ax.texts] == [f"{x:.0f}{y}" for x, y in zip(board.rating, wide, strict=True)]
     low, high = sorted(ax.get_ylim())
     assert ax.yaxis_inverted() and low < 0 and high > 11
     if name == "elo":
@@ -225,7 +245,7 @@ def test_leaderboard_of_many_ids_and_refusals(ax):
     system = jr.glicko()
     state = system.init(system.params, 100_000)
     plots.leaderboard(system, state, top=3, cautious=3, ax=ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0", "player 1", "player 2"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0  1", "player 1  2", "player 2  3"]
     with refused("1 to 100 players, not 101"):
         plots.leaderboard(system, state, top=101, ax=ax)
     state = state._replace(rating=state.rating.at[:].set(np.nan))
@@ -279,8 +299,8 @@ def test_trajectory_of_a_rated_history(ax):
 def test_leaderboards_and_matchups_of_a_rated_history(ax):
     rated = rated_games()
     plots.leaderboard(rated, top=3, ax=ax)
-    names = jr.leaderboard(rated, top=3).player
-    assert [label.get_text() for label in ax.get_yticklabels()] == [plots.drawing.plain(name) for name in names]
+    names = map(plots.drawing.plain, jr.leaderboard(rated, top=3).player)
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"{x}  {i + 1}" for i, x in enumerate(names)]
     ax.clear()
     plots.matchups(rated, players=["P8", "P9"], ax=ax)
     expected = 100 * np.asarray(matchups(rated, players=["P8", "P9"]))[0, 1]
@@ -307,12 +327,13 @@ def test_names_beside_careers_stand_apart(ax):
     plots.careers(rated_games(), chosen, others=games().players, ax=ax)
     names = [text for text in ax.texts if text.get_text() in chosen]
     assert [text.get_text() for text in names] == chosen
-    low, high = ax.get_ylim()
     places = np.array([text.xyann[1] for text in names])
-    assert (np.abs(np.diff(np.sort(places))) > 0.044 * (high - low)).all()
-    ends = np.array([text.xy[1] for text in names])
-    np.testing.assert_array_equal(np.argsort(places), np.argsort(ends))
-    np.testing.assert_allclose(places.mean(), ends.mean())
+    assert (np.diff(np.sort(places)) * ax.bbox.height * 72 / ax.figure.dpi > names[0].get_fontsize()).all()
+    tips = np.array([text.xy for text in names])
+    np.testing.assert_array_equal(np.argsort(places), np.argsort(tips[:, 1]))
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in names]
+    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
     assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
     peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
     assert len(peaks) == 7 and all(re.fullmatch(r"19\d\d", peak) for peak in peaks)
@@ -386,6 +407,37 @@ def test_calibration_is_that_of_the_metrics(ax):
             for end in (low, high):  # Wilson: where the share is 1.96 standard errors of a binomial off
                 assert np.isclose((share - end) ** 2, 1.96**2 * end * (1 - end) / count, atol=1e-6)
     assert len({c[0].get_marker() for c in ax.containers}) == 2
+    (above,) = ax.child_axes
+    count = jr.metrics.calibration(several["elo"], score, bins=8).weight
+    np.testing.assert_array_equal(above.patches[0].get_data().values, count)
+
+
+def test_calibration_of_winners_is_from_either_side(ax):
+    p = np.array([0.9, 0.8, 0.6, 0.3])
+    plots.calibration(p, np.ones(4), bins=5, ax=ax)
+    found = jr.metrics.calibration(np.append(p, 1 - p), [1] * 4 + [0] * 4, bins=5)
+    np.testing.assert_allclose(ax.containers[0][0].get_ydata(), found.observed[found.weight > 0])
+    np.testing.assert_allclose(ax.child_axes[0].patches[0].get_data().values, 0.5 * found.weight)
+
+
+def test_calibration_of_rounds_is_of_shares_left_behind(ax):
+    """Teams, a tie, a contest of one, and one of two, against counting."""
+    contest, team = [0, 0, 0, 0, 1, 2, 2, 2, 3, 3], [0, 0, 1, 2, 0, 0, 1, 2, 0, 1]
+    place = [1, 1, 2, 2, 1, 2, 2, 1, 1, 2]
+    with pytest.warns(UserWarning, match="contest 1 has one participant"):
+        rounds = jr.rounds(contest, np.arange(10), place, team=team)
+    share = []
+    for i in range(10):
+        others = {team[j]: place[j] for j in range(10) if contest[j] == contest[i] and team[j] != team[i]}
+        share.append(np.mean([(x > place[i]) + 0.5 * (x == place[i]) for x in others.values()]) if others else np.nan)
+    np.testing.assert_allclose(left_behind(rounds), share)
+    prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
+    plots.calibration(prediction, rounds, bins=10, ax=ax)
+    there = ~np.isnan(share)
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata().T, [prediction[there], share[there]])
+    assert ax.get_ylabel() == "observed share of the others"
+    with refused("of rating periods, give the matches"):
+        plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax)
 
 
 def test_calibration_refuses(ax):
@@ -444,11 +496,12 @@ def test_residuals(ax):
         off = np.concatenate([(score - prediction)[first], (prediction - score)[second]])
         p = prediction[first | second]
         error = np.sqrt((p * (1 - p)).sum())
-        rows.append((off.sum() / error, off.mean(), error / len(off), name))
+        mine = np.concatenate([prediction[first], 1 - prediction[second]]).mean()
+        rows.append((off.sum() / error, off.mean(), error / len(off), name, mine))
     most = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:5], reverse=True)
     (container,) = ax.containers
     np.testing.assert_allclose(container[0].get_xdata(), [row[1] for row in most])
-    ends = [[row[1] - 1.96 * row[2], row[1] + 1.96 * row[2]] for row in most]
+    ends = [[max(x - 1.96 * e, -p), min(x + 1.96 * e, 1 - p)] for _, x, e, _, p in most]
     np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
     games_of = [np.sum(player == list(games().players).index(row[3])) for row in most]
     assert [int(label.get_text().rpartition("(")[2][:-1]) for label in ax.get_yticklabels()] == games_of
@@ -459,6 +512,11 @@ def test_residuals_of_many_and_refusals(ax):
     matches = jr.matches(np.arange(100_000).reshape(-1, 2), random.integers(0, 2, 50_000))
     plots.residuals(np.full(50_000, 0.5), matches, ax=ax)
     assert len(ax.get_yticklabels()) == 20
+    assert np.abs(interval_ends(ax.containers[0])[:, :, 0]).max() == 0.5  # of one match: a win or a loss, and no more
+    often = jr.matches([[0, 1], [0, 2], [0, 3]], [1, 1, 1])
+    ax.clear()
+    plots.residuals([0.5, 0.6, 0.7], often, min_games=2, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0 (3)"]
     with refused("prediction is nan"):
         plots.residuals(np.full(50_000, np.nan), matches, ax=ax)
     with refused("1 to 100 players, not 0"):

@@ -1,15 +1,13 @@
 """Pictures of strengths at rest by their data: intervals, bars and numbers against what was found."""
 
-import re
-
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-from matplotlib.figure import Figure
 
 import jaxrate as jr
 from jaxrate import plots
+from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -20,18 +18,6 @@ def found():
     a, b = ["Ada", "Ada", "Bo", "$Cy$", "Di", "Ada"], ["Bo", "$Cy$", "$Cy$", "Di", "Eve", "Low"]
     votes = jr.counts(a, b, wins=[7, 6, 5, 9, 4, 3], losses=[5, 3, 4, 4, 3, 0], ties=[2, 1, 3, 1, 2, 0])
     return jr.static(votes, anchors={"Eve": 1400.0})
-
-
-@pytest.fixture
-def ax():
-    """Axes that no state of pyplot knows; whatever is drawn must also come out in a small figure, without a warning."""
-    ax = Figure(figsize=(3.3, 2.5), layout="constrained").subplots()
-    yield ax
-    ax.figure.canvas.draw()
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def rows(ax):

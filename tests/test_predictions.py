@@ -1,6 +1,5 @@
 """Series, matrices of matches and brackets against enumeration, plain recursions and each other."""
 
-import re
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations, product
@@ -13,13 +12,9 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.records.predictions import best_of, bracket, matchups, simulate_bracket
-from tests.conftest import quick
+from tests.conftest import quick, refused
 
 KEY = jax.random.key(0)
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def rounding(x64, size=1.0):

@@ -11,6 +11,7 @@ import jaxrate as jr
 from jaxrate.events import part
 from jaxrate.records.predictions import matchups
 from jaxrate.records.rated import find
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -26,10 +27,6 @@ def data(league):
 @pytest.fixture
 def rated(data):
     return jr.rate(jr.glicko(), data)
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def same(one, two):

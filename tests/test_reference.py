@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import jaxrate as jr
+from tests.browser import texts, wait_for
 from tests.test_readme import PAGES
 
 pytest.importorskip("pdoc")
@@ -48,3 +49,14 @@ def test_links_lead_somewhere(folder):
             assert not anchor or f'id="{anchor}"' in pages[found], (path.name, target, anchor)
             linked += 1
     assert linked > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [("as of a date", "leaderboard"), ("carry on", "rate"), ("draw", "Outlook.draw")],
+)
+def test_what_is_searched_for_is_found(folder, browser, words, wanted):
+    browser.get(f"file://{folder}/jaxrate.html?search={words}")
+    wait_for(browser, lambda: texts(browser, "section.search-result .name"))
+    found = texts(browser, "section.search-result .name")
+    assert f"jaxrate.{wanted}" in found  # the first ten

@@ -47,7 +47,7 @@ def test_a_page_says_what_jaxrate_says(rated):
         data["board"], *(table[x] for x in ("player", "rating", "deviation", "games")), strict=True
     ):
         assert row[1] == wanted[0] and row[4] == wanted[3]
-        np.testing.assert_allclose(row[2:4], np.array(wanted[1:3], float) * [1, 1.96], atol=0.051)
+        np.testing.assert_allclose(row[2:4], np.array(wanted[1:3], float) * [1, 1.96], atol=0.501)
     assert [row[0] for row in data["board"]] == [*range(1, 31)]
     place = table["player"].tolist().index("player 07")
     assert sorted(data["sheets"], key=int) == sorted({"0", "1", str(place)}, key=int)
@@ -57,7 +57,7 @@ def test_a_page_says_what_jaxrate_says(rated):
     assert [row[1] for row in rows] == z["opponent"].tolist()[::-1]
     for i, name in enumerate(("score", "probability", "rating", "deviation", "change"), 2):
         wanted = z[name][::-1] * (1.96 if name == "deviation" else 1)
-        np.testing.assert_allclose([row[i] for row in rows], wanted, atol=6e-4 if i < 4 else 0.051)
+        np.testing.assert_allclose([row[i] for row in rows], wanted, atol=6e-4 if i < 4 else 0.501)
     assert "400 matches of 30 players, " in page and "<dt>log loss</dt><dd>0.6</dd>" in page
     assert page.count("<template") == 3 and f"{len(rows)} matches." in page
     assert "There is no calibration." in page and "None was made." in page
@@ -68,7 +68,10 @@ def test_a_trajectory_ends_at_the_rating(rated):
     (picture,) = re.findall(r'<template id="sheet-0">(.*?)</template>', page, re.DOTALL)
     area, line = re.findall(r'<path (?:class="area" )?d="M([^H"]*?)Z?"/>', picture)
     line = np.array([point.split() for point in line.split("L")], int)
-    marks = [(float(at), float(said)) for at, said in re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)]
+    marks = [
+        (float(at), float(said.replace(",", "")))
+        for at, said in re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)
+    ]
     slope, top = np.polyfit(*zip(*marks, strict=True), 1)
     table = jr.rating_table(rated)
     career = jr.career(rated, table["player"][0])
@@ -148,6 +151,7 @@ def test_the_command(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
     page = out.read_text(encoding="utf-8")
     assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
+    assert "<h1>Games</h1>" in page and "<li>side advantage: 30</li>" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
     assert shown == {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown} and len(shown) == 4
@@ -220,7 +224,6 @@ def opened(browser, history, tmp_path):
     """The page, and then: nothing went wrong in it, and nothing was asked of the network."""
     path = tmp_path / "report.html"
     path.write_text(jr.report(history, top=4, players=NAMES), encoding="utf-8")
-    browser.get_log("performance")
     browser.get("about:blank")
     browser.get(path.as_uri())
     wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")

@@ -1,11 +1,10 @@
 """Head to head, upsets and form: against one row of the predictions after the other."""
 
-import re
-
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -16,10 +15,6 @@ NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 def rated():
     league = jr.simulate.league(40, 600, seed=4, draws=0.2).matches
     return jr.rate(jr.elo(), jr.Dataset(league, NAMES, np.arange(600), clock="dates"))
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def test_two_players_against_each_other(rated):

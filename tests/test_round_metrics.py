@@ -1,6 +1,5 @@
 """Pair inversion, rank deviation and `seen` of rounds against values worked out by hand and slow twins."""
 
-import re
 import warnings
 
 import jax.numpy as jnp
@@ -9,13 +8,10 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.records.metrics import pair_inversion, rank_deviation, seen
+from tests.conftest import refused
 
 METRICS = [pair_inversion, rank_deviation]
 CASES = 600
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def one_contest(rank):

@@ -11,14 +11,12 @@ import pytest
 import jaxrate as jr
 from jaxrate.replay import pure
 from jaxrate.replay.schedule import plan
+from jaxrate.text import intervals
+from tests.conftest import refused
 
 PLAYERS = 10
 DISTINCT = ["stream", "levels", "periods"]
 FORMS = [*DISTINCT, "auto"]
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 def league(n=40, players=PLAYERS, seed=0):
@@ -406,6 +404,7 @@ def test_the_interval_is_two_deviations_wide_and_widens_with_time():
     state = board_state(system)._replace(variance=jnp.full(5, 100.0**2), time=jnp.zeros(5))
     now, later = (jr.leaderboard(system, state, top=1, as_of=time) for time in (None, 21.0))
     np.testing.assert_allclose([now.deviation[0], later.deviation[0]], [100, 200], rtol=1e-6)
+    assert intervals([25.3, 31.5], [2, 1]) == ["21.4 to 29.2", "29.5 to 33.5"]  # small ratings in tenths
     assert "1504 to 1896" in str(now) and "1308 to 2092" in str(later)
 
 

@@ -11,6 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.replay.sizes import roomy, snug
 from jaxrate.testing.cases import compilations, equal, near
+from tests.conftest import refused
 
 PLAYERS, N = 12, 60
 
@@ -22,10 +23,6 @@ def league(n=N, players=PLAYERS, seed=0, days=100.0, **more):
     side, weight = random.integers(-1, 2, n), random.choice([0.5, 1.0], n)
     time = np.sort(random.uniform(0.0, days, n))
     return jr.matches(player, random.integers(0, 3, n) / 2, time, side=side, weight=weight, **more)
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 @pytest.fixture(params=["elo", "glicko2"])

@@ -11,15 +11,12 @@ import pytest
 import jaxrate as jr
 from jaxrate.records.predictions import bracket, matchups
 from jaxrate.records.seasons import Games, outcomes, ranked, worth
+from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"club {i:02}" for i in range(40)], object)
 SAMPLES = 4_000
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.compiling import worth
-from jaxrate.systems.category_glicko.posterior import OUTCOMES, Games, likelihood, most_likely
+from jaxrate.systems.category_glicko import model as strengths
+from jaxrate.systems.category_glicko.posterior import OUTCOMES, Games, likelihood, most_likely, most_probable
 from jaxrate.systems.glicko2 import State, new_volatility, prepare
 from jaxrate.systems.rounds import field
 
@@ -60,9 +61,13 @@ def test_the_likeliest_strength_is_found_far_beyond_every_opponent():
             **{x: jnp.asarray(getattr(games, x), float) for x in ("mean", "deviation", "won", "lost")}
         )
         for name, wanted in (("logistic", np.log(399) * np.sqrt(3) / np.pi), ("probit", 2.8070337683)):
-            best = most_likely(OUTCOMES[name], games, jnp.array([[True]]), jnp.zeros((1, 1)))
-            np.testing.assert_allclose(best, [[wanted]], rtol=1e-6)
-            assert abs(float(likelihood(OUTCOMES[name], games, best)[0][0, 0])) < 1e-6
+            one, there, guess = jnp.ones((1, 1)), jnp.array([[True]]), jnp.zeros((1, 1))
+            rows = strengths.State(one[0], one, one[0], one, one[0])
+            first = most_likely(OUTCOMES[name], games, there, guess)
+            second = most_probable(OUTCOMES[name], rows, games, there, guess, ~there[0], there[0])
+            for best in (first, second):
+                np.testing.assert_allclose(best, [[wanted]], rtol=1e-6)
+                assert abs(float(likelihood(OUTCOMES[name], games, best)[0][0, 0])) < 1e-6
 
 
 def test_differences_of_just_the_margin_are_draws():

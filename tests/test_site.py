@@ -188,7 +188,8 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     page = jr.report(rated, top=1, smoothed=smoothed)
     picture = page.split("<template")[1]
     line, known = re.findall(r'<path (?:class="known" )?d="M([^H"Z]*)"/>', picture)
-    marks = [(float(at), float(said)) for at, said in re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)]
+    labels = re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)
+    marks = [(float(at), float(said.replace(",", ""))) for at, said in labels]
     slope, top = np.polyfit(*zip(*marks, strict=True), 1)
     found = [top + slope * float(point.split()[1]) / 10 for point in known.split("L")]
     wanted = jr.career(smoothed, jr.rating_table(rated)["player"][0])["rating"]
@@ -230,7 +231,6 @@ def opened(browser, folder):
         wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
         return browser
 
-    browser.get_log("performance")
     yield go
     assert browser.get_log("browser") == []
     sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]

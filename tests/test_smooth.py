@@ -9,6 +9,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import jaxrate as jr
+import jaxrate.smoothing.forecast as forecasting
+from jaxrate.events import part
 from jaxrate.smoothing.timelines import timelines
 from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
@@ -122,6 +124,32 @@ def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
     np.testing.assert_allclose(jr.ratings(system, one.state).mean[events.player[-1]], one.rating.mean[-1])
 
 
+def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double, monkeypatch):
+    """They are those of smoothing all that came before, and filtering on, whatever the scores later."""
+    monkeypatch.setattr(forecasting, "AGAIN", 200)
+    monkeypatch.setattr(forecasting, "TOLERANCE", 1e-11)
+    events, system = league(seed=1, n=N), system_of("draws")
+    start, refit, time = events.time[9], 15.0, events.time
+    found = jr.forecast(system, events, start=start, refit=refit)
+    wanted, which = np.array(jr.run(system, part(events, 0, 9)).prediction), np.floor((time - start) / refit)
+    for k in np.unique(which[9:]):
+        low, high = np.searchsorted(time, start + refit * np.array([k, k + 1]))
+        past = jr.smooth(system, part(events, 0, low), num_players=PLAYERS, tolerance=1e-11).state
+        run = jr.run(system, part(events, low, high), state=past)
+        wanted = np.append(wanted, run.prediction)
+    np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-7), found.state, run.state)
+    monkeypatch.undo()
+    one = jr.forecast(system, events, start=start, refit=refit).prediction
+    score = np.where(np.arange(N) < 20, events.score, 1.0 - events.score)
+    two = jr.forecast(system, events._replace(score=score), start=start, refit=refit).prediction
+    np.testing.assert_array_equal(one[:21], two[:21])
+    assert (one[21:] != two[21:]).any()
+    filtered = jr.run(system, events).prediction
+    assert np.abs(one - wanted).max() < 0.2 * np.abs(filtered - wanted).max()
+    np.testing.assert_array_equal(jr.forecast(system, events, start=time[-1] + 1.0).prediction, filtered)
+
+
 def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     """In a league whose skills drift; and it knows how near."""
     random, n, players = np.random.default_rng(4), 4000, 20
@@ -166,7 +194,7 @@ def test_ratings_as_of_any_time(double):
     assert jr.peaks(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95 % interval" in str(best)
     pytest.importorskip("matplotlib")
     line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
-    assert line.get_label() == "player 3, in hindsight" and line.get_ydata().tolist() == mine["rating"].tolist()
+    assert line.get_label() == "player 3" and line.get_ydata().tolist() == mine["rating"].tolist()
     drawn = jr.plots.careers(found, "player 3", others=["player 4"], step=30.0).get_lines()
     assert drawn[1].get_ydata()[-1] == mine["rating"][-1]
     with pytest.raises(ValueError, match="is a date, but the history counts time in numbers"):
@@ -194,11 +222,16 @@ def test_timelines_hold_everybody_once():
     assert int(lines.last[PLAYERS]) == steps * lanes
 
 
+def timeless():
+    events = league()
+    return jr.Dataset(events, np.arange(PLAYERS), np.arange(len(events.score)), clock=None)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.smooth(jr.elo(), league()), "smooth knows no hindsight of elo; take jr.skills()"),
-        (lambda: jr.smooth(jr.glicko(), league()), r"of glicko; take jr.skills\(\"logistic\"\)"),
+        (lambda: jr.smooth(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
+        (lambda: jr.smooth(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
         (lambda: jr.smooth("skills", league()), "name the system first"),
         (lambda: jr.smooth(jr.skills(), jr.periods(league(), 7.0)), "takes matches, each at its own time, and not Per"),
         (lambda: jr.smooth(jr.skills(), league(n=0)), "there are no matches"),
@@ -207,6 +240,10 @@ def test_timelines_hold_everybody_once():
         (lambda: jr.smooth(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
         (lambda: jr.smooth(jr.skills(), league(), num_players=3), "there are only 3 players"),
         (lambda: jr.smooth(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=[2.0])), "row 0"),
+        (lambda: jr.forecast(jr.skills(), league(), start=0, refit=0), "refit must be a time above 0, got 0"),
+        (lambda: jr.forecast(jr.skills(), jr.periods(league(), 7.0), start=0), "forecast takes matches, each at its"),
+        (lambda: jr.forecast(jr.skills(), league(), start="soon"), "start"),
+        (lambda: jr.forecast(jr.skills(), timeless(), start=0), "forecast needs times, and this history has none"),
     ],
 )
 def test_refusals(call, message):

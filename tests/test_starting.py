@@ -1,18 +1,13 @@
 """States in which some begin with ratings of their own."""
 
-import re
-
 import jax
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import refused
 
 NAMES = ["Ada", "Bo", "Cy"]
-
-
-def refused(message):
-    return pytest.raises(ValueError, match=re.escape(message))
 
 
 @pytest.mark.parametrize("name", jr.SYSTEMS)

@@ -160,8 +160,7 @@ def chi_square(count, law):
     return (((count - expected) ** 2 / expected).sum() - free) / np.sqrt(2 * free)
 
 
-@pytest.mark.parametrize("variant", ["U1", "U2"])
-@pytest.mark.parametrize("weights", [(1, 1), (1, 2.5, 1), (1, 0.6, 1.4, 0.9)])
+@pytest.mark.parametrize(("weights", "variant"), [((1, 1), "U2"), ((1, 2.5, 1), "U1"), ((1, 0.6, 1.4, 0.9), "U2")])
 def test_many_small_systems_reach_the_law_of_theorem_4(variant, weights):
     """20,000 systems of three players side by side, 200 games each, beside the exact law; unequal urns."""
     n, proportion, total, copies = [3, 4, 6], [0.3, 0.55, 0.8], 6, 20_000
@@ -185,8 +184,8 @@ def test_extreme_urns_in_float32():
     random, m = np.random.default_rng(5), 10
     weights = random.uniform(0.5, 2.0, m + 1)
     system = jr.urnings(outcomes=m + 1, weights=weights)
-    size = random.choice([1, 2, 9, 30, 1000], (400, 2))
-    green = np.rint(size * random.choice([0, 0.01, 0.5, 0.9, 1], (400, 2))).astype(int)
+    size = random.choice([1, 2, 9, 30, 1000], (100, 2))
+    green = np.rint(size * random.choice([0, 0.01, 0.5, 0.9, 1], (100, 2))).astype(int)
     one, two = (State(jnp.asarray(green[:, k], jnp.int32), jnp.asarray(size[:, k], jnp.int32)) for k in (0, 1))
     for variant in ("U1", "U2"):
         law, accept = (np.asarray(x) for x in outcomes(variant, system.rules.prepare(system.params), one, two))

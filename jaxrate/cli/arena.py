@@ -12,7 +12,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.options import finite
-from jaxrate.cli.outputs import check_file
+from jaxrate.cli.outputs import check_file, titled
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns_of
 from jaxrate.cli.terminal import say
@@ -131,7 +131,7 @@ def arena(
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("making the page"):
-            page.write_text(jr.arena_report(found, ranks=ranks, moved=change, title=Path(file).name), encoding="utf-8")
+            page.write_text(jr.arena_report(found, ranks=ranks, moved=change, title=titled(file)), encoding="utf-8")
         report.note(f"saved the page to {page}")
     if as_json:
         say(json.dumps(_plain(file, found, ranks, change), indent=2))

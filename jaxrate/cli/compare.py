@@ -13,7 +13,7 @@ from jaxrate.cli.choosing import check_period, foreseen, hint_side, in_seasons_o
 from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
 from jaxrate.cli.options import period_option, share_option, system_option
 from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, columns, read
+from jaxrate.cli.reading import Reading, columns, first_option, read
 from jaxrate.cli.terminal import say
 from jaxrate.text import near, number
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
               help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
 @columns
+@first_option
 @share_option(
     "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
 )
@@ -50,6 +51,7 @@ def compare(
     options: dict[str, Any],
     last: float,
     as_json: bool,
+    first: int | None,
 ) -> None:
     """Rate FILE with every system, matches also in rating periods, and say which predicted best.
 
@@ -61,7 +63,7 @@ def compare(
     fits = [load(path) for path in files]
     changes = _changes(name or tuple(jr.SYSTEMS), parse(params), _by_system(fits), foreseen(options))
     period = _length(fits) if period is None else period
-    data = read(report, file, options)
+    data = read(report, file, options, first=first)
     lengths: tuple[float | None, ...] = (None,)
     if not isinstance(data.events, jr.Matches):
         check_period(data, period)

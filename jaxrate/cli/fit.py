@@ -17,7 +17,7 @@ from jaxrate.cli.hyperparameters import write
 from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_file
 from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, read
+from jaxrate.cli.reading import Reading, first_option, read
 from jaxrate.cli.terminal import say
 from jaxrate.text import table
 
@@ -72,6 +72,7 @@ class Fitting(Reading):
 @click.option("--calibrated", is_flag=True, help="Fit a map of the log-odds, too: how sure predictions should be.")
 @click.option("--warm-up", type=click.FloatRange(min=0), default=0, metavar="GAMES",
               help="Do not score each player's first so many; or, below 1, the first share of all events.")  # fmt: skip
+@first_option
 @share_option("--data-share", default=1.0,
               help="Fit this first share of FILE, as 0.8, and score the rest.  [default: all]")  # fmt: skip
 @click.option("--validation", type=float, default=0.0, metavar="SHARE",
@@ -102,6 +103,7 @@ def fit(
     errors: str | None,
     save: Path | None,
     as_json: bool,
+    first: int | None,
 ) -> None:
     """Find the hyperparameters with which a system predicts the matches or contests of FILE best, by their slopes.
 
@@ -121,7 +123,7 @@ def fit(
     check_asked(asked)
     if save is not None:
         check_file("--save", save, "fitted.toml")
-    data = read(report, file, asked.columns)
+    data = read(report, file, asked.columns, first=first)
     fitting = not free or "side_advantage" in free
     system, data, period = choose(report, asked, data, file, fitting=fitting, past=data_share)
     contests = not isinstance(data.events, jr.Matches)

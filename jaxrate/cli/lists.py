@@ -31,8 +31,8 @@ def _active(context: Any, parameter: Any, text: str | None) -> Any:
 OPTIONS = (
     click.option("--active", metavar="DAYS|all", callback=_active, help="List those who played in the last so many "
                  "days, or below 1, in this share of the history.  [default: 365 if there are dates, else all]"),
-    click.option("--min-games", type=click.IntRange(min=0), default=0, metavar="NUMBER",
-                 help="List those who have played so often."),
+    click.option("--min-games", type=click.IntRange(min=0), metavar="NUMBER", help="List those who have "
+                 "played so often.  [default: 10 if 20 recent players have, else 0]"),
     click.option("--cautious", type=click.FloatRange(min=0.0), default=0.0, callback=finite, metavar="NUMBER",
                  help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3."),
 )  # fmt: skip
@@ -42,7 +42,7 @@ def listing(command: Callable[..., None]) -> Callable[..., None]:
     """Options of leaderboards; the command gets them as `listed`, arguments of `jr.leaderboard`."""
 
     @wraps(command)
-    def wrapped(*args: Any, active: Any, min_games: int, cautious: float, **more: Any) -> None:
+    def wrapped(*args: Any, active: Any, min_games: int | None, cautious: float, **more: Any) -> None:
         command(*args, listed={"active": active, "min_games": min_games, "cautious": cautious}, **more)
 
     decorated: Any = wrapped

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from tempfile import TemporaryFile
+
+
+def titled(file: str) -> str:
+    """A heading for what is made of this file, as "Our league" for our_league.csv."""
+    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).strip()
+    return words[:1].upper() + words[1:] or "Ratings"
 
 
 def check_file(option: str, path: Path, example: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -31,16 +32,21 @@ BASE = 5e8  # bytes that Python and the compiler take
 @click.argument("file", metavar="FILE", type=click.Path())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @period_option(help="As for rating periods of this length.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes, times in seconds.")
 @columns
 @reporting
-def plan(report: Report, file: str, name: tuple[str, ...], period: float | None, options: dict[str, Any]) -> None:
+def plan(
+    report: Report, file: str, name: tuple[str, ...], period: float | None, options: dict[str, Any], as_json: bool
+) -> None:
     """What rating FILE would take: how much can be rated at once, memory, and time on this machine.
 
     Rates nothing but a sample from the middle of FILE, to measure the time.
     """
     import jax
 
+    from jaxrate.device import launches
     from jaxrate.replay.compiling import blank
+    from jaxrate.replay.estimates import of_gpu, steps_of
     from jaxrate.replay.schedule import levels
     from jaxrate.systems.choosing import adapted, make
 
@@ -57,63 +63,104 @@ def plan(report: Report, file: str, name: tuple[str, ...], period: float | None,
         start = time.perf_counter()
         widest = jr.by_level(events)
         seconds = time.perf_counter() - start
+    kind, there = type(flat).__name__.lower(), steps_of(events, widest)
     what = "participations" if isinstance(flat, jr.Rounds) else "matches"
-    say(f"{n:,} {what} of {players:,} players{_span(data)}")
-    say(f"{_shape(events, widest)}; made in {seconds:.2f} s")
-    memory = of_device(jax.devices()[0])
-    say(f"device: {jax.devices()[0].device_kind}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
-    rows, short = [], []
+    memory, device = of_device(jax.devices()[0]), jax.devices()[0].device_kind
+    about = {what: n, "players": players, **_span(data)}
+    shape = _shape(events, widest)
+    if not as_json:
+        span = f"{about['first']} to {about['last']}" if "first" in about else "no times"
+        say(f"{n:,} {what} of {players:,} players, {span}\n{_told(shape)}; made in {seconds:.2f} s")
+        say(f"device: {device}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
+    rows: list[dict[str, Any]] = []
     made: dict[int, Any] = {}
     for system in systems:
-        if type(flat) not in system.events:
-            only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
-            why = "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
-            rows.append((system.name, why, "", ""))
-            continue
-        if system.settings.get("categories", 1) > 1 and data.categories is None:
-            rows.append((system.name, "only with --category", "", ""))
+        why = _unfit(system, flat, data)
+        rows.append({"system": system.name, "fits": why is None} | ({} if why is None else {"why": why}))
+        if why is not None:
             continue
         state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
         need = state + PER_EVENT * n + BASE
-        if memory is not None and need > 0.9 * memory:
-            short.append(system.name)
-            expected = "-"
-        else:
+        rows[-1] |= {"state": state, "memory": need, "seconds": None}
+        if memory is None or need <= 0.9 * memory:
             with report.stage(f"measuring {system.name}"):
-                expected = f"{_expect(system, events, levels(system, events, made), players, seconds):.2g} s"
-        rows.append((system.name, in_words(state), in_words(need), expected))
-    say(table(["system", "state", "memory", "rating takes"], rows))
-    if short:
+                arranged = levels(system, events, made)
+                rows[-1]["seconds"], rating = _expect(system, events, arranged, players, seconds)
+            rows[-1] |= {"rating": rating} | ({} if launches() else {"gpu": of_gpu(system.name, kind, there)})
+    if as_json:
+        schedule = shape | {"seconds": seconds}
+        say(json.dumps(about | {"schedule": schedule, "device": device, "memory": memory, "systems": rows}, indent=1))
+    else:
+        guessed = any(row.get("gpu") is not None for row in rows)
+        heads = ["system", "state", "memory", "rating takes", *(["a replay", "on a GPU"] if guessed else [])]
+        say(table(heads, [_row(row)[: len(heads)] for row in rows]))
+        if guessed:
+            say(_sooner(rows))
+    if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
 
 
-def _span(data: jr.Dataset) -> str:
+def _unfit(system: jr.RatingSystem, flat: Any, data: jr.Dataset) -> str | None:
+    """Why a system does not rate these events; None if it does."""
+    if type(flat) not in system.events:
+        only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
+        return "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
+    if system.settings.get("categories", 1) > 1 and data.categories is None:
+        return "only with --category"
+    return None
+
+
+def _row(found: dict[str, Any]) -> tuple[str, ...]:
+    """What was found of a system, in words."""
+    if not found["fits"]:
+        return found["system"], found["why"], "", "", "", ""
+    took = ("-" if found.get(x) is None else f"{found[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
+    return found["system"], in_words(found["state"]), in_words(found["memory"]), *took
+
+
+def _sooner(rows: list[dict[str, Any]]) -> str:
+    """Where a replay is sooner done, once all is arranged and compiled."""
+    known = [row for row in rows if row.get("gpu") is not None]
+    ahead = [row["system"] for row in known if row["gpu"] < row["rating"]]
+    who = "none of these" if not ahead else "all of these" if len(ahead) == len(known) else ", ".join(ahead)
+    return f"\nEstimated from what its programs launch, measured on none: a GPU, an H100, is sooner done for {who}."
+
+
+def _span(data: jr.Dataset) -> dict[str, str]:
+    """The first and last time, if there are times."""
     from jaxrate.records.rated import to_dates
 
     if data.clock is None:
-        return ", no times"
+        return {}
     times = data.events.time if isinstance(data.events, jr.Matches) else data.events.events.time
     span = np.array([times.min(), times.max()])
-    first, last = to_dates(np.floor(span)) if data.clock == "dates" else map(number, span)
-    return f", {first} to {last}"
+    first, last = map(str, to_dates(np.floor(span))) if data.clock == "dates" else map(number, span)
+    return {"first": first, "last": last}
 
 
-def _shape(events: Any, schedule: Any) -> str:
-    """The schedule in words."""
+def _shape(events: Any, schedule: Any) -> dict[str, Any]:
+    """The schedule: its steps, and which share of their places is filled."""
     if isinstance(events, jr.Matches):
-        steps, width = schedule.num_steps, schedule.number.shape[1]
-        return f"{steps:,} steps of up to {width} matches at once, {schedule.fill:.0%} filled"
+        return {"steps": schedule.num_steps, "width": schedule.number.shape[1], "filled": float(schedule.fill)}
     parts = 1 if events.pair_start is None else 2  # a period is of players and pairs
     taken = zip(schedule.blocks, schedule.steps, strict=True)
     slots = sum(steps * block.number.shape[1] * sum(block.size[:parts]) for block, steps in taken)
-    work = events.player_start[-1] + (0 if events.pair_start is None else events.pair_start[-1])
-    steps, sizes = sum(schedule.steps), len({block.size for block in schedule.blocks})
-    kind = type(events.events).__name__.lower()
-    return f"{len(events.player_start) - 1:,} {kind} in {steps:,} steps of {sizes} sizes, {work / slots:.0%} filled"
+    work = int(events.player_start[-1]) + (0 if events.pair_start is None else int(events.pair_start[-1]))
+    count = {type(events.events).__name__.lower(): len(events.player_start) - 1}
+    sizes = len({block.size for block in schedule.blocks})
+    return count | {"steps": sum(schedule.steps), "sizes": sizes, "filled": work / slots}
 
 
-def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, making: float) -> float:
-    """Seconds of `run`, from a sample; making the schedule takes so many."""
+def _told(shape: dict[str, Any]) -> str:
+    """The schedule in words."""
+    if "width" in shape:
+        return f"{shape['steps']:,} steps of up to {shape['width']} matches at once, {shape['filled']:.0%} filled"
+    kind, count = next(iter(shape.items()))
+    return f"{count:,} {kind} in {shape['steps']:,} steps of {shape['sizes']} sizes, {shape['filled']:.0%} filled"
+
+
+def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, making: float) -> tuple[float, float]:
+    """Seconds of `run`, from a sample, and how many of these rate; making the schedule takes so many."""
     import jax
 
     from jaxrate.records.comparison import fixed_key
@@ -141,4 +188,5 @@ def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, m
         begin = time.perf_counter()
         np.asarray(jr.run(system, sample, schedule=way, num_players=players, key=fixed_key(system)).prediction)
         times.append(time.perf_counter() - begin)
-    return making + times[0] - times[1] + min(times[1:]) / share
+    rating = min(times[1:]) / share
+    return making + max(0.0, times[0] - times[1]) + rating, rating  # the first compiles

@@ -22,13 +22,15 @@ from jaxrate.cli.choosing import (
     prepare,
     warn_worse,
 )
+from jaxrate.cli.chunks import by_chunks, rate_parts
 from jaxrate.cli.hindsight import beside_career, by_match, check_smooth, greatest, smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
+from jaxrate.cli.leagues import rate_leagues
 from jaxrate.cli.lists import as_options, listing
 from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import ARGUMENTS, Reading, read
+from jaxrate.cli.reading import ARGUMENTS, Reading, are_parts, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
 from jaxrate.events import as_moment, part, period_end
@@ -74,6 +76,8 @@ Examples:
 @click.option("--peaks", is_flag=True, help="Also list the best of all times, each at their best.")
 @share_option("--last", default=1.0, help="Score this last share of FILE only, as 0.2.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--by", metavar="COLUMN", help="Rate each league in this column alone; players of one name are several.")
+@by_chunks
 @reporting
 def rate(
     report: Report,
@@ -95,6 +99,8 @@ def rate(
     peaks: bool,
     last: float,
     as_json: bool,
+    by: str | None,
+    **by_parts: Any,
 ) -> None:
     """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
 
@@ -108,6 +114,15 @@ def rate(
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
+    chunked = by_parts["chunk"] is not None or by_parts["brief"] or by_parts["resume"]
+    if chunked and file is None:
+        raise ValueError("--chunk, --brief and --resume go with a FILE")
+    if by is not None:
+        if file is None:
+            raise ValueError("--by goes with a FILE, whose leagues are rated")
+        return rate_leagues(report, file, asked, by, out, top, listed, as_json)
+    if file is not None and (chunked or ("format" not in asked.columns and are_parts(file))):
+        return rate_parts(report, file, asked, out, by_parts, top, as_json)
     if smooth:
         check_smooth(state, file)
     if outlook and state is not None:

@@ -171,14 +171,41 @@ def _mixture(text: str) -> tuple[str, Any]:
         ) from None
 
 
-def read(report: Report, file: str, options: dict[str, Any], *, source: Any = None, **more: Any) -> jr.Dataset:
+def first_option(command: Callable[..., None]) -> Callable[..., None]:
+    """--first, of commands that look at a part of what is too large."""
+    text = "Look at so many rows from the top only, of Parquet or a folder of it.  [default: all]"
+    return click.option("--first", type=click.IntRange(min=1), metavar="ROWS", help=text)(command)
+
+
+def are_parts(file: str) -> bool:
+    """Whether this is a folder of Parquet files, or a pattern."""
+    path = Path(file)
+    return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
+
+
+def read(
+    report: Report,
+    file: str,
+    options: dict[str, Any],
+    *,
+    source: Any = None,
+    first: int | None = None,
+    **more: Any,
+) -> jr.Dataset:
     """The events of a file, as the options of `columns` say; `source` is its table if that is open already."""
     options = dict(options)
+    if "format" not in options and (first is not None or are_parts(file)):
+        from jaxrate.data.parts import find_parts, source_of
+
+        parts = find_parts(file)
+        source = source_of(parts, first)
+        if first is not None and first < parts.rows:
+            report.note(f"this is of the first {first:,} of {parts.rows:,} rows")
     chess = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not more.get("upcoming")
     form = options.pop("format", "pgn" if chess else None)
     with report.stage(f"reading {Path(file).name}"), noting(report):
         if form is None:
-            if Path(file).is_dir():
+            if source is None and Path(file).is_dir():
                 raise ValueError(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.formats.FORMATS)})"
                 )

@@ -15,7 +15,7 @@ from jaxrate.cli.hindsight import smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.options import Asked, asking, complete_systems, share_option
-from jaxrate.cli.outputs import check_file
+from jaxrate.cli.outputs import check_file, titled
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
@@ -38,6 +38,7 @@ OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxr
               help="So many of the best players have pages of their own.")  # fmt: skip
 @click.option("--player", "players", multiple=True, metavar="NAME", help="Another who has one; may be repeated.")
 @click.option("--compare", "others", multiple=True, shell_complete=complete_systems, metavar="NAME", help=OTHERS)
+@click.option("--title", metavar="TEXT", help="The heading of the page.  [default: the name of FILE, in words]")
 @names_option
 @OPTIONS[0]
 @OPTIONS[1]
@@ -52,9 +53,10 @@ def report(
     top: int,
     players: tuple[str, ...],
     others: tuple[str, ...],
+    title: str | None,
     names: Path | None,
     active: Any,
-    min_games: int,
+    min_games: int | None,
     smooth: bool,
     last: float,
 ) -> None:
@@ -91,7 +93,7 @@ def report(
     with report.stage("making the page"):
         page = jr.report(
             rated,
-            title=Path(file).name,
+            title=title or titled(file),
             top=top,
             players=players,
             quality={measure: in_words(measure, value) for measure, value in how.items()},

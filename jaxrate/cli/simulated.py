@@ -9,7 +9,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.progress import Report
 from jaxrate.cli.terminal import say
-from jaxrate.text import interval, table
+from jaxrate.text import intervals, table
 
 PLAYERS = 5000
 MATCHES = 200_000
@@ -46,8 +46,8 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
     true_rank = np.empty(players, int)
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
     lines = [
-        (rank, f"player {i}", f"{mean:.0f}", interval(mean, spread), f"{1500 + league.strength[i]:.0f}", true_rank[i])
-        for rank, i, mean, spread in zip(*board[:4], strict=True)
+        (rank, f"player {i}", f"{mean:.0f}", likely, f"{1500 + league.strength[i]:.0f}", true_rank[i])
+        for rank, i, mean, likely in zip(*board[:3], intervals(*board[2:4]), strict=True)
     ]
     say(f"\nThe best of {players:,} by {name}, beside the truth:\n")
     say(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))

@@ -58,7 +58,7 @@ def site(
     results: str | None,
     relegated: int,
     active: Any,
-    min_games: int,
+    min_games: int | None,
 ) -> None:
     """Write what `jaxrate rate --out RUN` saved as a site, for any host of plain files.
 

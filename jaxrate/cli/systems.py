@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
+from typing import Any
 
 import click
 
@@ -16,7 +18,8 @@ from jaxrate.text import table
 
 @click.command(short_help="List the rating systems, or describe one.", epilog="Example: jaxrate systems glicko2")
 @click.argument("name", required=False, shell_complete=complete_systems)
-def systems(name: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def systems(name: str | None, as_json: bool) -> None:
     """The rating systems: what they rate and where they come from; of the one NAMEd, all that it computes.
 
     Its parameters are given as --param NAME=VALUE to the other commands.
@@ -24,6 +27,10 @@ def systems(name: str | None) -> None:
     from jaxrate.systems import DEFAULTS
     from jaxrate.systems.choosing import make, those_with
 
+    if as_json:
+        known = {key: _plain(key, make(key, {})) for key in ([*jr.SYSTEMS] if name is None else [name])}
+        say(json.dumps(known if name is None else known[name], indent=1))
+        return
     if name is not None:
         _print_one(name, make(name, {}))
         return
@@ -35,6 +42,24 @@ def systems(name: str | None) -> None:
     say(table(["system", "rates", "parameters", "source"], rows, left=("system", "rates", "source")))
     defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULTS.items())
     say(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(those_with('baseline'))}.")
+
+
+def _plain(name: str, system: jr.RatingSystem) -> dict[str, Any]:
+    """What is known of a system, as JSON can say it."""
+    from jaxrate.systems import DEFAULTS
+
+    params = [
+        {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
+        for field, default, x in zip(system.params._fields, system.params, system.space, strict=True)
+    ]
+    return {
+        "system": name,
+        "rates": [event.__name__.lower() for event in system.events],
+        "default_of": [kind for kind, key in DEFAULTS.items() if key == name],
+        "source": _about(name).splitlines()[0].rstrip("."),
+        "parameters": params,
+        "settings": dict(system.settings),
+    }
 
 
 def _about(name: str) -> str:

@@ -35,6 +35,9 @@ def read(
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
+        data = jr.read("games.csv")
+        data = jr.read([{"winner": "Ada", "loser": "Bo"}, {"winner": "Bo", "loser": "Cy"}])
+
     A file with columns a, b, score or winner, loser or contest, player, rank (and perhaps time, date or t) needs no
     arguments; these names are found in any case. All other columns are used only if named. Names of players and
     categories become ids in order of first appearance, reading the rows of the source from the top and a before b; in
@@ -42,8 +45,11 @@ def read(
     semicolons or tabs if the header has no comma.
 
     Args:
-      source: a path to .parquet, .csv or .tsv (these two also .gz, .bz2 or .zst), a pandas, polars or Arrow table, or
-        a dict of arrays or lists.
+      source: a path to .parquet, .csv or .tsv (these two also .gz, .bz2 or .zst), or to a folder of Parquet files that
+        are one table, as `rate_files` takes it; a pandas, polars or Arrow table, a
+        lazy frame of polars, a relation or result of DuckDB, anything else that Arrow can take (`__arrow_c_stream__`),
+        a dict of arrays or lists, or a list of dicts, one per row. Of lazy frames and relations only the columns that
+        are used are made.
       a: the column of player 0, of any hashable type. None: "a", and so for the next six.
       b: the column of player 1, of the same type.
       winner: instead of `a`: the winner becomes player 0 and the score is 1.

@@ -25,6 +25,7 @@ NUMBER = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or nothing
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 UNREADABLE = (OSError, EOFError, csv.Error)
 LONGEST = 1_000  # characters of a message about no row
+MAKERS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
 
 
@@ -69,20 +70,53 @@ def _one_line(text: str) -> str:
 
 
 def open_source(source: Any) -> Source:
-    """A path, a table in memory or a dict of columns as a `Source`; one stays what it is."""
+    """A path, a table in memory or one that a query will make, as a `Source`; one stays what it is."""
     if isinstance(source, Source):
         return source
     if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
-        return open_file(Path(source))
+        from jaxrate.data.parts import find_parts, source_of
+
+        path = Path(source)
+        return source_of(find_parts(path)) if path.is_dir() and any(path.glob("*.parquet")) else open_file(path)
     if hasattr(source, "keys") and hasattr(source, "__getitem__"):  # a dict, or pandas
         return Source("", list(source.keys()), lambda wanted, text, numbers: source, _row)
+    if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
+        columns = _columns_of(source)
+        return Source("", list(columns), lambda wanted, text, numbers: columns, _row)
+    if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
+        names = source.collect_schema().names()
+        return Source("", names, lambda wanted, text, numbers: _in_arrow(source.select(wanted).collect()), _row)
+    if hasattr(source, "project") and hasattr(source, "columns"):  # a relation of DuckDB
+        names = list(source.columns)
+        return Source("", names, lambda wanted, text, numbers: _in_arrow(_projected(source, wanted)), _row)
     if not hasattr(source, "__arrow_c_stream__"):
-        raise TypeError(f"cannot read a {type(source).__name__}; give a path, a table or a dict of columns")
+        made = next((getattr(source, name) for name in MAKERS if hasattr(source, name)), None)
+        if made is None:
+            kinds = "a path, a table, a dict of columns or a list of dicts"
+            raise TypeError(f"cannot read a {type(source).__name__}; give {kinds}")
+        source = made()
+    table = _in_arrow(source)
+    return Source("", table.column_names, lambda wanted, text, numbers: table, _row)
+
+
+def _in_arrow(source: Any) -> Any:
     try:
-        table = pyarrow().table(source)
+        return pyarrow().table(source)
     except pyarrow().ArrowException as error:
         raise ValueError(f"Arrow cannot read the columns of this table: {_one_line(str(error))}") from None
-    return Source("", table.column_names, lambda wanted, text, numbers: table, _row)
+
+
+def _projected(relation: Any, wanted: Sequence[str]) -> Any:
+    return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in wanted))
+
+
+def _columns_of(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Columns of rows that are dicts; None where a row lacks one."""
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{_row(i)}: not a dict, as the first row is, but a {type(row).__name__}")
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _row(row: int) -> str:

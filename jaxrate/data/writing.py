@@ -17,12 +17,14 @@ FORMULA = re.compile("'*[=+\\-@\\t\\r]")  # how text begins that spreadsheets ta
 def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write columns to a file, whole or not at all.
 
+        jr.write(jr.rating_table(rated), "ratings.csv")
+
     Names are written as they are, so that `read` finds the same ones. A spreadsheet takes a name such as "=1+1" or
     "@Ann" in CSV for a formula, and runs it: open files with names that strangers chose only if they are `csv_safe`.
 
     Args:
       columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array
-        is left out), or a pandas, polars or Arrow table.
+        is left out), or a result with a method `columns`, such as a season, or a pandas, polars or Arrow table.
       path: the file, ending in .parquet or .csv. It is replaced if it exists.
       csv_safe: in CSV an apostrophe goes before text that begins as formulas do, with =, +, -, @, a tab or a carriage
         return, or with apostrophes and one of these. To have the names back, take one apostrophe away from text that
@@ -60,9 +62,11 @@ def without_formulas(columns: Any) -> dict[str, Values]:
 def frame(columns: Any, kind: str | None = None) -> Any:
     """Columns as a data frame.
 
+        jr.frame(jr.rating_table(rated), "pyarrow")
+
     Args:
       columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array
-        is left out), or a pandas, polars or Arrow table.
+        is left out), or a result with a method `columns`, such as a season, or a pandas, polars or Arrow table.
       kind: "polars", "pandas" or "pyarrow". None: the first of them that is installed.
 
     Raises:
@@ -84,6 +88,8 @@ def frame(columns: Any, kind: str | None = None) -> Any:
 
 def _plain(columns: Any, seconds: str) -> dict[str, Values]:
     """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
+    if callable(getattr(columns, "columns", None)):  # results that print as a table say what it is
+        columns = columns.columns()
     if hasattr(columns, "_asdict"):
         columns = {name: x for name, x in columns._asdict().items() if np.ndim(x)}
     table = tables.open_source(columns)

@@ -26,6 +26,8 @@ def matches(
 ) -> Matches:
     """Checked `Matches` from columns.
 
+        jr.matches([[0, 1], [1, 2]], [1.0, 0.5], [0.0, 7.0])  # player 0 beats 1, who draws with 2 a week later
+
     Args:
       player: [n, 2] integer ids from 0 (`jaxrate.read` makes them from names).
       score: [n] of player 0 in [0, 1]; a draw is 0.5. Unbounded scores, as in poker, are out of scope.
@@ -99,6 +101,8 @@ def _categories(values: Any, n: int) -> np.ndarray[Any, Any]:
 
 def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:
     """Group matches into rating periods.
+
+        jr.run(jr.glicko2(), jr.periods(data.matches, 30.0))
 
     Args:
       matches: as from `matches` or `read`.

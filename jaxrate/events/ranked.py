@@ -24,6 +24,8 @@ def rounds(
 ) -> Ragged:
     """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
 
+        jr.run(jr.elo_mmr(), jr.rounds([0, 0, 0], [4, 2, 7], [1, 2, 2]))  # player 4 won, and 2 and 7 tied
+
     The contests count in this order. Their times matter only to systems in which time passes, and only then must not
     decrease: `run` sees to it.
 

@@ -4,9 +4,9 @@ A loss is a mean of predictions made one step ahead, each before its result was 
 likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and standard errors follow from its curvature.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,12 +14,12 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.events import LAST_ID, Array
+from jaxrate.executors import Executor, each
 from jaxrate.fitting.evidence import check_method, opened
-from jaxrate.fitting.found import Fit, Options, Profile, Rest, Rolling
-from jaxrate.fitting.free import Free, free_names
+from jaxrate.fitting.found import Fit, Options, Rest
+from jaxrate.fitting.losses import target
 from jaxrate.fitting.problem import Problem, covariance_of, curved, evaluate, params_at, prepare
-from jaxrate.fitting.search import Path, minimise
-from jaxrate.fitting.slopes import at_once, calculate, chunks
+from jaxrate.fitting.search import Path, joined, minimise
 from jaxrate.fitting.task import Task, constant_loss, parts, task
 from jaxrate.memory import check_room
 from jaxrate.records.metrics import NumPy
@@ -48,8 +48,12 @@ def fit(
     state: State = None,
     key: Array | None = None,
     watch: Callable[[int, float], Any] | None = None,
+    executor: Executor | None = None,
 ) -> Fit:
     """The hyperparameters with which a system predicts a history best, starting from its own.
+
+        found = jr.fit(jr.elo(), data)
+        jr.rate(found.system, data)
 
     Args:
       system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
@@ -83,7 +87,9 @@ def fit(
       mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
       state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
       key: for random starts, and for systems that draw random numbers.
-      watch: called after every step with its number and the least loss so far.
+      watch: called after every step with its number and the least loss so far; not where an executor searches.
+      executor: whose workers each search from one of the `starts`, see `compare`. The numbers are those of searches
+        side by side, to rounding and how far a search goes.
 
     Returns:
       `Fit`. What the events leave `open` is named, and has an error of inf; the others have theirs all the same. Bounds
@@ -97,9 +103,9 @@ def fit(
     """
     began = time.perf_counter()
     given = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
-    system, free, options = _resume(system, free, **given, errors=errors, mode=mode, state=state, key=key)
+    system, free, options = resumed(system, free, **given, errors=errors, mode=mode, state=state, key=key)
     _check(options, starts)
-    what = _task(system, events, options)
+    what = task_of(system, events, options)
     if method != "ahead":
         check_method(method, given | {"errors": errors, "mode": mode, "state": state})
         what = what._replace(history=opened(system, events))
@@ -107,7 +113,11 @@ def fit(
     problem = prepare(what, system, free, training, held_out, options.mode)
     likely = "information" if curved(problem) else "products"
     kind = options.errors or (likely if what.kind in what.loss.likelihood else "sandwich")
-    path = minimise(problem, _begin(problem, starts, options.key), system.params, optimizer, steps, watch)
+    begin = _begin(problem, starts, options.key)
+    if executor is None:
+        path = minimise(problem, begin, system.params, optimizer, steps, watch)
+    else:
+        path = _each_start(executor, problem, begin, system.params, optimizer, steps)
     best = int(np.nanargmin(path.judged))
     x, history = path.x[best], np.array(path.history[best])
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
@@ -138,7 +148,7 @@ def fit(
     )
 
 
-def _resume(
+def resumed(
     start: RatingSystem | Fit, free: Sequence[str] | None, **given: Any
 ) -> tuple[RatingSystem, Sequence[str] | None, Options]:
     """The system, the names to free and the options: those given, else those of the `Fit` they come from, if any."""
@@ -156,7 +166,7 @@ def _check(options: Options, starts: int) -> None:
         raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {options.data_share}")
     if not 0.0 <= options.validation < 1.0:
         raise ValueError(f"validation is a share of the events, from 0 and below 1, got {options.validation}")
-    _check_count("starts", starts)
+    check_count("starts", starts)
     check_room(f"{starts:,} searches", PER_START * starts)
     if starts > 1 and options.key is None:
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")
@@ -164,31 +174,31 @@ def _check(options: Options, starts: int) -> None:
         raise ValueError(f"errors must be one of {', '.join(ERRORS)}, got {options.errors!r}")
 
 
-def _task(system: RatingSystem, events: Any, options: Options) -> Task:
+def task_of(system: RatingSystem, events: Any, options: Options) -> Task:
     return task(system, events, options.loss, options.warm_up, options.weight, options.key, options.state)
 
 
 def fitted_task(system: RatingSystem, events: Any, options: Options) -> Task:
     """The task, of which only what a fit with these options makes small is scored."""
-    what = _task(system, events, options)
+    what = task_of(system, events, options)
     return what._replace(weight=parts(what, options.data_share, options.validation)[0])
 
 
 def _rest(problem: Problem, path: Path, best: int, rest: NumPy) -> Rest:
     """How what counts [n] was predicted with the hyperparameters of the start, and with the best."""
     params = problem.system.params
-    start = _mean_loss(problem, problem.start[None], params, rest)
-    fitted = _mean_loss(path.problem[best], path.x[best : best + 1], params, rest)
+    start = mean_loss(problem, problem.start[None], params, rest)
+    fitted = mean_loss(path.problem[best], path.x[best : best + 1], params, rest)
     constant = constant_loss(problem.task, problem.weight[0], rest)
     return Rest(start, fitted, constant, int(np.count_nonzero(rest)))
 
 
-def _mean_loss(problem: Problem, x: NumPy, params: Params, weight: NumPy) -> float:
+def mean_loss(problem: Problem, x: NumPy, params: Params, weight: NumPy) -> float:
     """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free."""
     return float(evaluate(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
 
 
-def _check_count(name: str, value: Any) -> None:
+def check_count(name: str, value: Any) -> None:
     if not (isinstance(value, int) and value >= 1):
         raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
 
@@ -203,147 +213,26 @@ def _begin(problem: Problem, starts: int, key: Array | None) -> NumPy:
     return begin
 
 
-def sweep(
-    system: RatingSystem | Fit,
-    events: Any,
+def _each_start(
+    executor: Executor,
+    problem: Problem,
+    begin: NumPy,
     params: Params,
-    *,
-    loss: str | None = None,
-    warm_up: float | None = None,
-    weight: Any = None,
-    state: State = None,
-    key: Array | None = None,
-) -> NumPy:
-    """The mean losses of many settings, as many at once as take about half a gigabyte.
-
-    Args:
-      system, events, loss, warm_up, weight, state, key: as for `fit`; of a `Fit`, what it was fitted to is scored.
-      params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
-        `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid.
-
-    Returns:
-      [...] float64; NaN where the system fails.
-
-    Raises:
-      ValueError: as `fit`, and for a setting that the system's factory refuses, such as bounds that cross.
-    """
-    system, _, options = _resume(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    what = fitted_task(system, events, options)
-    shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
-    columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
-    count = math.prod(shape)
-    systems = [remade(system, jax.tree.map(lambda x: x[i], columns)) for i in range(count)]  # noqa: B023
-    if system.rules.sized is not None or all(one.rules == system.rules for one in systems):
-        return _losses(what, columns, count).reshape(shape)
-    each = [_losses(fitted_task(one, events, options), one.params, 1) for one in systems]
-    return np.concatenate(each).reshape(shape)
+    optimizer: optax.GradientTransformation | None,
+    steps: int,
+) -> Path:
+    """`minimise`, each start [S, k] by a worker, who sends no history back."""
+    one = partial(_one_start, problem, params, optimizer, steps)
+    paths, systems = zip(*each(executor, one, [*begin[:, None]]), strict=True)
+    what = problem.task
+    tasks = [what if new == problem.system else what._replace(system=target(what.loss, new)) for new in systems]
+    problems = [problem._replace(system=new, task=of) for new, of in zip(systems, tasks, strict=True)]
+    return joined(paths)._replace(problem=problems)
 
 
-def _losses(what: Task, columns: Params, count: int) -> NumPy:
-    """[count] the mean losses of settings: leaves [count], or one number."""
-    columns = jax.tree.map(np.atleast_1d, columns)
-    size, both = at_once(what, count, 1), np.stack([what.weight] * 2)
-    result = []
-    for at in chunks(count, size):
-        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
-        result.append(
-            calculate("values", what, Free((), (), (), ()), np.zeros((size, 0)), np.zeros(0), some, both)[:, 0]
-        )
-    return np.concatenate(result)[:count] / what.weight.sum()
-
-
-def profile(
-    system: RatingSystem | Fit,
-    events: Any,
-    name: str,
-    values: Any,
-    *,
-    free: Sequence[str] | None = None,
-    loss: str | None = None,
-    steps: int = 100,
-    warm_up: float | None = None,
-    weight: Any = None,
-    mode: str | None = None,
-    state: State = None,
-    key: Array | None = None,
-) -> Profile:
-    """The least loss for each of some values of one parameter, all others fitted anew: all values at once.
-
-    (Where twice the summed log loss lies less than 3.84 above its least, is a 95 % confidence interval.)
-
-    Args:
-      system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`. Each search starts from
-        `system.params`, best those of a `Fit`: then what it was fitted to is scored, and the others are those it freed.
-      name: of the parameter, in any `space`.
-      values: [V].
-
-    Raises:
-      ValueError: as `fit`, and for a value that the system's factory refuses.
-    """
-    given = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
-    system, free, options = _resume(system, free, **given)
-    what, value = fitted_task(system, events, options), np.asarray(values, np.float64)
-    for x in value:
-        remade(system, system.params._replace(**{name: x}))
-    others = tuple(x for x in free_names(system, free) if x != name)
-    problem = prepare(what, system, others, what.weight, mode=options.mode)
-    columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
-    size = at_once(what, len(value), 1 + len(others))
-    losses, found = [], []
-    for at in chunks(len(value), size):
-        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
-        path = minimise(problem, np.repeat(problem.start[None], size, axis=0), some, None, steps)
-        losses.append(path.loss)
-        found.append(params_at(problem, path.x, some))
-    params = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *found)
-    loss_of = np.concatenate(losses)[: len(value)]
-    likelihood = what.kind in what.loss.likelihood
-    return Profile(value, loss_of, params, system, name, float(what.weight.sum()), options.loss, likelihood)
-
-
-def rolling(
-    system: RatingSystem | Fit,
-    events: Any,
-    folds: int = 5,
-    *,
-    free: Sequence[str] | None = None,
-    loss: str | None = None,
-    steps: int = 100,
-    warm_up: float | None = None,
-    weight: Any = None,
-    mode: str | None = None,
-    state: State = None,
-    key: Array | None = None,
-) -> Rolling:
-    """Rolling-origin evaluation: fit the past, score what follows.
-
-    The history is cut into folds + 1 parts of equally many events. Fold i is fitted to the first i + 1 parts, as by
-    `fit`, and scored on the next one, whose events are rated on the way.
-
-    Args:
-      system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`; of a `Fit`, all events are
-        taken, be they fitted or not.
-      folds: from 1.
-
-    Raises:
-      ValueError: as `fit`, and if a part has nothing to score.
-    """
-    _check_count("folds", folds)
-    given = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
-    system, free, options = _resume(system, free, **given)
-    what = _task(system, events, options)
-    part = what.event * (folds + 1) // (what.event[-1] + 1)
-    params, count, fitted, default = [], [], [], []
-    for i in range(folds):
-        past, following = what.weight * (part <= i), what.weight * (part == i + 1)
-        if not following.any():
-            raise ValueError(f"nothing is scored in part {i + 2} of {folds + 1}; take fewer folds")
-        problem = prepare(what, system, free, past, mode=options.mode)
-        path = minimise(problem, problem.start[None], system.params, None, steps)
-        params.append(params_at(problem, path.x, system.params))
-        fitted.append(_mean_loss(path.problem[0], path.x, system.params, following))
-        default.append(_mean_loss(problem, problem.start[None], system.params, following))
-        count.append(np.count_nonzero(following))
-    return Rolling(
-        jax.tree.map(lambda *x: np.concatenate(x), *params), np.array(fitted), np.array(default), np.array(count)
-    )
+def _one_start(
+    problem: Problem, params: Params, optimizer: optax.GradientTransformation | None, steps: int, begin: NumPy
+) -> tuple[Path, RatingSystem]:
+    """Where a search from one start [1, k] ended, without its problem, but with the system there."""
+    path = minimise(problem, begin, params, optimizer, steps)
+    return path._replace(problem=[]), path.problem[0].system

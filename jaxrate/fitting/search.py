@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -125,10 +125,13 @@ def minimise(
     method = _quasi_newton() if optimizer is None else _vectorized(optimizer)
     if len(begin) == 1 or not made_to_measure(problem):
         return _follow(init(problem, method, begin, params), method, steps, watch)
-    paths, columns = [], columns_of(params, len(begin))
-    for i in range(len(begin)):
-        one = jax.tree.map(lambda x: x[i : i + 1], columns)  # noqa: B023
-        paths.append(_follow(init(problem, method, begin[i : i + 1], one), method, steps, watch))
+    at, columns = [slice(i, i + 1) for i in range(len(begin))], columns_of(params, len(begin))
+    alone = (init(problem, method, begin[i], jax.tree.map(lambda x: x[i], columns)) for i in at)  # noqa: B023
+    return joined([_follow(search, method, steps, watch) for search in alone])
+
+
+def joined(paths: Sequence[Path]) -> Path:
+    """Searches from one start, and those from another after them."""
     each = list(zip(*paths, strict=True))
     return Path(*(np.concatenate(part) for part in each[:4]), *(list(chain(*part)) for part in each[4:]))  # type: ignore[arg-type]
 
@@ -324,8 +327,7 @@ def _look(
         if not (loss[:, 0] <= most).any():
             return before._replace(x=x, loss=loss, fine=np.isfinite(loss).all(axis=1) & allowed)
     loss, slope, product = evaluate(problem, problem.mode, x, params)
-    finite = np.isfinite(loss).all(axis=1) & np.isfinite(slope).all(axis=1)
-    return Points(x, loss, slope, product, finite & allowed)
+    return Points(x, loss, slope, product, allowed & np.isfinite(np.hstack([loss, slope])).all(axis=1))
 
 
 def _renew(axes: NumPy, product: NumPy, active: NumPy) -> NumPy:

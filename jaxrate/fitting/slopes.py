@@ -12,14 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.device import launches
 from jaxrate.events import Array, Matches
 from jaxrate.fitting import evidence
 from jaxrate.fitting.free import Free, constrain
 from jaxrate.fitting.losses import lost
 from jaxrate.fitting.task import Task
+from jaxrate.memory import of_device
 from jaxrate.records.metrics import NumPy
 from jaxrate.replay.compiling import blank, outermost
 from jaxrate.replay.run import run
+from jaxrate.replay.spread import is_spread, shared_out
 from jaxrate.system import Params, RatingSystem, sized_for
 
 MEMORY = 1 << 29  # bytes that settings computed at once may take
@@ -103,11 +106,25 @@ _WHAT: dict[str, Any] = {"values": _values, "reverse": _reverse}
 
 
 def at_once(what: Task, count: int, copies: int) -> int:
-    """How many settings are computed at once, of `count`, each with so many numbers for one."""
+    """How many settings are computed at once by a device, of `count`, each with so many numbers for one."""
     state = blank(what.system, what.num_players)
     numbers = 6 * len(what.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
-    most = max(MEMORY // (copies * numbers * jnp.dtype(float).itemsize), 1)
+    most = max(room() // (copies * numbers * jnp.dtype(float).itemsize), 1)
     return -(-count // -(-count // most))
+
+
+def room() -> int:
+    """Bytes that settings computed at once may take: where kernels are launched, as many as fit without crowding."""
+    have = of_device(jax.devices()[0]) if launches() else None
+    return MEMORY if have is None else max(int(have) // 4, MEMORY)
+
+
+def devices_for(task: Task, count: int) -> list[Any]:
+    """The devices over which so many settings are spread, unless the state is, or the user has chosen one."""
+    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if count == 1 or is_spread(task.state) or chosen is not None:
+        return []
+    return jax.local_devices()
 
 
 def _at_once(count: int, calls: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -147,6 +164,7 @@ def calculate(
     params: Params,
     weight: NumPy,
     curved: NumPy | None = None,
+    devices: Sequence[Any] = (),
 ) -> Any:
     """Losses ("values"), their slopes ("forward", "reverse") or the "hessian", of many settings; each sum complete.
 
@@ -156,13 +174,16 @@ def calculate(
       params: leaves [S], the others.
       weight: [2, n] of training and of validation.
       curved: the parameters between which the hessian is wanted; 0 elsewhere. None: all.
+      devices: over which the settings are spread. None given: all of this process, if there are several settings.
 
     Returns:
       Leaves [S, 2], [S, k] or [S, k, k].
     """
     if task.history is not None:
         return evidence.calculate(what, task.history, free, x, unit, params, curved)
-    x, unit, params, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (x, unit, params, weight))
+    count, devices = len(x), list(devices) or devices_for(task, len(x))
+    x, params = shared_out((x, params), devices)
+    unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
     system = _sized(task.system, free, x, unit, params)
 
@@ -188,8 +209,8 @@ def calculate(
         bends = _at_once(halves, [partial(each, partial(_bends, (axes[i[at]], axes[j[at]]))) for at in some])
         for at, bend in zip(some, bends, strict=True):
             whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = np.asarray(bend, np.float64).sum(axis=-1)
-        return whole
+        return whole[:count]
     result = _forward(each, halves, x.shape[1], weight, event) if what == "forward" else each(_WHAT[what])
     value, *slopes = result if isinstance(result, tuple) else (result,)
-    totals = [np.asarray(y, np.float64).sum(axis=-1) for y in (value, *slopes[:1])]
-    return (*totals, np.asarray(slopes[1], np.float64)) if slopes else totals[0]
+    totals = [np.asarray(y, np.float64)[:count].sum(axis=-1) for y in (value, *slopes[:1])]
+    return (*totals, np.asarray(slopes[1], np.float64)[:count]) if slopes else totals[0]

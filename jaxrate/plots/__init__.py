@@ -9,6 +9,7 @@ careers.py      trajectory, careers
 beliefs.py      belief
 players.py      leaderboard, matchups
 predictions.py  calibration, loss_by_difference, residuals, comparison
+standings.py    distribution, ranks, odds
 strengths.py    intervals, rank_sets, win_matrix
 fits.py         loss_surface, profile
 drawing.py      what they share
@@ -20,6 +21,7 @@ from jaxrate.plots.drawing import COLOURS
 from jaxrate.plots.fits import loss_surface, profile
 from jaxrate.plots.players import leaderboard, matchups
 from jaxrate.plots.predictions import calibration, comparison, loss_by_difference, residuals
+from jaxrate.plots.standings import distribution, odds, ranks
 from jaxrate.plots.strengths import intervals, rank_sets, win_matrix
 
 __all__ = [
@@ -28,13 +30,16 @@ __all__ = [
     "calibration",
     "careers",
     "comparison",
+    "distribution",
     "intervals",
     "leaderboard",
     "loss_by_difference",
     "loss_surface",
     "matchups",
+    "odds",
     "profile",
     "rank_sets",
+    "ranks",
     "residuals",
     "trajectory",
     "win_matrix",

@@ -10,6 +10,7 @@ from jaxrate.plots.drawing import (
     SHADES,
     add_legend,
     check_finite,
+    figure_of,
     label,
     label_time,
     make_axes,
@@ -33,6 +34,8 @@ COLUMNS = 400  # of a heat map
 
 def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
     """What BlatMMR believed of a player's strength through a history: a heat map, its mean and its 95 % interval.
+
+        jr.plots.belief(jr.blat_mmr(), data, "Ada")
 
     Each column is the belief that the player's next match finds, from the match before on; the last column is the
     belief after the last match, up to the end of the history. At most 400 of them are drawn. The history is rated anew.
@@ -64,7 +67,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     shown = (rating >= far[0]) & (rating <= far[1])
     step = rating[1] - rating[0]
     density = 100.0 * believed[:, shown].T / step
-    ax = make_axes(ax)
+    ax = make_axes(ax, None, f"What {system.name} believed")
     y = np.append(rating[shown] - 0.5 * step, far[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
     heat = ax.pcolormesh(edge, y, density, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
@@ -75,9 +78,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     ):
         steps = np.append(line, line[-1])
         ax.step(edge, steps, kind, color=COLOURS[1], linewidth=1.0, where="post", label=name)
-    figure = ax.get_figure()
-    assert figure is not None
-    figure.colorbar(heat, ax=ax, label="density per 100 points", extend="max")
+    figure_of(ax).colorbar(heat, ax=ax, label="density per 100 points", extend="max")
     ax.set_ylabel(rating_label(system))
     label_time(ax, clock)
     add_legend(ax, label(number, names))

@@ -9,8 +9,12 @@ from jaxrate.data.tables import Values
 from jaxrate.events import Ragged
 from jaxrate.plots.drawing import (
     COLOURS,
+    GREY,
     KINDS,
+    LEADING,
+    NAMED,
     POINTS,
+    SMALL,
     WIDE,
     add_legend,
     check_count,
@@ -18,10 +22,11 @@ from jaxrate.plots.drawing import (
     choose,
     label_time,
     make_axes,
+    name_lines,
     number_drawn,
     open_data,
+    pixel,
     rating_label,
-    spread,
     style,
     thin,
     time_axis,
@@ -33,13 +38,12 @@ from jaxrate.records.readings import ratings
 from jaxrate.replay.state import count
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, RatingSystem
-from jaxrate.text import number
+from jaxrate.text import number as shortly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STEPS = 100  # of a history, if no other length of steps is given
-APART = 0.045  # of the height of a picture: names beside it stand so far from each other
 
 
 class Line(NamedTuple):
@@ -52,12 +56,7 @@ class Line(NamedTuple):
 
     def after(self) -> "Line":
         """[m] what each event left."""
-        return Line(
-            f"{self.name}, in hindsight",
-            self.at[:-1],
-            self.mean[1:],
-            None if self.deviation is None else self.deviation[1:],
-        )
+        return Line(self.name, self.at[:-1], self.mean[1:], None if self.deviation is None else self.deviation[1:])
 
 
 def trajectory(
@@ -67,17 +66,21 @@ def trajectory(
     players: Any = None,
     *,
     params: Params = None,
+    skip: int = 0,
+    smooth: Smoothed | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Ratings through a history, with the 95 % interval where the system has deviations.
 
-        jr.plots.trajectory(rated, players=["Ada", "Bo"])
+        jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
         jr.plots.trajectory(system, jr.history(system, data), data, ["Ada", "Bo"])
-        jr.plots.trajectory(jr.smooth(system, data), players=["Ada", "Bo"])
+        jr.plots.trajectory(rated, players=["Ada", "Bo"], smooth=jr.smooth(system, data))
 
-    A line goes through what each event found, as in `history.before`, to the rating after the last one; with hindsight
-    through what is known of each match. The axis is time; if there is none, or it stands still, how many events of the
-    history came before. A long line is drawn by 2000 of its points. Several calls may share an axes.
+    A rating holds until the next event, so a line goes in steps of what each event found, as in `history.before`, and
+    ends with the rating after the last one; an interval is that which the next event found. With hindsight a line goes
+    straight from match to match, through what is known of each. Up to eight lines have names at their ends, more have
+    a legend. The axis is time; if there is none, or it stands still, how many events of the history came before. A long
+    line is drawn by 2000 of its points. Several calls may share an axes.
 
     Args:
       system: as from `glicko()`; or a rated history, or one with hindsight, in place of history and data too.
@@ -85,36 +88,88 @@ def trajectory(
       data: the `Dataset`, or its matches or rounds.
       players: one or several, at most 28.
       params: hyperparameters of the history, by default `system.params`.
+      skip: how many first events of each player are left out, in which newcomers' ratings jump.
+      smooth: as from `jr.smooth`. The lines are then what is known now, and dashed without interval what was known
+        then.
 
     Raises:
-      ValueError: for a player who is unknown or never plays, ratings that are not finite, or a history of other events.
+      ValueError: for a player who is unknown or never plays, or has no more than `skip` events, for ratings that are
+        not finite, or a history of other events.
     """
-    if isinstance(system, Smoothed):
-        lines, clock = _smoothed_lines(system, players)
-        lines, system = [line.after() for line in lines], system.system
-    elif isinstance(system, Rated):
-        lines, clock = _rated_lines(system, players)
-        system = system.system
-    else:
-        lines, clock = _lines(system, history, data, players, params)
-    check_count("players", len(lines), 1, KINDS)
-    ax = make_axes(ax)
-    for line in lines:
-        some = thin(len(line.at), POINTS)
-        at, mean = line.at[some], line.mean[some]
-        look = style(number_drawn(ax, "trajectory"))
-        ax.plot(at, mean, **look, label=line.name, gid="trajectory")
-        if line.deviation is not None:
-            wide = WIDE * line.deviation[some]
-            ax.fill_between(at, mean - wide, mean + wide, color=look["color"], alpha=0.2, linewidth=0)
+    before, clock = _any_lines(system, players, history, data, params)
+    check_count("players", len(before), 1, KINDS)
+    after = [] if smooth is None else [line.after() for line in _smoothed_lines(smooth, players)[0]]
+    known = isinstance(system, Smoothed)
+    lines = after or ([line.after() for line in before] if known else before)
+    then = [_later(line, skip) for line in before] if after else [None] * len(lines)
+    lines = [_later(line, skip) for line in lines]
+    system = system.system if isinstance(system, (Rated, Smoothed)) else system
+    ax = make_axes(ax, (8.0, 4.5), f"Ratings by {system.name}" + (", in hindsight" if known else ""))
+    for line, past in zip(lines, then, strict=True):
+        _draw_line(ax, line, past, steps=not (known or after))
     ax.set_ylabel(rating_label(system))
     label_time(ax, clock)
-    add_legend(ax)
+    _tell_apart(ax)
     return ax
 
 
-def _lines(system: RatingSystem, history: Any, data: Any, players: Any, params: Params) -> tuple[list[Line], str]:
+def _later(line: Line, skip: int) -> Line:
+    """Without the first events."""
+    count = len(line.at) - 1
+    if not (isinstance(skip, int) and 0 <= skip < max(count, 1)):
+        raise ValueError(f"skip must be from 0 to {max(count - 1, 0)}, as {line.name} has {count:,} events, got {skip}")
+    return Line(line.name, line.at[skip:], line.mean[skip:], None if line.deviation is None else line.deviation[skip:])
+
+
+def _draw_line(ax: "Axes", line: Line, past: Line | None, steps: bool) -> None:
+    """In steps that end where an event found them, or straight; what was known then in thin dashes."""
+    number = number_drawn(ax, "trajectory")
+    colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
+    if past is not None:
+        some = thin(len(past.at), POINTS)
+        ax.plot(past.at[some], past.mean[some], "--", color=colour, linewidth=0.8, drawstyle="steps-pre", gid="then")
+    some = thin(len(line.at), POINTS)
+    at, mean = line.at[some], line.mean[some]
+    way = "steps-pre" if steps else "default"
+    ax.plot(at, mean, color=colour, linewidth=1.3, drawstyle=way, label=line.name, gid="trajectory")
+    if line.deviation is not None:
+        wide = WIDE * line.deviation[some]
+        form: Any = {"step": "pre"} if steps else {}
+        ax.fill_between(at, mean - wide, mean + wide, color=colour, linewidth=0, gid="interval", **form)
+
+
+def _tell_apart(ax: "Axes") -> None:
+    """Names at the ends of a few lines, or a legend of many, which then differ in kind too; the more, the paler."""
+    lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
+    few = len(lines) <= NAMED
+    for number, line in enumerate([] if few else lines):
+        line.set(**style(number) | {"color": line.get_color()})
+    for band in [band for band in ax.collections if band.get_gid() == "interval"]:
+        band.set_alpha(min(0.2, 0.6 / len(lines)))
+    name_lines(ax, lines if few else [])
+    if any(line.get_gid() == "then" for line in ax.lines):
+        from matplotlib.lines import Line2D
+
+        looks: Any = (("--", 0.8, "as known then"), ("-", 1.3, "as known now"))
+        handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
+        add_legend(ax, handles=[*handles, *([] if few else lines)])
+    elif not few:
+        add_legend(ax)
+
+
+def _any_lines(
+    system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
+) -> tuple[list[Line], str]:
     """The lines of these players, and what the axis says."""
+    if isinstance(system, Smoothed):
+        return _smoothed_lines(system, players)
+    if isinstance(system, Rated):
+        return _rated_lines(system, players)
+    return _lines(system, history, data, players, params)
+
+
+def _lines(system: RatingSystem, history: Any, data: Any, players: Any, params: Params) -> tuple[list[Line], str]:
+    """Those of a history."""
     events, names, _ = open_data(data)
     flat = events.events if isinstance(events, Ragged) else events
     took_part = np.asarray(flat.player).reshape(len(flat.player), -1)
@@ -212,31 +267,38 @@ def careers(
     lines, clock = _any_lines(rated, players)
     check_count("players", len(lines), 1, len(COLOURS))
     behind, _ = _any_lines(rated, list(others))
-    ax = make_axes(ax, (10.0, 5.5))
+    ax = make_axes(ax, (10.0, 5.5), f"Careers by {rated.system.name}")
     for line in behind:
         at, mean = _ends(line, last, length)
         ax.plot(_shown(at, rated), mean, color="#cccccc", linewidth=0.7, zorder=1)
-    ends = []
+    tops: list[tuple[str, Any, float, str]] = []
     for line, colour in zip(lines, COLOURS, strict=False):
         at, mean = _ends(line, last, length)
         top, shown = int(np.nanargmax(mean)), _shown(at, rated)
         ax.plot(shown, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
         ax.plot(shown[top], mean[top], "o", color=colour, markersize=4)
-        when = str(shown[top].astype("datetime64[Y]")) if rated.clock == "dates" else number(round(float(at[top]), 1))
-        ax.annotate(when, (shown[top], mean[top]), (0, 5), textcoords="offset points", ha="center", color=colour)
-        ends.append((line.name, shown[-1], mean[-1], colour))
-    low, high = ax.get_ylim()
-    places = spread(np.array([mean for _, _, mean, _ in ends]), APART * (high - low))
-    for (name, at, mean, colour), place in zip(ends, places, strict=True):
-        ax.annotate(
-            name, (at, mean), (1.02, place), textcoords=("axes fraction", "data"), va="center", color=colour,
-            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0},
-        )  # fmt: skip
+        when = str(shown[top].astype("datetime64[Y]")) if rated.clock == "dates" else shortly(round(float(at[top]), 1))
+        tops.append((when, shown[top], mean[top], colour))
     ax.set_ylabel(rating_label(rated.system))
     label_time(ax, clock, 12)
     ax.margins(x=0.01)
+    _mark_tops(ax, tops)
+    name_lines(ax, [line for line in ax.lines if line.get_gid() == "career"])
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _mark_tops(ax: "Axes", tops: list[tuple[str, Any, float, str]]) -> None:
+    """The time of each highest rating above it, and above the times that stand there already."""
+    ax.autoscale_view()
+    taken: list[tuple[float, float]] = []
+    for when, at, mean, colour in tops:
+        x, y = pixel(ax) * ax.transData.transform((ax.convert_xunits(at), mean))
+        up = 4.0
+        while any(abs(x - other) < SMALL * 3.0 and abs(y + up - height) < SMALL * LEADING for other, height in taken):
+            up += 1.0
+        taken.append((x, y + up))
+        ax.annotate(when, (at, mean), (0, up), textcoords="offset points", ha="center", color=colour, fontsize=SMALL)
 
 
 def _span(rated: Rated | Smoothed) -> tuple[float, float | None]:
@@ -244,10 +306,6 @@ def _span(rated: Rated | Smoothed) -> tuple[float, float | None]:
     if isinstance(rated, Smoothed):
         return float(rated.matches.time[0]), float(rated.matches.time[-1])
     return float(_number(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
-
-
-def _any_lines(rated: Rated | Smoothed, players: Any) -> tuple[list[Line], str]:
-    return _smoothed_lines(rated, players) if isinstance(rated, Smoothed) else _rated_lines(rated, players)
 
 
 def _number(times: Values) -> Values:

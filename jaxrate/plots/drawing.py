@@ -1,5 +1,6 @@
 """What the pictures share: axes, colours, names of players, and limits of what a page can hold."""
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,30 +13,39 @@ from jaxrate.system import RatingSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"  # Okabe and Ito, without yellow
 GREY = "#666666"
 SHADES = "Blues"  # from light to dark, in grey print too
+EITHER = "PuOr"  # from one colour through white to another, which the colour-blind tell apart
 MARKERS = "os^DvPX"
 LINES = "-", "--", "-.", ":"
 KINDS = 28  # lines that differ in colour or kind
-WRITTEN = 12  # players up to which percentages are written into a matrix
+NAMED = 8  # lines up to which names stand at their ends
+WRITTEN = 12  # columns up to which percentages are written into a matrix
 ROWS = 100  # players that a page holds
 POINTS = 2000  # of a line
 LONGEST = 24  # characters of a name
 SHORT = 14  # characters of labels, two of which fit beside each other in a column of a page
 WIDE = 1.96  # deviations to either side: 95 %
+SMALL = 8.5  # points of the letters of names and numbers
+LEADING = 1.3  # of these letters: from one line to the next
 
 
-def make_axes(ax: "Axes | None", size: tuple[float, float] | None = None) -> "Axes":
-    """`ax`, or that of a new figure of this size in inches."""
+def make_axes(ax: "Axes | None", size: tuple[float, float] | None = None, title: str = "") -> "Axes":
+    """`ax`, or that of a new figure of this size in inches; a figure that stands alone has a title."""
     if ax is not None:
         return ax
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install 'jaxrate[plot]'") from error
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+    figure, ax = pyplot.subplots(figsize=size, layout="constrained")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    return ax
 
 
 def style(number: int) -> dict[str, Any]:
@@ -136,10 +146,47 @@ def spread(places: NumPy, apart: float) -> NumPy:
     return back
 
 
-def add_legend(ax: "Axes", title: str = "") -> None:
+def figure_of(ax: "Axes") -> "Figure":
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def pixel(ax: "Axes") -> float:
+    """The size of a pixel in points."""
+    return 72.0 / figure_of(ax).dpi
+
+
+def letters(ax: "Axes", along: str = "y") -> float:
+    """What share of the height or width of the axes a line of small letters takes."""
+    pixels = ax.bbox.height if along == "y" else ax.bbox.width
+    return LEADING * SMALL / (pixels * pixel(ax))
+
+
+def name_lines(ax: "Axes", lines: "Sequence[Line2D]") -> None:
+    """The label of each line beside the axes, in its colour, at the height of its end or as near as there is room."""
+    for text in [text for text in ax.texts if text.get_gid() == "name"]:
+        text.remove()
+    if not lines:
+        return
+    ax.autoscale_view()
+    tips = [tuple(np.asarray(line.get_xydata())[-1]) for line in lines]
+    height = ax.transAxes.inverted().transform(ax.transData.transform(tips))[:, 1]
+    for line, tip, place in zip(lines, tips, spread(height, letters(ax)), strict=True):
+        ax.annotate(
+            str(line.get_label()), tip, (1.02, place), textcoords="axes fraction", va="center", color=line.get_color(),
+            fontsize=SMALL, gid="name",
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.5, "alpha": 0.6, "shrinkA": 0},
+        )  # fmt: skip
+
+
+def add_legend(ax: "Axes", title: str = "", *, above: float = 1.0, handles: Any = None) -> None:
     """Above the axes, where it hides nothing."""
-    columns = 1 + all(len(name) <= SHORT for name in ax.get_legend_handles_labels()[1])
-    legend = ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, fontsize="small", frameon=False)
+    names = ax.get_legend_handles_labels()[1] if handles is None else [x.get_label() for x in handles]
+    columns = 1 + all(len(name) <= SHORT for name in names)
+    legend = ax.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, above), ncols=columns, fontsize="small", frameon=False
+    )
     legend.set_title(title)
     legend.set_alignment("left")
     legend.get_title().set_fontsize("small")
@@ -156,11 +203,22 @@ def label_time(ax: "Axes", name: str, ticks: int = 6) -> None:
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
-def list_players(ax: "Axes", labels: list[str]) -> None:
-    """One row for each, the first on top."""
+def list_players(ax: "Axes", labels: list[str], values: Iterable[str] = ()) -> None:
+    """One row for each, the first on top, with what is known of them at the other end."""
     ax.set_yticks(np.arange(len(labels)), labels)
+    for row, value in enumerate(values):
+        ax.text(1.01, row, value, transform=ax.get_yaxis_transform(), va="center", fontsize=SMALL)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
+
+
+def written(values: NumPy, wide: NumPy | None = None) -> list[str]:
+    """Ratings, with half the widths of their intervals, in as many digits as people read."""
+    most = np.abs(values).max()
+    form = f".{0 if most >= 100 else 1 if most > 1 else 2}f"
+    if wide is None:
+        return [format(x, form) for x in values]
+    return [f"{x:{form}} ± {y:{form}}" for x, y in zip(values, wide, strict=True)]
 
 
 def full_height(rows: int) -> tuple[float, float]:
@@ -168,22 +226,41 @@ def full_height(rows: int) -> tuple[float, float]:
     return 6.4, 1.2 + 0.24 * rows
 
 
-def draw_matrix(ax: "Axes | None", labels: list[str], percent: NumPy, what: str) -> "Axes":
+def draw_matrix(ax: "Axes | None", labels: list[str], percent: NumPy, what: str, title: str) -> "Axes":
     """Percentages [n, n] of each in rows against each other one; NaN is grey. Of a few they are written in."""
-    count = len(labels)
-    side = 2.4 + 0.42 * min(count, 2 * WRITTEN)
-    ax = make_axes(ax, (side, side))
-    ax.set_facecolor("#dddddd")  # of the diagonal
-    image = ax.imshow(percent, cmap=SHADES, vmin=0.0, vmax=100.0, interpolation="nearest")
-    ax.set_xticks(np.arange(count), labels, rotation=90)
-    ax.set_yticks(np.arange(count), labels)
+    side = 2.4 + 0.42 * min(len(labels), 2 * WRITTEN)
+    ax = make_axes(ax, (side, side), title)
+    draw_cells(ax, percent, what, EITHER)
+    name_ticks(ax, "x", labels, rotation=90)
+    name_ticks(ax, "y", labels)
     ax.set(xlabel="against", ylabel=what)
-    if count <= WRITTEN:
-        for i, j in np.argwhere(~np.isnan(percent)):
-            colour = "white" if percent[i, j] > 60.0 else "black"
-            ax.text(j, i, f"{percent[i, j]:.0f}", ha="center", va="center", color=colour, fontsize="small")
-    else:
-        figure = ax.get_figure()
-        assert figure is not None
-        figure.colorbar(image, ax=ax, label=what)
     return ax
+
+
+def name_ticks(ax: "Axes", along: str, labels: list[str], **look: Any) -> None:
+    """Names of rows or columns, in letters that fit them."""
+    fit = LEADING / letters(ax, along) / len(labels) * SMALL / LEADING**2
+    axis = ax.yaxis if along == "y" else ax.xaxis
+    axis.set_ticks(np.arange(len(labels)), labels, fontsize=float(np.clip(fit, 4.0, 10.0)), **look)
+
+
+def draw_cells(ax: "Axes", percent: NumPy, what: str, shades: str) -> None:
+    """Percentages [n, m] as colours; as numbers, too, where these fit the cells, otherwise with a bar of colours."""
+    ax.set_facecolor("#dddddd")  # of the diagonal
+    image = ax.imshow(percent, cmap=shades, vmin=0.0, vmax=100.0, interpolation="nearest", aspect="auto")
+    rows, columns = percent.shape
+    high, wide = (pixel(ax) * x for x in (ax.bbox.height / rows, ax.bbox.width / columns))
+    size = min(SMALL, 0.7 * high, 0.5 * wide)  # three digits
+    if size < 5.0 or columns > WRITTEN:
+        figure_of(ax).colorbar(image, ax=ax, label=what)
+        return
+    for i, j in np.argwhere(~np.isnan(percent)):
+        dark = np.dot(image.to_rgba(percent[i, j])[:3], (0.299, 0.587, 0.114)) < 0.5
+        ax.text(j, i, share(percent[i, j]), ha="center", va="center", color="white" if dark else "black", fontsize=size)
+
+
+def share(percent: float) -> str:
+    """A percentage in two digits; what is all but certain is not."""
+    if 0.0 < percent < 0.5:
+        return "<1"
+    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.fitting.fit import fitted_task, sweep
+from jaxrate.fitting.fit import fitted_task
 from jaxrate.fitting.found import Fit, Profile
 from jaxrate.fitting.free import constrain, form_of
+from jaxrate.fitting.sweep import sweep
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import RatingSystem
@@ -29,6 +30,8 @@ def loss_surface(
     fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, ax: "Axes | None" = None
 ) -> "Axes":
     """The loss about a fit, over two of its parameters: contours, the optimum, and its 95 % confidence ellipse.
+
+        jr.plots.loss_surface(jr.fit(jr.glicko(), data, free=("c", "initial_deviation")), data)
 
     It is the loss that was fitted, of the events that were fitted: `fit.options` says which. Contours are of its sum
     above the fit's, in nats of log losses; that of 3 is the 95 % region by the likelihood, to be compared with the
@@ -74,7 +77,7 @@ def loss_surface(
     columns = jax.tree.map(np.append, params, fit.params)
     swept, count = sweep(fit, events, columns), fitted_task(system, events, fit.options).weight.sum()
     above = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
-    ax = make_axes(ax)
+    ax = make_axes(ax, None, f"The loss about a fit of {fit.system.name}")
     place_of, levels = both(params), [level for level in LEVELS if level < above.max()]
     if len(levels) < 2:
         levels = list(np.linspace(above.min(), above.max(), 7)[1:-1])
@@ -95,6 +98,8 @@ def loss_surface(
 
 def profile(result: Profile, *, ax: "Axes | None" = None) -> "Axes":
     """The summed loss above its least by the values of one parameter, and the 95 % interval it gives.
+
+        jr.plots.profile(jr.profile(jr.glicko(), data, "c", [5, 10, 20], free=["initial_deviation"]))
 
     The interval is where it lies less than 1.92 above its least, by interpolating its square root, which is nearly
     straight; the least is that of the parabola through the lowest three. It is open where the values do not reach far
@@ -127,7 +132,7 @@ def profile(result: Profile, *, ax: "Axes | None" = None) -> "Axes":
     ends = _crossing(-nodes[::-1], -roots[::-1], -best), _crossing(nodes, roots, best)
     low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
     dense = np.linspace(nodes[0], nodes[-1], 401)
-    ax = make_axes(ax)
+    ax = make_axes(ax, None, f"The loss by {result.name}")
     if result.likelihood:
         said = f"{low:.4g} to {high:.4g}"
         if np.isinf(ends[1]):

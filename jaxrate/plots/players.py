@@ -18,6 +18,7 @@ from jaxrate.plots.drawing import (
     make_axes,
     plain,
     rating_label,
+    written,
 )
 from jaxrate.records.leaderboard import leaderboard as best
 from jaxrate.records.predictions import matchups as win_probabilities
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 def leaderboard(
     system: RatingSystem | Rated, state: State = None, players: Any = None, *, ax: "Axes | None" = None, **options: Any
 ) -> "Axes":
-    """The best players, each with the 95 % interval of their rating; the title says who they are, if not everybody.
+    """The best players by rank and rating, each with its 95 % interval; the title says who they are, if not everybody.
+
+        jr.plots.leaderboard(rated, top=10, min_games=20)
 
     Args:
       system, state, players, options: as for `jr.leaderboard`; at most 100 are drawn.
@@ -46,10 +49,11 @@ def leaderboard(
     labels = [label(player, None) if players is None else plain(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
         check_finite(name, *shown)
-    ax = make_axes(ax, full_height(len(labels)))
+    ax = make_axes(ax, full_height(len(labels)), f"The best by {system.name}")
     wide = None if board.deviation is None else WIDE * board.deviation
     ax.errorbar(board.rating, np.arange(len(labels)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
-    list_players(ax, labels)
+    ranked = [f"{name}  {rank}" for name, rank in zip(labels, board.rank, strict=True)]
+    list_players(ax, ranked, written(board.rating, wide))
     said = board.scope.partition("\n")[0].partition(" (")[0]
     ax.set_title(said if "players, who" in said else "", fontsize="small")
     ax.set_xlabel(rating_label(system))
@@ -67,9 +71,13 @@ def matchups(
 ) -> "Axes":
     """The expected score of each chosen player, in rows, against each other one, in percent (a draw is half a win).
 
+        jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
+
+    One half is white.
+
     Args:
       system, state, options: as for `predictions.matchups`.
-      players: 2 to 100 of them. Up to 12 the numbers are written in. None: everyone.
+      players: 2 to 100 of them. Up to 12 the numbers are written in, where they fit. None: everyone.
       names: [num_players] of all, as in `Dataset`. None: those of the rated history, if there is one.
 
     Raises:
@@ -81,4 +89,4 @@ def matchups(
     labels = list(chosen.values())
     win = 100.0 * np.asarray(win_probabilities(system, state, list(chosen), **options), np.float64)
     win[np.diag_indices(len(labels))] = np.nan
-    return draw_matrix(ax, labels, win, "expected score (%)")
+    return draw_matrix(ax, labels, win, "expected score (%)", f"Each against each by {system.name}")

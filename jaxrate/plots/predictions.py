@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import fail_where
+from jaxrate.data.dataset import Dataset
+from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.plots.drawing import (
     COLOURS,
@@ -14,6 +15,7 @@ from jaxrate.plots.drawing import (
     KINDS,
     MARKERS,
     ROWS,
+    SMALL,
     WIDE,
     add_legend,
     check_count,
@@ -22,17 +24,22 @@ from jaxrate.plots.drawing import (
     list_players,
     make_axes,
     number_drawn,
+    open_data,
     open_matches,
+    pixel,
     plain,
     style,
 )
 from jaxrate.records import metrics
 from jaxrate.records.comparison import Comparison, label_of
 from jaxrate.records.history import History
+from jaxrate.records.quality import left_behind
 from jaxrate.systems.outlook import expected_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+COUNTS = 0.0, 1.03, 1.0, 0.15  # where counts stand, in shares of the axes: left, bottom, width, height
 
 
 def calibration(
@@ -40,18 +47,25 @@ def calibration(
 ) -> "Axes":
     """Mean score against mean prediction in bins of equal width, with 95 % intervals; the diagonal is perfect.
 
-    The intervals are Wilson's of a binomial share (draws vary less). The legend tells the calibration error.
+        jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
+
+    Above it stands how many predictions each bin has. The intervals are Wilson's of a binomial share (draws, and shares
+    of many opponents, vary less). The legend tells the calibration error. If the first player won every match, as in
+    tables of winners and losers, each match counts from either side by half.
 
     Args:
-      prediction: [n] of player 0, or several systems' by name.
-      score, bins, weight, mask: as for `metrics.calibration`.
+      prediction: [n] of player 0, or several systems' by name; of rounds, [sum P] of each participant.
+      score: [n] of player 0; or the `Dataset`, its matches or its rounds. The score in a round is the share of the
+        others who were left behind.
+      bins, weight, mask: as for `metrics.calibration`.
 
     Raises:
       ValueError: as `metrics.calibration`.
     """
+    score, mask, many = _scores(score, mask)
     several = _by_name(prediction)
-    found = {name: metrics.calibration(p, score, bins=bins, weight=weight, mask=mask) for name, p in several.items()}
-    ax = make_axes(ax, (4.8, 5.4))
+    found = {name: _calibration(p, score, bins, weight, mask) for name, p in several.items()}
+    ax = make_axes(ax, (4.8, 6.0), "Calibration")
     if not number_drawn(ax, "calibration"):
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
     for name, one in found.items():
@@ -67,13 +81,69 @@ def calibration(
             **style(number), label=f"{plain(name)}{', ' if name else ''}{one.error:.3f}",
         )  # fmt: skip
         line[0].set_gid("calibration")
-    ax.set(xlabel="predicted score", ylabel="observed score", aspect="equal")
-    add_legend(ax, "calibration error")
+        _draw_counts(ax, one.weight, style(number))
+    what = "share of the others" if many else "score"
+    ax.set(xlabel=f"predicted {what}", ylabel=f"observed {what}", aspect="equal")
+    add_legend(ax, "calibration error", above=COUNTS[1] + COUNTS[3])
     return ax
+
+
+def _scores(score: Any, mask: Any) -> tuple[Any, Any, bool]:
+    """Scores [n], of events if these are given; which of them count; and whether they are shares of many."""
+    if not isinstance(score, (Dataset, Matches, Ragged)):
+        return score, mask, False
+    events = open_data(score)[0]
+    if isinstance(events, Matches):
+        return np.asarray(events.score), mask, False
+    if not isinstance(events.events, Rounds):
+        raise ValueError("of rating periods, give the matches")
+    share = left_behind(events)
+    there = ~np.isnan(share)
+    return np.where(there, share, 0.5), there if mask is None else there & np.asarray(mask), True
+
+
+def _calibration(prediction: Any, score: Any, bins: int, weight: Any, mask: Any) -> metrics.Calibration:
+    """That of the metrics, from either side if the first player won every match that counts."""
+    found = metrics.calibration(prediction, score, bins=bins, weight=weight, mask=mask)
+    keep = slice(None) if mask is None else np.asarray(mask)
+    p, s = np.asarray(expected_score(prediction), float)[keep], np.asarray(score, float)[keep]
+    if not (s == 1).all():
+        return found
+    p, s, w = metrics.both_sides(p, s, None if weight is None else np.asarray(weight, float)[keep])
+    return metrics.calibration(p, s, bins=bins, weight=0.5 * w)
+
+
+def _draw_counts(ax: "Axes", count: metrics.NumPy, look: dict[str, Any]) -> None:
+    """How many predictions each bin has, above the axes; of one system in numbers, too, where there is room."""
+    above: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
+    if alone := above is None:
+        above = ax.inset_axes(COUNTS, label="counts")
+        above.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
+        above.spines[["top", "right"]].set_visible(False)
+        above.yaxis.label.set_fontsize("small")
+    above.stairs(count, np.linspace(0.0, 1.0, len(count) + 1), color=look["color"], linestyle=look["linestyle"])
+    top = max(above.get_ylim()[1] if not alone else 0.0, 1.4 * count.max())
+    above.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", _shortly(top / 1.4)])
+    above.tick_params(labelsize="x-small")
+    for text in list(above.texts):
+        text.remove()
+    if alone and ax.bbox.width * pixel(ax) / len(count) > 3.0 * SMALL:
+        for middle, number in zip((np.arange(len(count)) + 0.5) / len(count), count, strict=True):
+            above.text(middle, number, _shortly(number), ha="center", va="bottom", fontsize=SMALL - 2.0)
+
+
+def _shortly(count: float) -> str:
+    """A count in at most four signs."""
+    for size, sign in ((1e6, "m"), (1e3, "k")):
+        if count >= 0.9995 * size:
+            return f"{count / size:.{int(count < 9.95 * size)}f}{sign}"
+    return f"{count:.0f}"
 
 
 def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
     """Mean log loss by the difference of the ratings before, and in grey what it would be if predictions were right.
+
+        jr.plots.loss_by_difference(jr.history(system, data), data.matches.score)
 
     Bins hold about equally many matches, by the difference without side advantages. Bars are 95 % intervals. Where the
     loss lies above the grey line, predictions are too sure of themselves; below it, not sure enough.
@@ -89,7 +159,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     rows = {name: _losses(one, score, bins) for name, one in _by_name(history).items()}
-    ax = make_axes(ax)
+    ax = make_axes(ax, None, "Where the loss is")
     for name, (difference, loss, error, expected) in rows.items():
         number = number_drawn(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
@@ -124,16 +194,21 @@ def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...
     return means[0], means[1], error, means[3]
 
 
-def residuals(prediction: Any, data: Any, *, top: int = 20, ax: "Axes | None" = None) -> "Axes":
+def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, ax: "Axes | None" = None) -> "Axes":
     """The players whose scores surprised most, by the mean of observed less expected, with 95 % intervals.
 
+        jr.plots.residuals(jr.run(jr.glicko(), data).prediction, data, top=10)
+
     How surprising is the sum over its standard error sqrt(sum p (1 - p)), which is that of results that are as
-    predicted (draws vary less). Best first; in brackets how many matches each has. Every match counts once.
+    predicted (draws vary less). Best first; in brackets how many matches each has. Every match counts once. An interval
+    ends where scores do: nobody scores below 0 or above 1 in a match.
 
     Args:
       prediction: [n] of player 0, as from `jr.run`.
       data: the `Dataset`, or its matches.
       top: how many, at most 100.
+      min_games: only players of so many matches, as one surprise says little; if nobody has so many, those who have
+        the most.
 
     Raises:
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none.
@@ -142,18 +217,19 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, ax: "Axes | None" = 
     check_count("players", top, 1, ROWS)
     p, score = np.asarray(expected_score(prediction), np.float64), np.asarray(matches.score, np.float64)
     metrics.brier(p, score)  # for its checks
-    player = np.asarray(matches.player).T.ravel()
+    player, both = np.asarray(matches.player).T.ravel(), np.concatenate([p, 1.0 - p])
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
-    error = np.sqrt(np.bincount(player, np.tile(p * (1.0 - p), 2)))
+    enough = games >= max(min(min_games, games.max()), 1)
+    error, expected = np.sqrt(np.bincount(player, np.tile(p * (1.0 - p), 2))), np.bincount(player, both)
     surprise = np.divide(total, error, out=np.zeros_like(total), where=error > 0)
-    most = np.argsort(-np.abs(surprise), kind="stable")[:top]
-    most = most[games[most] > 0]
+    most = np.argsort(-np.where(enough, np.abs(surprise), -1.0), kind="stable")[: min(top, enough.sum())]
     most = most[np.argsort(-surprise[most], kind="stable")]
-    ax = make_axes(ax, full_height(len(most)))
+    ax = make_axes(ax, full_height(len(most)), "Whose scores surprised most")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    mean, wide = total[most] / games[most], WIDE * error[most] / games[most]
-    ax.errorbar(mean, np.arange(len(most)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
-    list_players(ax, [f"{label(int(i), names)} ({games[i]:,})" for i in most])
+    mean, wide, share = (x[most] / games[most] for x in (total, WIDE * error, expected))
+    room = np.minimum(wide, np.maximum([mean + share, 1.0 - share - mean], 0.0))
+    ax.errorbar(mean, np.arange(len(most)), xerr=room, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
+    list_players(ax, [f"{label(int(i), names)} ({games[i]:,})" for i in most], [f"{x:+.2f}" for x in mean])
     ax.set_xlabel("score above expected")
     return ax
 
@@ -182,11 +258,12 @@ def comparison(found: Comparison, *, ax: "Axes | None" = None) -> "Axes":
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     check_count("systems", len(results), 1, ROWS)
-    ax = make_axes(ax, full_height(len(results)))
+    ax = make_axes(ax, full_height(len(results)), "Systems compared, match by match")
     behind = np.array([result.behind for result in results])
     wide = np.nan_to_num(WIDE * behind[:, 1])
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     ax.errorbar(behind[:, 0], np.arange(len(results)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)
-    list_players(ax, [plain(label_of(result)) for result in results])
+    said = (f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(behind[:, 0], wide, strict=True))
+    list_players(ax, [plain(label_of(result)) for result in results], said)
     ax.set_xlabel(f"log loss behind {plain(label_of(results[0]))} ({results[0].quality['log loss']:.4f})")
     return ax

@@ -41,7 +41,7 @@ def intervals(found: Strengths, *, top: int | None = None, ax: "Axes | None" = N
     _check(found, Strengths, "strengths, as from `jr.static`")
     order = found.order[np.isfinite(found.rating[found.order])][:top]
     check_count("players with a finite rating", len(order), 1, ROWS)
-    ax = make_axes(ax, full_height(len(order)))
+    ax = make_axes(ax, full_height(len(order)), "Ratings and their 95 % intervals")
     rating, held, row = found.rating[order], found.held[order], np.arange(len(order))
     wide = np.nan_to_num(WIDE * found.standard_error[order])
     free = ~held
@@ -69,7 +69,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     _check(ranks, RankSets, "rank sets, as from `jr.rank_sets`")
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_count("players", len(order), 1, ROWS)
-    ax = make_axes(ax, full_height(len(order)))
+    ax = make_axes(ax, full_height(len(order)), "Ranks that each may have")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     known = np.isfinite(ranks.rating[order])
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.6, color=COLOURS[4])
@@ -90,7 +90,8 @@ def win_matrix(found: Strengths, players: Any = None, *, ax: "Axes | None" = Non
 
     Args:
       found: as from `jr.static`.
-      players: 2 to 100 of them, by name or by id. Up to 12 the numbers are written in. None: everyone who has a finite
+      players: 2 to 100 of them, by name or by id. Up to 12 the numbers are written in, where they
+        fit. None: everyone who has a finite
         rating, the best first.
 
     Raises:
@@ -109,7 +110,7 @@ def win_matrix(found: Strengths, players: Any = None, *, ax: "Axes | None" = Non
     model = "bradley_terry" if found.model == "plackett_luce" else found.model
     win = 100.0 * np.asarray(chances(model, np.where(np.isnan(eta), 0.0, eta), found.kappa)[0])
     win[np.isnan(eta) | np.eye(len(chosen), dtype=bool)] = np.nan
-    return draw_matrix(ax, [*chosen.values()], win, "wins (%)")
+    return draw_matrix(ax, [*chosen.values()], win, "wins (%)", "Who wins against whom")
 
 
 def _check(given: Any, kind: type, what: str) -> None:

@@ -7,6 +7,7 @@ Pairs: players i and j meet or not, x[i, j] in {0, 1}; each player has at most o
 and the sum of the costs of all pairs is least.
 """
 
+import html
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,10 +38,17 @@ class Teams(NamedTuple):
     optimal: bool  # whether no teams are closer; if not, the time was up
 
     def __str__(self) -> str:
-        told = {"team": np.arange(1, len(self.teams) + 1), "rating": self.strength}
+        return f"{self.columns()}\n{_proof(self.optimal)}"
+
+    def _repr_html_(self) -> str:
+        return f"{self.columns()._repr_html_()}<p>{_proof(self.optimal)}</p>"
+
+    def columns(self) -> Columns:
+        """A row for each team."""
+        told: dict[str, Any] = {"team": np.arange(1, len(self.teams) + 1), "rating": self.strength}
         told |= {} if self.share is None else {"share": self.share}
         players = np.array([", ".join(map(str, team)) for team in self.teams])
-        return f"{Columns(told | {'player': players})}\n{_proof(self.optimal)}"
+        return Columns(told | {"player": players})
 
 
 class Pairings(NamedTuple):
@@ -51,8 +59,18 @@ class Pairings(NamedTuple):
     optimal: bool  # whether no pairing is fairer; if not, the time was up, or the pool too large to look at all pairs
 
     def __str__(self) -> str:
+        return f"{self.matches}\n{self._note()}"
+
+    def _repr_html_(self) -> str:
+        return f"{self.matches._repr_html_()}<p>{html.escape(self._note())}</p>"
+
+    def columns(self) -> Columns:
+        """A row for each match."""
+        return self.matches
+
+    def _note(self) -> str:
         out = f"; without a match: {', '.join(map(str, self.out))}" if self.out else ""
-        return f"{self.matches}\n{_proof(self.optimal)}{out}"
+        return f"{_proof(self.optimal)}{out}"
 
 
 def _proof(optimal: bool) -> str:

@@ -93,6 +93,8 @@ def _in_hindsight(smoothed: Smoothed, player: Any) -> dict[str, Values]:
 def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     """The rating and deviation that a player had at a moment of a rated history, from its predictions.
 
+        jr.rating_at(rated, "Ada", "2024-06-30").mean
+
     It is what the last of their events up to then had left, an event at that very moment included; a rating period
     counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events the
     deviation is the one that the next event found, for which all the time between has passed; after the last one, time
@@ -129,6 +131,8 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
 
 def rating_table(rated: Rated, time: Any = None) -> dict[str, Values]:
     """Columns of the ratings, best first: the mean, the deviation if there is one, games, and what else the state says.
+
+        jr.write(jr.rating_table(rated), "ratings.parquet")
 
     `time` is as in `ratings`.
     """

@@ -3,6 +3,7 @@
 import html
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
+from jaxrate.executors import Executor, each
 from jaxrate.records.blending import weighed
 from jaxrate.records.history import history
 from jaxrate.records.metrics import NumPy, Paired, paired, scores, standings
@@ -100,6 +102,7 @@ def compare(
     last: float = 1.0,
     timed: bool = False,
     watch: Callable[[float], None] | None = None,
+    executor: Executor | None = None,
 ) -> Comparison:
     """Rate the same events by several systems, and say which predicted best.
 
@@ -122,6 +125,10 @@ def compare(
       last: score this last share of the matches or contests only.
       timed: replay twice, and say how fast the second one was, compilation and schedule apart.
       watch: called with the share of the work that is done.
+      executor: whose workers each take a system in one form: anything with a `map`, as a `concurrent.futures.Executor`,
+        Dask's `Client(...).get_executor()`, or Ray's `ray.util.multiprocessing.Pool`. None: one after the other, here.
+        What workers in other processes are given is pickled, so functions of one's own stand in a module; such
+        processes are spawned, not forked. The numbers are the same.
 
     Returns:
       A `Comparison`. Systems that draw random numbers draw the same every time.
@@ -142,21 +149,10 @@ def compare(
     count = len(data.rows) if of_matches else len(data.rounds.player_start) - 1
     judged = scored(data, last)
     sides = two_sides(data)
-    replay, judge = _judge(data, sides, judged)
-    guesses: dict[str, Any] = {}
-    arranged: dict[float | None, tuple[Any, dict[int, Any]]] = {}
-    results = []
-    for done, (name, length) in enumerate(forms, 1):
-        system = made(name, wanted[name], length, data)
-        if length not in arranged:
-            arranged[length] = data.events if length is None else periods(data.matches, length), {}
-        events, plans = arranged[length]
-        found, seconds = timed_replay(replay, system, events, levels(system, events, plans), 1 + timed)
-        results.append(Result(name, length, system, judge(found), len(data.rows) / seconds if timed else None, None))
-        if sides is not None:
-            guesses[label_of(results[-1])] = expected(found.prediction, data)[sides.row]
-        if watch is not None:
-            watch(done / len(forms))
+    given = [Form(name, length, wanted[name]) for name, length in forms]
+    found = each(executor, partial(_rated, data, sides, judged, timed, {}), given, watch)
+    results = [result for result, _ in found]
+    guesses = {label_of(result): guess for result, guess in found if guess is not None}
     results.sort(key=lambda result: _order(result.quality))
     if sides is not None:
         best = guesses[label_of(results[0])]
@@ -170,6 +166,30 @@ def compare(
     about = _about(counts, int(judged.sum()), [name for name, given in wanted.items() if given], lengths)
     blend = _blend(guesses, sides, judged) if sides is not None and len(guesses) > 1 else None
     return Comparison(results, counts, len(data.players), int(judged.sum()), about, left_out, blend)
+
+
+class Form(NamedTuple):
+    """What is to be rated in which form."""
+
+    name: str
+    length: float | None  # of rating periods
+    given: Any  # the system, or what to change of that of this name
+
+
+def _rated(
+    data: Dataset, sides: Sides | None, judged: NumPy, timed: bool, arranged: dict[Any, Any], form: Form
+) -> tuple[Result, NumPy | None]:
+    """How a system did, and what it expected of the first sides [n]; `arranged` are events and plans by length."""
+    name, length, given = form
+    system = made(name, given, length, data)
+    if length not in arranged:
+        arranged[length] = data.events if length is None else periods(data.matches, length), {}
+    events, plans = arranged[length]
+    replay, judge = _judge(data, sides, judged)
+    found, seconds = timed_replay(replay, system, events, levels(system, events, plans), 1 + timed)
+    speed = len(data.rows) / seconds if timed else None
+    guess = None if sides is None else np.asarray(expected(found.prediction, data)[sides.row])
+    return Result(name, length, system, judge(found), speed, None), guess
 
 
 def label_of(result: Result) -> str:

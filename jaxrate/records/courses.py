@@ -1,5 +1,6 @@
 """The careers of everybody side by side: when each played, and what each event left them."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,16 @@ class Courses(NamedTuple):
             who, first = np.unique(np.searchsorted(self.start, later, side="right") - 1, return_index=True)
             at[who] = later[first] - 1
         return at
+
+    def walk(self, moments: Values) -> Iterator[Values]:
+        """[N] the point at which each player stood at each of these moments, the earliest first."""
+        order, who = np.argsort(self.end, kind="stable"), np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        at, begin = self.start[:-1].copy(), 0
+        for until in np.searchsorted(self.end[order], moments, side="right"):
+            since = order[begin:until]  # of several of a player, the last one stays
+            at[who[since]] = since
+            begin = until
+            yield at.copy()
 
     def highest(self, score: Values, at: Values, least: int = SETTLED) -> Values:
         """[N] the first point of the greatest score [R] up to `at`, or -1 for those without events.

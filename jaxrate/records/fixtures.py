@@ -1,7 +1,10 @@
 """Matches and contests to come: who wins, how often it is a draw, and the fair odds."""
 
 import difflib
+import re
 import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import jax
@@ -12,14 +15,15 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.data.names import fold
 from jaxrate.data.read import read
 from jaxrate.data.tables import Values, open_source
-from jaxrate.events import Matches, count_teams
+from jaxrate.events import Context, Matches, count_teams
 from jaxrate.records.moments import moment
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.pairs import to_come
 from jaxrate.records.rated import Rated, in_further, to_dates
 from jaxrate.records.shown import Columns
+from jaxrate.replay.rows import forecast
 from jaxrate.replay.run import predict
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, State
 from jaxrate.systems.choosing import as_known
 from jaxrate.systems.outlook import divided, is_outlook, outlook
 from jaxrate.text import cell
@@ -28,10 +32,12 @@ OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each k
 KNOWN = "category", "mixtures", "margin", "covariates", "season", "columns"  # of matches before they are played
 OF_MATCHES = "a", "b", "side", "neutral", *KNOWN, *OF_BOTH
 OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "noise", *OF_BOTH
+SPARED = "time", "neutral", "season", "columns"  # saved columns that what is to come may lack
 RESULTS = "a", "b", "score", "winner", "loser", "margin", "skip_incomplete", "normalise_names"  # of what was played
 RECENT = 100_000  # matches, the last ones, by which draws are weighed
 RARE, OFTEN = -10.0, 5.0  # of log(draw_odds)
 NEAR = 3  # names that are offered
+LONGEST_NAME = 4  # words, whose orders are tried
 
 
 def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any) -> Columns:
@@ -52,7 +58,8 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
         one, with `upcoming=True` and the players, categories and seasons of the history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
       time: of all, where the source has no times, as in `ratings`. None: the end of the history.
-      columns: as of `read`. Those that the command line saved with the history count where no other is named.
+      columns: as of `read`. Those that the command line saved with the history count where no other is named. What is
+        to come needs players, sides and what else the system learns from; without its column no place is neutral.
 
     Raises:
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
@@ -75,7 +82,12 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
     if not isinstance(data.events, Matches):
         return _of_contests(rated, system, shown)
     found = _of_matches(rated, with_draws(rated, system), shown)
-    return found.without("row") if isinstance(source, list) else found
+    return found.without("row") if _is_pairs(source) else found
+
+
+def _is_pairs(source: Any) -> bool:
+    """Whether it is a list of pairs of names, and not one of dicts."""
+    return isinstance(source, list) and not (source and isinstance(source[0], Mapping))
 
 
 def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
@@ -83,7 +95,7 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
     if isinstance(source, Dataset):
         data = source
     else:
-        pairs = isinstance(source, list)
+        pairs = _is_pairs(source)
         if pairs:
             if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in source):
                 raise ValueError("fixtures must be pairs of names, as (a, b), or a table")
@@ -92,6 +104,10 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
         given |= {} if pairs else rated.options.get("columns", {})
         kept = {key: given[key] for key in (OF_MATCHES if of_matches else OF_CONTESTS) if key in given}
+        source = open_source(source)
+        needed = {"columns"} if of_matches and _reads_columns(rated) else set()
+        spared = {*SPARED} - needed
+        kept = {key: x for key, x in kept.items() if key not in spared or {*np.atleast_1d(x)} <= {*source.names}}
         known: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
         if rated.seasons is not None and (kept | columns).get("season") is not None:
             known["seasons"] = rated.seasons
@@ -100,6 +116,24 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
         raise ValueError("the run is of {}, these are {}".format(*kinds))
     return data
+
+
+def _reads_columns(rated: Rated) -> bool:
+    """Whether the rules cannot predict without columns that are no covariates."""
+    rules, params, number = rated.system.rules, rated.system.params, jnp.zeros(())
+    known = dict.fromkeys(rated.system.settings.get("covariates", ()), number)
+    context = Context(category=jnp.zeros(2, jnp.int32), columns=known)
+    match = Matches(jnp.zeros(2, jnp.int32), number, number, context)
+
+    def tell(state: State) -> Any:
+        rows = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), state)
+        return forecast(rules, rules.prepare(params), rows, match)
+
+    try:
+        jax.eval_shape(tell, rated.state)
+    except KeyError:
+        return True
+    return False
 
 
 def played(rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any]) -> tuple[Values, Values]:
@@ -123,17 +157,34 @@ def _unknown(names: list[Any], players: Values) -> str:
 
 
 def nearest(name: Any, players: Values) -> str:
-    """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing."""
+    """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
+
+    Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
+    those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
+    """
 
     def plain(text: Any) -> str:
         letters = unicodedata.normalize("NFD", fold(str(text)))
         return "".join(x for x in letters if not unicodedata.combining(x))
 
+    def words(text: str) -> list[str]:
+        return sorted(re.findall(r"\w+", text))
+
+    def may_be(one: Sequence[str], other: Sequence[str]) -> bool:
+        return all(x in (y, y[0]) for x, y in zip(one, other, strict=True))
+
     known: dict[str, Any] = {plain(x): x for x in reversed(players.tolist())}
     wanted = plain(name)
+    parts = {x: words(x) for x in known}
+    mine = words(wanted)
+    orders = [*permutations(mine)] if 1 < len(mine) <= LONGEST_NAME else []
+    turned = [x for x, its in parts.items() if its == mine]
+    same = [x for x, its in parts.items() if len(its) == len(mine)]
+    short = [x for x in same if any(may_be(o, parts[x]) or may_be(parts[x], o) for o in orders)]
     close = difflib.get_close_matches(wanted, known, n=NEAR)
-    within = [x for x in known if wanted in x.split() or x in wanted.split()]
-    found = [known[x] for x in dict.fromkeys([*close, *within])][:NEAR]
+    within = [x for x, its in parts.items() if wanted in its or x in mine]
+    rest = [*close, *within] if len(mine) > 1 else [*within, *close]
+    found = [known[x] for x in dict.fromkeys([*turned, *short, *rest])][:NEAR]
     return f" (near: {', '.join(map(cell, found))})" if found else ""
 
 

@@ -104,12 +104,12 @@ def put(folder: Path, about: dict[str, Any], write: Callable[[Path], Any], gone:
         about = about | {"files": {file.name: _described(file) for file in sorted(new.iterdir())}}
         (new / POINTER).write_bytes(raw := sealed(about))
         for path in (*new.iterdir(), new):
-            _to_disk(path)
+            to_disk(path)
         new = new.rename(_home(folder, raw))
         _retire(folder, _home(folder, old), mine)
         os.replace(new / POINTER, folder / POINTER)
         switched = True
-        _to_disk(folder)
+        to_disk(folder)
         settle(folder)
     except BaseException as error:
         with suppress(OSError):
@@ -139,7 +139,7 @@ def _retire(folder: Path, home: Path, names: Collection[str]) -> None:
         with suppress(FileNotFoundError):
             os.replace(folder / name, home / name)
     for path in (home, folder):
-        _to_disk(path)
+        to_disk(path)
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -269,7 +269,7 @@ def _described(file: Path) -> dict[str, Any]:
         return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(opened, "sha256").hexdigest()}
 
 
-def _to_disk(path: Path) -> None:
+def to_disk(path: Path) -> None:
     """Return when a file, or the list of names in a folder, is on the disk and not only in memory."""
     if path.is_dir() and sys.platform == "win32":
         return

@@ -13,9 +13,10 @@ from jaxrate.records.readings import aged
 from jaxrate.replay.rows import check_concrete
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
-from jaxrate.text import decimals, html_table, interval, number, table
+from jaxrate.text import decimals, html_table, intervals, number, table
 
 YEAR = 365.0
+SETTLED, MANY = 10, 20  # by default only those with so many games are listed, if there are so many of them
 EVERYBODY = 'active="all" for everybody'
 
 
@@ -44,7 +45,7 @@ class Leaderboard(NamedTuple):
         digits = decimals(self.rating)
         shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            shown["95 % interval"] = [interval(*x) for x in zip(self.rating, self.deviation, strict=True)]
+            shown["95 % interval"] = intervals(self.rating, self.deviation)
         if self.change is not None and self.rank_then is not None:
             shown["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
             shown["rank then"] = [x or "" for x in self.rank_then]
@@ -76,7 +77,7 @@ def leaderboard(
     among: Any = None,
     as_of: Any = None,
     active: Any = None,
-    min_games: int = 0,
+    min_games: int | None = None,
     since: Any = None,
     cautious: float = 0.0,
 ) -> Leaderboard:
@@ -102,7 +103,8 @@ def leaderboard(
       active: only those who played in so many days, or in the unit of time, up to that moment, or if the history has
         ended by then, up to its end. Below 1: in this share of the history. "all": everybody, also those who have not
         played, at their initial rating. None: 365 days if there are dates, otherwise everybody.
-      min_games: only those who had so many matches or contests by then.
+      min_games: only those who had so many matches or contests by then. None: where recent players are listed by
+        default, and 20 of them had 10 or more, those with fewer are left out, since first ratings jump. Else nobody.
       since: the moment with which ratings and ranks are compared, as `change` and `rank_then`: the rank on the list as
         of then, made by the same rules. None: 365 days before, or half the history if that is less; of numbers not at
         all.
@@ -136,6 +138,29 @@ def leaderboard(
     rating = view.shown(system.summary(params, aged(system, state, not_before(rated, state, as_of, players), params)))
     best = _best(rating.mean, _chosen(among, players, len(rating.mean)))[:top]
     return Leaderboard(np.arange(1, len(best) + 1), _names(players, best, len(rating.mean)), *_of(rating, best))
+
+
+def ranks(
+    rated: Rated | Smoothed,
+    players: Any,
+    moments: Values,
+    *,
+    active: Any = None,
+    min_games: int | None = None,
+    cautious: float = 0.0,
+) -> Values:
+    """[M, K] the ranks of players [K], by id, on the lists as of moments [M], the earliest first.
+
+    NaN where they are not listed. The lists are those of `leaderboard`.
+    """
+    view = _View(rated.system, rated.system.params, cautious)
+    lists = _Lists(rated, view, courses(rated), rated.players, None, active, min_games)
+    lists._need_times("a rank through time")
+    found = np.full((len(moments), len(lists.chosen)), np.nan)
+    for row, now, at in zip(found, moments, lists.course.walk(moments), strict=True):
+        best = lists.as_of(float(now), at).best
+        row[best] = np.arange(1, len(best) + 1)
+    return found[:, list(players)]
 
 
 def _chosen(among: Any, players: Any, n: int) -> Values:
@@ -190,7 +215,7 @@ class _Lists:
     """The lists of a history by the same rules, as of any moment."""
 
     def __init__(
-        self, rated: Any, view: _View, course: Courses, players: Any, among: Any, active: Any, min_games: int
+        self, rated: Any, view: _View, course: Courses, players: Any, among: Any, active: Any, min_games: int | None
     ) -> None:
         self.rated, self.view, self.course, self.players, self.min_games = rated, view, course, players, min_games
         self.chosen = _chosen(among, players, len(course.start) - 1)
@@ -200,6 +225,8 @@ class _Lists:
         self.by_default, self.active = active is None, self._length(active)
 
     def board(self, now: float | None, since: float | None, top: int) -> Leaderboard:
+        if self.min_games is None:
+            self.min_games = self._settled(now, self.course.reached(now))
         if since is not None or now is not None:
             self._need_times("since" if now is None else "as_of")
         rating, at, best = self.as_of(now)
@@ -224,11 +251,12 @@ class _Lists:
         names = _names(self.players, some, len(at))
         return Leaderboard(np.arange(1, len(some) + 1), names, *_of(rating, some), **columns)
 
-    def as_of(self, now: float | None) -> _Listed:
+    def as_of(self, now: float | None, at: Values | None = None) -> _Listed:
         course = self.course
-        at = course.reached(now)
+        at = course.reached(now) if at is None else at
         games, rating = at - course.start[:-1], self.view.shown(self._standing(now, at))
-        listed = self.chosen & (games >= self.min_games) & ~np.isnan(np.asarray(rating.mean))
+        least = self._settled(now, at) if self.min_games is None else self.min_games
+        listed = self.chosen & (games >= least) & ~np.isnan(np.asarray(rating.mean))
         past = now is not None and now < self.end
         listed &= (games > 0) | (not past and at == course.start[1:] - 1)  # not those who join later
         if self.active is not None:
@@ -248,6 +276,14 @@ class _Lists:
                 for x, y in zip(final, (course.mean, course.deviation), strict=True)
             )
         )
+
+    def _settled(self, now: float | None, at: Values) -> int:
+        """How many games count as enough where nobody says so, of players at these points."""
+        if not self.by_default or self.active is None:
+            return 0
+        recent = self.chosen & (self.course.time[at] >= self._recent(now) - self.active)
+        often = recent & (at - self.course.start[:-1] >= SETTLED)
+        return SETTLED if MANY <= np.count_nonzero(often) < np.count_nonzero(recent) else 0
 
     def _recent(self, now: float | None) -> float:
         """The moment that recent play is counted back from."""

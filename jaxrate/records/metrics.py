@@ -339,7 +339,7 @@ def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy
         raise ValueError(f"prediction, score, weight and mask must be [n] alike, got {shapes}")
     if keep.dtype != bool:
         raise ValueError(f"mask must be boolean, got {keep.dtype}")
-    p, s, w = p[keep], s[keep], w[keep]
+    p, s, w = (p, s, w) if mask is None else (p[keep], s[keep], w[keep])
     for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
         bad = ~((x >= 0.0) & (x <= top) & (x < np.inf))
         if bad.any():

@@ -37,6 +37,8 @@ class Pairs(NamedTuple):
 def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None) -> Pairs:
     """What the system predicts of every two of these players, off by at most 0.00025 wherever that was checked.
 
+        jr.pairs(rated, time="2026-01-01")
+
     Nobody has the side, and covariates are 0.
 
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the

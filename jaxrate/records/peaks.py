@@ -9,7 +9,7 @@ from jaxrate.records.courses import SETTLED, courses
 from jaxrate.records.leaderboard import shown_times
 from jaxrate.records.rated import Rated, to_dates
 from jaxrate.smoothing.found import Smoothed
-from jaxrate.text import decimals, html_table, interval, table
+from jaxrate.text import decimals, html_table, intervals, table
 
 
 class Peaks(NamedTuple):
@@ -32,7 +32,7 @@ class Peaks(NamedTuple):
         digits = decimals(self.rating)
         shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            shown["95 % interval"] = [interval(*x) for x in zip(self.rating, self.deviation, strict=True)]
+            shown["95 % interval"] = intervals(self.rating, self.deviation)
         if self.time is not None:
             shown["time"] = shown_times(self.time)
         return [*shown], [*zip(*shown.values(), strict=True)]

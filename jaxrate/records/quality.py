@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.dataset import Dataset
-from jaxrate.events import Matches
+from jaxrate.events import Matches, Ragged
+from jaxrate.events.kinds import count_teams
 from jaxrate.records.metrics import Calibration, NumPy, both_sides, calibration, duels, log_loss, scores, standings
 from jaxrate.records.rated import Rated
 
@@ -24,6 +25,25 @@ def two_sides(data: Dataset) -> Sides | None:
         return Sides(slice(None), data.matches.score, data.matches.context.weight)
     found = duels(data.rounds)
     return None if found is None else Sides(*found, None)
+
+
+def left_behind(rounds: Ragged) -> NumPy:
+    """[sum P] the share of the other sides that each participant's left behind, a tie half; NaN where there is none.
+
+    Predictions of rounds are expectations of it.
+    """
+    flat: Any = rounds.events
+    event = np.repeat(np.arange(len(rounds.player_start) - 1), np.diff(rounds.player_start))
+    sides, first, side = np.unique(np.stack([event, flat.team]), axis=1, return_index=True, return_inverse=True)
+    rank, count, number = np.asarray(flat.rank)[first], count_teams(rounds), sides[0]
+    place = np.stack([number, rank])
+    _, head, tie, tied = np.unique(place, axis=1, return_index=True, return_inverse=True, return_counts=True)
+    begin = np.append(0, np.cumsum(tied))[:-1] - np.append(0, np.cumsum(count))[number[head]]
+    ahead, same = begin[tie.ravel()], tied[tie.ravel()] - 1
+    others = count[number] - 1
+    share = np.full(len(others), np.nan)
+    np.divide(others - ahead - 0.5 * same, others, out=share, where=others > 0)
+    return np.asarray(share[side.ravel()])
 
 
 def first_share(count: int, share: float) -> int:

@@ -111,9 +111,12 @@ def find(players: Any, player: Any, count: int | None = None) -> int:
 
 def to_dates(days: Values) -> Values:
     """Days since 1970-01-01 as dates, or as timestamps where some have a time of day."""
-    if (np.floor(days) == days).all():
-        return days.astype("datetime64[D]")
-    return np.round(days * 86_400_000_000).astype("datetime64[us]")
+    return moments(days, bool((np.floor(days) == days).all()))
+
+
+def moments(days: Values, whole: bool) -> Values:
+    """The same as dates if they are `whole` days, else as timestamps."""
+    return days.astype("datetime64[D]") if whole else np.round(days * 86_400_000_000).astype("datetime64[us]")
 
 
 def to_days(times: Values) -> Values:

@@ -37,6 +37,10 @@ def rate(
 ) -> Rated:
     """Rate the matches or contests of a table: predict each, then learn from it.
 
+        rated = jr.rate(jr.glicko(), data)
+        more = jr.read(new, players=rated.players)
+        jr.rate(rated.system, more, onto=rated)  # to carry on
+
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
     their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
     many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
@@ -112,7 +116,7 @@ def kept(
     flat = data.matches if matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
     table = pyarrow().table(
-        _matches(data, result, names) if matches else _contests(data, result, performed, names, onto)
+        match_columns(data, result, names) if matches else _contests(data, result, performed, names, onto)
     )
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
@@ -133,8 +137,8 @@ def check_times(system: RatingSystem, data: Dataset) -> None:
             check_order(data.rounds, lambda time: show_time(time, data.clock))
 
 
-def _matches(data: Dataset, result: History, names: Any) -> dict[str, Any]:
-    """The columns of the predictions."""
+def match_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
+    """The columns of the predictions of matches; `names` is an Arrow array."""
     matches = data.matches
     before = np.asarray(result.before.mean).reshape(-1, 2)
     columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}

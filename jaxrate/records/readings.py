@@ -15,6 +15,8 @@ def ratings(
 ) -> Rating:
     """Every player's rating [num_players]: as each left their last event, or as of `time`, with the time since passed.
 
+        jr.ratings(rated, time="2026-01-01").deviation  # as of a date
+
     Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
     Players who have not played do not age.
 

@@ -25,7 +25,7 @@ from jaxrate.records.metrics import Calibration
 from jaxrate.records.rated import Rated, find, to_dates
 from jaxrate.records.readings import ratings
 from jaxrate.smoothing.found import Smoothed
-from jaxrate.text import decimals, number
+from jaxrate.text import coarse, number
 
 PAGE = Path(__file__).with_name("page")
 STYLES = "page.css", "site.css"
@@ -71,9 +71,11 @@ def report(
     comparison: Comparison | None = None,
     smoothed: Smoothed | None = None,
     active: Any = None,
-    min_games: int = 0,
+    min_games: int | None = None,
 ) -> str:
     """The page, to be written to a file in UTF-8.
+
+        Path("report.html").write_text(jr.report(rated, title="Our league"), encoding="utf-8")
 
     Args:
       rated: as from `jr.rate` or `jr.load`.
@@ -93,7 +95,7 @@ def report(
     """
     page, libraries = installed()
     table = rating_table(rated)
-    digits, place = decimals(table["rating"]), np.argsort(table["id"])
+    digits, place = coarse(table["rating"]), np.argsort(table["id"])
     chosen = dict.fromkeys([*range(min(top, len(place))), *(int(place[find(rated.players, name)]) for name in players)])
     modifiers = [] if rated.categories is None else [f"modifier {name}" for name in rated.categories]
     columns = [name for name in ("rating", "deviation", *modifiers, "games") if name in table]
@@ -121,7 +123,6 @@ def report(
         "pairs": found and packed(found),
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
-    params = rated.system.params._asdict() | dict(rated.system.settings)
     return str(
         page.render(
             libraries,
@@ -130,7 +131,7 @@ def report(
             event="match" if rated.contests is None else "contest",
             events=len(rated.predictions) if rated.contests is None else rated.contests,
             span=span(rated),
-            params=[(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items()],
+            params=settings_said(rated),
             columns=columns,
             sheets=sheets,
             quality=quality or {},
@@ -179,11 +180,11 @@ def _sheet(rated: Rated, end: Any, player: int, place: int, digits: int, smoothe
     found: dict[str, Any] = career(rated, name)
     times, games = found.pop("time"), len(found["rating"])
     mean, deviation = np.append(found["rating"], end.mean[player]), None
-    rating = f"{mean[-1]:.{digits}f}"
+    rating = f"{mean[-1]:,.{digits}f}"
     if "deviation" in found:
         deviation = np.append(found["deviation"], end.deviation[player])
         found["deviation"] = 1.96 * found["deviation"]
-        rating += f" ± {1.96 * deviation[-1]:.{digits}f}"
+        rating += f" ± {1.96 * deviation[-1]:,.{digits}f}"
     if rated.clock is not None:
         found = {"time": times_said(times, dates=True) if rated.clock == "dates" else times} | found
     kinds = [_kind(key, x, digits) for key, x in found.items()]
@@ -224,7 +225,7 @@ def _column(values: Iterable[Any], kind: str) -> list[Any]:
     if kind in ("text", "time"):
         return [" ".join(str(x).split()) for x in values]
     digits = 3 if kind in ("plain", "result", "percent") else int(kind)
-    return [None if x != x else round(float(x), digits) if digits else int(x) for x in values]
+    return [None if x != x else round(float(x), digits or None) for x in values]
 
 
 def times_said(values: Values, *, dates: bool) -> Values:
@@ -237,6 +238,13 @@ def times_said(values: Values, *, dates: bool) -> Values:
     return np.array([text.replace("T", " ") for text in texts], object)
 
 
+def settings_said(rated: Rated) -> list[tuple[str, str]]:
+    """The hyperparameters of the system by name, as people write numbers."""
+    params = rated.system.params._asdict() | dict(rated.system.settings)
+    said = {name: f"{x:,.6g}" if isinstance(x, float) else str(x) for name, x in params.items()}
+    return [(name.replace("_", " "), said[name]) for name, x in params.items() if x not in (None, ())]
+
+
 def current_said(current: Leaderboard) -> str:
     """Who current players are, as "played in the 365 days to 2026-07-19"."""
     return current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
@@ -246,8 +254,9 @@ def span(rated: Rated) -> str:
     """From when to when."""
     if rated.clock is None:
         return ""
-    times = rated.predictions["time"].to_numpy()
-    return " to ".join(times_said(np.array([times.min(), times.max()]), dates=rated.clock == "dates"))
+    times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
+    ends = np.array([times.min(), times.max()])
+    return " to ".join(times_said(ends.astype("datetime64[D]") if dated else ends, dates=dated))
 
 
 def _trajectory(times: Values, mean: Values, deviation: Values | None, known: Values | None) -> Picture:
@@ -270,7 +279,7 @@ def _trajectory(times: Values, mean: Values, deviation: Values | None, known: Va
     marks = at[0] + np.array([0.0, 0.5, 1.0]) * long
     said = times_said(marks.astype("datetime64[us]").astype("datetime64[D]") if dated else marks, dates=dated)
     across = list(zip((0.0, 50.0, 100.0), said, strict=True))
-    down = [(float(y(mark)) / SIZE * 100, f"{mark:.6g}") for mark in _marks(bottom, top)]
+    down = [(float(y(mark)) / SIZE * 100, f"{mark:,.6g}") for mark in _marks(bottom, top)]
     return Picture(_path(x, y(mean)), area, "" if known is None else _path(x, y(known)), across, down)
 
 

@@ -83,6 +83,8 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> Columns:
 def best_wins(rated: Rated, player: Any, *, top: int = 20) -> Columns:
     """A player's wins against those who were rated highest then, as columns like those of `upsets`.
 
+        print(jr.best_wins(rated, "Ada", top=5))
+
     Raises:
       ValueError: as `upsets`.
     """

@@ -43,6 +43,8 @@ BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period le
 def save(folder: str | os.PathLike[str], rated: Rated) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
+        jr.save("season", rated)
+
     It is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this one
     waits for some seconds. Tables that `jaxrate rate` wrote beside the run there go with it.
 
@@ -128,6 +130,8 @@ def _as_saved(value: Any) -> Any:
 
 def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> Rated:
     """The rated history in a folder.
+
+        rated = jr.load("season")  # as jr.save("season", rated) left it
 
     Args:
       folder: as `save` wrote it.

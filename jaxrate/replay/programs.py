@@ -1,4 +1,4 @@
-"""The programs that replay: the only place that gathers, scatters or scans.
+"""The programs that replay: with `kernel.py` the only place that gathers, scatters or scans.
 
 The scan carries the state *and the rows of the next event*, so that nothing reads the old state after it is written.
 Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.rows import beside, drawn_for, forecast, put, step, take
+from jaxrate.replay.rows import Beside, beside, drawn_for, forecast, put, step, take
 from jaxrate.system import Params, Rules, State, sides
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -75,7 +76,7 @@ def stream(
     which stalls the store buffer (Glicko: 16 against 23 million matches/s).
     """
     del number
-    events = _beginning(events, shape.steps)
+    events = beginning(events, shape.steps)
     num_players = len(jax.tree.leaves(state)[0])
 
     def rows_of(state: State, player: Array) -> tuple[State, State]:
@@ -129,20 +130,30 @@ def levels(
     count: Array | None,
 ) -> tuple[State, Any]:
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
-    events, index = _beginning((events, index), shape.steps)
+    events, index = beginning((events, index), shape.steps)
     one = jax.vmap(partial(step, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-    state, apart, together = beside(state)
-
-    def on_rows(rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
-        rows, guess = one(apart(rows), event, drawn)
-        return together(rows), guess
-
-    state, guess = _scan(on_rows, state, events, drawn_for(rules, key, index), count)
-    state = apart(state)
-    return state, _scatter(jax.tree.map(lambda x: jnp.zeros((shape.size, *x.shape[2:]), x.dtype), guess), index, guess)
+    packed = beside(state, len(index))
+    state, guess = _scan(_packing(packed, one), packed.state, events, drawn_for(rules, key, index), count)
+    return packed.apart(state), in_order(shape.size, index, guess)
 
 
-def _beginning(tree: Any, steps: int | None) -> Any:
+def _packing(packed: Beside, one: Callable[[State, Any, Any], tuple[State, Any]]) -> Callable[..., tuple[Any, Any]]:
+    """`one` on rows of a state that is packed."""
+
+    def on_rows(rows: Any, event: Any, drawn: Any) -> tuple[Any, Any]:
+        rows, guess = one(packed.apart(rows), event, drawn)
+        return packed.together(rows), guess
+
+    return on_rows
+
+
+def in_order(size: int, index: Array, guess: Any) -> Any:
+    """Predictions [steps, width, ...] in the order of the matches, with room for so many."""
+    return _scatter(jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), guess), index, guess)
+
+
+def beginning(tree: Any, steps: int | None) -> Any:
+    """The first steps, or with None all."""
     return tree if steps is None else jax.tree.map(lambda x: x[:steps], tree)
 
 
@@ -157,12 +168,41 @@ def block(
     key: Array | None,
     count: Array | None,
 ) -> tuple[State, Any]:
-    """Some steps, each of disjoint events under one vmap."""
+    """Some steps, each of disjoint events."""
+    state, prediction = so_far
+    packed = beside(state, len(index))
+    state, prediction = _block(rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count)
+    return packed.apart(state), prediction
+
+
+def _block(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    packed: Beside,
+    so_far: tuple[Any, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[Any, Any]:
+    """The same of a packed state."""
     state, prediction = so_far
     events, position = gather_events(flat, starts, index, size)
-    one = jax.vmap(partial(step, rules, rules.prepare(params)))
-    state, guess = _scan(one, state, events, drawn_for(rules, key, index), count)
+    one = partial(step, rules, rules.prepare(params))
+    many = _alone(one) if launches() and index.shape[1] == 1 else jax.vmap(one)
+    state, guess = _scan(_packing(packed, many), state, events, drawn_for(rules, key, index), count)
     return state, _scatter(prediction, position, guess)
+
+
+def _alone(one: Callable[..., Any]) -> Callable[..., Any]:
+    """What `vmap` would do with one event: then loops end when they do, and nothing is chosen."""
+
+    def call(*batched: Any) -> Any:
+        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], batched)))
+
+    return call
 
 
 def chain(
@@ -176,12 +216,13 @@ def chain(
     key: Array | None,
 ) -> tuple[State, Any]:
     """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
+    packed = beside(so_far[0], index.shape[0] * index.shape[1])
 
-    def one(so_far: tuple[State, Any], index: Array) -> tuple[tuple[State, Any], None]:
-        return block(rules, size, params, so_far, flat, starts, index, key, None), None
+    def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
+        return _block(rules, size, params, packed, so_far, flat, starts, index, key, None), None
 
-    done: tuple[State, Any] = lax.scan(one, so_far, index)[0]
-    return done
+    state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
+    return packed.apart(state), prediction
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -16,6 +16,7 @@ from jaxrate.replay.programs import Shape, block, chain, levels, stream
 from jaxrate.replay.rows import forecast, on_device, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, check, stream_of
 from jaxrate.replay.sizes import first
+from jaxrate.replay.spread import is_spread
 from jaxrate.replay.state import check_key, check_kind, check_noise, chosen, no_teams, start
 from jaxrate.system import Params, RatingSystem, Rules, State, check_system, full, sized_for
 
@@ -31,7 +32,13 @@ class Run(NamedTuple):
 
 
 def scan(
-    system: RatingSystem, params: Params, state: State, events: Matches | Plan | Blocks, key: Array | None = None
+    system: RatingSystem,
+    params: Params,
+    state: State,
+    events: Matches | Plan | Blocks,
+    key: Array | None = None,
+    *,
+    engine: str = "scan",
 ) -> Run:
     """Rate a history: the pure function behind `run`, in which everything but the system may be traced.
 
@@ -56,13 +63,14 @@ def scan(
       events: `Matches`, replayed one by one in their order; or what `by_level` made of matches, periods or rounds,
         which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
       key: as in `run`.
+      engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
 
     Returns:
       `Run(state, prediction)`, with a prediction for each match, or for a plan [plan.size], those past its matches 0.
 
     Raises:
       ValueError: for events that the system does not consume, a state with too few rows, bad hyperparameters, no key
-        where one is needed; for bad matches, if they are concrete.
+        where one is needed; for bad matches, if they are concrete; for an engine that does not fit.
     """
     check_system(system)
     params = chosen(system, params)
@@ -75,6 +83,7 @@ def scan(
     if not isinstance(events, Matches):
         check_plan(system, events)
     plan, checked = taken(events) if isinstance(events, Matches) else (events, False)
+    check_engine(engine, plan, state)
     system.check(columns_of(events if isinstance(events, Matches) else plan))
     count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
     check_key(system, None if traced(count) else int(count), key)
@@ -82,8 +91,21 @@ def scan(
     rules, state = sized_for(system.rules, params), start(system, params, state, None, known)
     if plan.size == 0:
         return Run(state, jnp.zeros(0))
-    state, guess = replayed(rules, params, state, plan, key, checked, isinstance(events, Matches))
+    state, guess = replayed(rules, params, state, plan, key, checked, isinstance(events, Matches), engine)
     return Run(state, first(guess, len(events.score)) if isinstance(events, Matches) else guess)
+
+
+def check_engine(engine: str, plan: Plan | Blocks, state: State) -> None:
+    """ValueError for an engine that there is not, not here, or not for such a state or events arranged so."""
+    if engine not in ("scan", "kernel"):
+        raise ValueError(f'engine must be "scan" or "kernel", got {engine!r}')
+    if engine == "kernel" and (isinstance(plan, Blocks) or plan.number is None):
+        what = "periods or rounds" if isinstance(plan, Blocks) else "a stream"
+        raise ValueError(f'engine="kernel" rates matches in levels, such as by_level makes, not {what}: leave it out')
+    if engine == "kernel" and is_spread(state):
+        raise ValueError('engine="kernel" is for one device, and the state is spread over several: leave it out')
+    if engine == "kernel" and jax.default_backend() != "gpu":
+        raise ValueError(f'engine="kernel" is for a GPU, and this is a {jax.default_backend()}: leave it out')
 
 
 def check_plan(system: RatingSystem, plan: Plan | Blocks) -> None:
@@ -159,6 +181,7 @@ def replayed(
     key: Array | None,
     checked: bool,
     exact: bool,
+    engine: str = "scan",
 ) -> tuple[State, Any]:
     """The state, in place where nothing is traced, and the predictions, those past the events 0.
 
@@ -173,7 +196,7 @@ def replayed(
     count = np.int32(plan.num_steps) if forward and counted else None
     steps = int(plan.num_steps) if counted and count is None else None
     size = int(plan.num_matches) if exact and steps is not None else plan.size
-    way = stream if plan.number is None else levels
+    way = stream if plan.number is None else levels if engine == "scan" else _kernel()
     short = forward and counted and plan.size <= SHORT
     loops = way is levels and not short and _loops(rules, params, state, plan.events)
     program = compiled(way, given, Matches, way is stream, loops, short)
@@ -181,6 +204,13 @@ def replayed(
         rules, Shape(size, steps, checked), params, state, plan.events, plan.number, key, count
     )
     return done
+
+
+def _kernel() -> Any:
+    """The other program of levels: Pallas takes a tenth of a second to import, which few need."""
+    from jaxrate.replay import kernel
+
+    return kernel.levels
 
 
 def _loops(rules: Rules, params: Params, state: State, events: Matches) -> bool:

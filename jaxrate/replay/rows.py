@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.device import launches
 from jaxrate.events import Array, Matches
 from jaxrate.system import Constants, Rules, State, sides
 
 NUMBERS = 128  # of a player, up to which a second copy of the state may be made
+COPIED = 1 << 24  # bytes of the state a step, up to which copying it there and back takes less than the kernels saved
 
 
 def take(state: State, player: Array) -> State:
@@ -32,30 +34,43 @@ def put(state: State, player: Array, rows: State) -> State:
     return jax.tree.map(write, state, rows)
 
 
-def beside(state: State) -> tuple[State, Callable[[State], State], Callable[[State], State]]:
-    """A state [n, ...] to gather from and scatter to, rows of it as the rules know them, and the way back.
+class Beside(NamedTuple):
+    """A state to gather from and scatter to, rows of it as the rules know them, and the way back."""
 
-    Off a CPU each leaf has a kernel of its own to scatter it. There all numbers of a player stand side by side in one
-    array, a second copy of the state, unless they are many.
+    state: Any
+    apart: Callable[[Any], State]
+    together: Callable[[State], Any]
+
+
+def beside(state: State, steps: int) -> Beside:
+    """A state [n, ...] for a replay of so many steps.
+
+    Where kernels are launched, each leaf would have one of its own to scatter it. There all numbers of a player that
+    are of one type stand side by side in one array, a second copy of the state, unless they are many, or copying takes
+    longer than that saves.
     """
     leaves, structure = jax.tree.flatten(state)
     sizes = [math.prod(x.shape[1:]) for x in leaves]
-    alike = len({x.dtype for x in leaves}) == 1
-    if jax.default_backend() == "cpu" or len(leaves) == 1 or not alike or sum(sizes) > NUMBERS:
-        return state, lambda rows: rows, lambda rows: rows
-    ends = np.cumsum(sizes)[:-1].tolist()
+    room = sum(x.size * x.dtype.itemsize for x in leaves)
+    if not launches() or len(leaves) == 1 or sum(sizes) > NUMBERS or room > COPIED * steps:
+        return Beside(state, lambda rows: rows, lambda rows: rows)
+    kinds = [
+        [i for i, x in enumerate(leaves) if x.dtype == kind] for kind in sorted({x.dtype for x in leaves}, key=str)
+    ]
 
-    def together(rows: State) -> Array:
-        every = zip(jax.tree.leaves(rows), leaves, strict=True)
-        flat = [x.reshape(*x.shape[: x.ndim - like.ndim + 1], -1) for x, like in every]
-        return jnp.concatenate(flat, axis=-1)
+    def together(rows: State) -> list[Array]:
+        every = jax.tree.leaves(rows)
+        flat = [x.reshape(*x.shape[: x.ndim - like.ndim + 1], -1) for x, like in zip(every, leaves, strict=True)]
+        return [jnp.concatenate([flat[i] for i in kind], axis=-1) for kind in kinds]
 
-    def apart(rows: Array) -> State:
-        parts = jnp.split(rows, ends, axis=-1)
-        shaped = (x.reshape(*x.shape[:-1], *like.shape[1:]) for x, like in zip(parts, leaves, strict=True))
-        return jax.tree.unflatten(structure, shaped)
+    def apart(rows: list[Array]) -> State:
+        found: dict[int, Array] = {}
+        for kind, x in zip(kinds, rows, strict=True):
+            parts = jnp.split(x, np.cumsum([sizes[i] for i in kind])[:-1].tolist(), axis=-1)
+            found |= {i: y.reshape(*y.shape[:-1], *leaves[i].shape[1:]) for i, y in zip(kind, parts, strict=True)}
+        return jax.tree.unflatten(structure, [found[i] for i in range(len(leaves))])
 
-    return together(state), apart, together
+    return Beside(together(state), apart, together)
 
 
 def advance(rules: Rules, constants: Constants, rows: State, event: Any) -> State:

@@ -13,10 +13,11 @@ from jaxrate.events.checks import check_known
 from jaxrate.replay.blocks import Blocks, arranged
 from jaxrate.replay.compiling import most, worth
 from jaxrate.replay.programs import together
-from jaxrate.replay.pure import Run, columns_of, replayed, taken
+from jaxrate.replay.pure import Run, check_engine, columns_of, replayed, taken
 from jaxrate.replay.rows import are_numbers, check_concrete, forecast, on_device, traced
 from jaxrate.replay.schedule import Plan, plan
 from jaxrate.replay.sizes import first, lengthened, roomy, rows_of
+from jaxrate.replay.spread import in_step, is_spread
 from jaxrate.replay.state import check_contests, check_events, check_ids, chosen, count, grown, start_roomy
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sized_for
 
@@ -32,8 +33,12 @@ def run(
     key: Any = None,
     schedule: str | Plan | Blocks = "auto",
     num_players: int | None = None,
+    engine: str = "scan",
 ) -> Run:
     """Rate a history: predict every event, then learn from it.
+
+        result = jr.run(jr.glicko(), data)
+        result = jr.run(jr.glicko(), data, state=result.state)  # to carry on
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -41,7 +46,8 @@ def run(
         only be in their own order where the system, with these hyperparameters, takes no notice of time.) Or a
         `Dataset`.
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
-      state: to carry on from, by default a fresh one.
+      state: to carry on from, by default a fresh one. Spread over devices along the players, by a `NamedSharding`, it
+        stays so, with as many rows on each: those beyond `num_players` are newcomers'. Matches are then in levels.
       key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`. Or the numbers
         themselves: of Urnings [n, 2], from 0, below 1, the first to draw the mock game, the second to accept.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
@@ -50,6 +56,10 @@ def run(
         a copy of matches, and `events` is then only counted.
       num_players: rows of the state, by default those of the given state, or the largest id plus one, or all whom a
         `Dataset` names. Rows beyond a given state's are newcomers'.
+      engine: "scan", a loop that XLA compiles, or on a GPU "kernel": one kernel that walks through all levels, where
+        the loop launches several for each. It takes matches and has no derivatives; the players of the system have a
+        few numbers each, none random. Its numbers are those of the loop but for rounding, as far as that can be tried
+        without a GPU: nobody has run it on one yet.
 
     Returns:
       `Run(state, prediction)`.
@@ -57,7 +67,8 @@ def run(
     Raises:
       ValueError: for events that the system does not consume, teams that it does not know, bad rows (see `matches`),
         ids beyond the state, a schedule of other events, hyperparameters out of their range, no key where one is
-        needed, or numbers that the system could not have drawn. Also for traced events, which `scan` takes.
+        needed, numbers that the system could not have drawn, or an engine that does not fit. Also for traced events,
+        which `scan` takes.
     """
     history, num_players = open_data(events, num_players, count(state))
     check_events(system, history, key)
@@ -78,14 +89,18 @@ def run(
         way: Any = _blocks(history, schedule)
         n = way.num_rows
     else:
-        needed = worth(system, params, key, history) if schedule == "auto" and len(history.score) else 0.0
+        schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
+        needed = 1.0  # a step costs devices a word with each other, however many matches it has
+        if schedule == "auto" and len(history.score) and not is_spread(state):
+            needed = worth(system, params, key, history)
         way = plan(history, schedule, needed, most(state))
         n = way.num_matches
+    check_engine(engine, way, state)
     if n == 0:
         return Run(first(state, rows), jnp.zeros(0))
     if are_numbers(key) and not traced(key):
         key = lengthened(key, roomy(len(key)), 0.0)
-    state, guess = replayed(rules, params, state, way, key, checked=True, exact=True)
+    state, guess = replayed(rules, params, state, way, key, checked=True, exact=True, engine=engine)
     return Run(first(state, rows), first(guess, n))
 
 
@@ -112,6 +127,8 @@ def predict(
     num_players: int | None = None,
 ) -> Any:
     """Predict upcoming matches or rounds from a state; nothing is learnt.
+
+        jr.predict(system, result.state, jr.matches([[0, 1]], [0.5], [20_000.0]))  # whatever the score
 
     Args:
       system: as from `elo()`, `elo_mmr()`, ...
@@ -152,7 +169,7 @@ def predict(
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
     system.check(columns_of(events._replace(score=np.zeros(len(events.score)))))
     upcoming, _ = taken(events)
-    state = grown(system, params, state, num_players, upcoming.num_players)
+    state = in_step(grown(system, params, state, num_players, upcoming.num_players))
     rows = rows_of(state, upcoming.events.player)
     return first(_predict(rules, params, rows, upcoming.events), len(events.score))
 

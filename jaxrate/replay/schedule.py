@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import Dataset, open_data
+from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
 from jaxrate.replay.blocks import Blocks, arranged
 from jaxrate.replay.columns import checked_column, padded, with_columns
@@ -82,6 +83,8 @@ class Plan(NamedTuple):
 def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
+        jr.by_level(data.matches).fill
+
     Args:
       events: concrete `Matches` (checked again here), or `Ragged` periods or rounds, or a `Dataset`.
       width: the slots of a step of matches. None: the power of two next to the mean width of an unlimited schedule,
@@ -130,11 +133,32 @@ def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float 
     return stream_of(matches)
 
 
+class Form(NamedTuple):
+    """What a program of matches is compiled for."""
+
+    width: int  # of a step; 0: a stream
+    size: int = 0  # predictions for which there is room
+    steps: int = 0
+
+    @staticmethod
+    def of(plan: Plan) -> "Form":
+        steps, width = (0, 0) if plan.number is None else plan.number.shape
+        return Form(width, plan.size, steps)
+
+
 @at_once
-def stream_of(matches: Matches) -> Plan:
-    """Matches that are checked, one by one."""
+def in_form(matches: Matches, form: Form) -> Plan:
+    """Checked matches arranged for the same program as others before them, unless they need more room."""
+    if form.width == 0:
+        return stream_of(matches, form.size)
+    return _levels(matches, form.width, form.size, form.steps)
+
+
+@at_once
+def stream_of(matches: Matches, least: int = 0) -> Plan:
+    """Matches that are checked, one by one, with room for so many at the least."""
     n = len(matches.score)
-    size = roomy(n) if n else 0
+    size = max(roomy(n) if n else 0, least)
     return Plan(placed_matches(matches, size), None, _num_players(matches), n, n, size)
 
 
@@ -147,12 +171,24 @@ def levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any])
 
 
 def _width(mean: float, most: int = LAST_ID) -> int:
-    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *widths())), 1 << most.bit_length() - 1)
+    return _between(mean, widths(), most)
+
+
+def _between(mean: float, ends: tuple[int, int], most: int = LAST_ID) -> int:
+    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *ends)), 1 << most.bit_length() - 1)
+
+
+LAUNCHED = 64, 65536  # the narrowest and the widest step where kernels are launched
 
 
 def widths() -> tuple[int, int]:
     """The narrowest and the widest step that is chosen by itself."""
-    return (8, 256) if jax.default_backend() == "cpu" else (64, 65536)
+    return LAUNCHED if launches() else (8, 256)
+
+
+def width_launched(player: NumPy) -> int:
+    """The slots of a step of matches [n, 2] where kernels are launched, wherever this is asked."""
+    return _between(_mean(player), LAUNCHED)
 
 
 def _mean(player: NumPy) -> float:
@@ -173,14 +209,15 @@ def _num_players(matches: Matches) -> int:
     return int(np.max(matches.player, initial=-1)) + 1
 
 
-def _levels(matches: Matches, width: int) -> Plan:
+def _levels(matches: Matches, width: int, size: int = 0, steps: int = 0) -> Plan:
     """Matches in slots, the slots last; padding is a draw between distinct players past the end.
 
-    In further columns it has the values of a match, since rules may not bear others.
+    In further columns it has the values of a match, since rules may not bear others. There is room for so many
+    predictions (`size`) and steps at the least.
     """
     n, (step, slot) = len(matches.score), slots_of(np.asarray(matches.player), width)
-    num_steps, size = _count(step), roomy(n) if n else 0
-    steps = roomy(num_steps, COARSE // width, STEPS) if n else 0
+    num_steps, size = _count(step), max(roomy(n) if n else 0, size)
+    steps = max(roomy(num_steps, COARSE // width, STEPS) if n else 0, steps)
     past = LAST_ID - 2 * np.arange(width, dtype=np.int32)
 
     def slotted(x: Any, fill: Any) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.replay.rows import take, traced
+from jaxrate.replay.spread import is_spread
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
@@ -100,7 +101,7 @@ def on_host(tree: Any) -> bool:
     """Whether NumPy reads the arrays without a copy and without compiling."""
     leaves = jax.tree.leaves(tree)
     plain = all(isinstance(x, np.ndarray) or jnp.issubdtype(x.dtype, np.number) or x.dtype == bool for x in leaves)
-    return jax.default_backend() == "cpu" and not traced(tree) and plain
+    return jax.default_backend() == "cpu" and not traced(tree) and plain and not is_spread(tree)
 
 
 def first(tree: Any, count: int) -> Any:

@@ -13,6 +13,7 @@ from jaxrate.memory import check_room, in_words, of_device
 from jaxrate.parameters import checked
 from jaxrate.replay.rows import are_numbers, check_concrete, traced
 from jaxrate.replay.sizes import on_host, roomy
+from jaxrate.replay.spread import even, in_step, is_spread, longer, spread_over
 from jaxrate.system import Params, RatingSystem, State, check_system
 
 MANY, SPARSE = 10**8, 1000  # ids above the first, and above so many times the number of players named, are a mistake
@@ -127,9 +128,12 @@ def start_roomy(
 ) -> tuple[State, int]:
     """The same with more rows than there are players, so that many as are in use for others; and how many there are.
 
-    What is traced has the rows that it has: whoever traces it compiles for them.
+    What is traced has the rows that it has: whoever traces it compiles for them. So has what is spread over devices, of
+    which each has as many.
     """
     rows = check_rows(system, state, num_players, known)
+    if is_spread(state):
+        return _copied(system, params, state, rows, rows), even(state, rows)
     room = rows if rows == 0 or traced((params, state)) else roomy(rows, SMALL // max(_row(system), 1))
     if state is None:
         return system.init(params, room), rows
@@ -145,7 +149,7 @@ def check_rows(system: RatingSystem, state: State, num_players: int | None, know
         who = f"the events name player {known - 1}" if rows < known else f"the state has {have} players"
         raise ValueError(f"{who}, but there are only {rows} players")
     if rows > have:
-        check_players(system, rows)
+        check_players(system, rows, spread_over(state))
     return rows
 
 
@@ -159,6 +163,12 @@ def _copied(system: RatingSystem, params: Params, state: State, rows: int, room:
     alike = _check_shapes(system, state, fresh)
     if rows > have and not alike:
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
+    state = in_step(state)
+    if is_spread(state):
+        rows = even(state, rows)
+        if rows > have:
+            return longer(system.init, params, state, rows - have)
+        room = rows
     more = None if rows == have else system.init(params, rows - have if room == rows else roomy(rows - have))
     numpy: Any = np if on_host((state, more)) else jnp
     # Whole numbers may have been given for others.
@@ -195,12 +205,13 @@ def check_ids(system: RatingSystem, player: Any, known: int, num_players: int | 
         )
 
 
-def check_players(system: RatingSystem, rows: int) -> None:
+def check_players(system: RatingSystem, rows: int, devices: int = 1) -> None:
     """ValueError if ids do not count so many players, or if their state does not fit into memory."""
     if rows > LAST_ID:
         raise ValueError(f"there may be {LAST_ID:,} players, got {rows:,}")
     if rows * _row(system) > SMALL:
         have = of_device(jax.devices()[0])
+        have = have if have is None else have * devices
         check_room(f"a state of {rows:,} players of {system.name}", COPIES * rows * _row(system), have)
 
 

@@ -1,6 +1,7 @@
 """Histories with hindsight: what is believed of every player at every match, given all that came before and after.
 
 smooth.py     the door
+forecast.py   the same again and again, and a filter in between: forecasts
 found.py      what is found, and how it reads
 timelines.py  the matches of each player end to end, many players side by side
 passes.py     one pass forwards and one backwards over all timelines

@@ -177,6 +177,7 @@ def _back(
         return before, (cavity, None)
     mean, covariance = belief
     variance = jnp.diagonal(covariance)
-    lost = jnp.sum(covariance * lax.dot(covariance, before.covariance, precision="highest"), axis=1)
+    both = jnp.sum(covariance[:, :, None] * before.covariance[None], axis=1)  # P L, sooner than by a dot of two
+    lost = jnp.sum(covariance * both, axis=1)
     hindsight = Rating(mean - across(covariance, before.mean), jnp.maximum(variance - lost, least * variance))
     return before, (cavity, hindsight)

@@ -1,6 +1,7 @@
 """The door: a history with hindsight."""
 
 import warnings
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from jaxrate.replay.sizes import first
 from jaxrate.replay.state import check_events, check_ids, check_rows, chosen
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.smoothing.sweeps import KEPT, conclude, sweep
-from jaxrate.smoothing.timelines import timelines
+from jaxrate.smoothing.timelines import Timelines, timelines
 from jaxrate.system import Params, Rating, RatingSystem, check_system
 from jaxrate.systems.skills.model import Model
 
@@ -60,27 +61,12 @@ def smooth(
       ValueError: for another system, rating periods or rounds, a history without matches, bad rows (see `matches`),
         columns that the system lacks, hyperparameters out of their range, or more matches than memory holds.
     """
-    check_system(system)
-    model = model_of(system)
-    history, num_players = open_data(events, num_players)
-    if not isinstance(history, Matches):
-        kind = type(getattr(history, "events", history)).__name__
-        raise ValueError(f"smooth takes matches, each at its own time, and not {kind}")
-    check_events(system, history, None)
-    params = chosen(system, params)
-    check_concrete("hindsight is calculated until it converges", params, "; give numbers")
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
     if not (isinstance(sweeps, int) and sweeps >= 1):
         raise ValueError(f"sweeps must be a whole number from 1, got {sweeps!r}")
-    matches = check(history)
+    model, params, matches, lines = opened("smooth", system, events, params, num_players)
     n = len(matches.score)
-    if n == 0:
-        raise ValueError("there are no matches, of which hindsight could know more")
-    known = int(matches.player.max()) + 1
-    check_ids(system, matches.player, known, num_players, 0)
-    _check_room(model, n)
-    lines = timelines(matches, check_rows(system, None, num_players, known), model.seasons, model.size)
     swept = sweep(model, params, lines, tolerance, sweeps)
     change, converged = float(swept.change), bool(swept.change <= tolerance)
     if not converged:
@@ -107,11 +93,44 @@ def smooth(
     )
 
 
+class Opened(NamedTuple):
+    """What is to be smoothed."""
+
+    model: Model
+    params: Any
+    matches: Matches
+    lines: Timelines
+
+
+def opened(
+    what: str, system: RatingSystem, events: Matches | Dataset, params: Params, num_players: int | None
+) -> Opened:
+    """Checked; ValueError as in `smooth`. `what` is how errors call the function."""
+    check_system(system)
+    model = model_of(system)
+    history, num_players = open_data(events, num_players)
+    if not isinstance(history, Matches):
+        kind = type(getattr(history, "events", history)).__name__
+        raise ValueError(f"{what} takes matches, each at its own time, and not {kind}")
+    check_events(system, history, None)
+    params = chosen(system, params)
+    check_concrete("hindsight is calculated until it converges", params, "; give numbers")
+    matches = check(history)
+    n = len(matches.score)
+    if n == 0:
+        raise ValueError("there are no matches, of which hindsight could know more")
+    known = int(matches.player.max()) + 1
+    check_ids(system, matches.player, known, num_players, 0)
+    _check_room(model, n)
+    rows = check_rows(system, None, num_players, known)
+    return Opened(model, params, matches, timelines(matches, rows, model.seasons, model.size))
+
+
 def model_of(system: RatingSystem) -> Model:
     """The model behind skills; ValueError for another system."""
     if system.traits.smoothed is None:
         advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
-        raise ValueError(f"smooth knows no hindsight of {system.name}; take jr.{advice}, fitted to the same history")
+        raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
     return system.traits.smoothed
 
 

@@ -81,10 +81,16 @@ class Progress(NamedTuple):
 
 
 @side_by_side
-def sweep(model: Model, params: Any, lines: Timelines, tolerance: Array, most: Array) -> Swept:
-    """Until no mean moves by more than `tolerance` deviations, nor a variance by ten times that, or `most` times."""
+def sweep(
+    model: Model, params: Any, lines: Timelines, tolerance: Array, most: Array, site: Site | None = None
+) -> Swept:
+    """Until no mean moves by more than `tolerance` deviations, nor a variance by ten times that, or `most` times.
+
+    It begins with these sites, or with none. Matches that are not `real` say nothing.
+    """
     made = problem(model, params, lines)
     zero = jnp.zeros(lines.place.shape, lines.passed.dtype)
+    real = jnp.broadcast_to(lines.real, zero.shape)
 
     def again(progress: Progress) -> Progress:
         (site, before, count, _), *last = progress
@@ -93,14 +99,15 @@ def sweep(model: Model, params: Any, lines: Timelines, tolerance: Array, most: A
         here = Strength(None, *(at_players(x, lines) for x in cavity[1:]))
         moved = jnp.abs(here.mean - before.mean) * lax.rsqrt(here.variance)
         moved = jnp.maximum(moved, COARSER * jnp.abs(before.variance / here.variance - 1.0))
-        change = jnp.max(jnp.where(jnp.broadcast_to(lines.real, moved.shape), moved, 0.0))
+        change = jnp.max(jnp.where(real, moved, 0.0))
         image = told(model, made.constants, met(here, made.offset), lines.events)
-        scale = jnp.where(jnp.broadcast_to(lines.real, zero.shape), jnp.sqrt(here.variance), 0.0)
+        image = jax.tree.map(lambda x: jnp.where(real, x, 0.0), image)
+        scale = jnp.where(real, jnp.sqrt(here.variance), 0.0)
         site, *last = accelerated(site, image, scale, count, *last)
         return Progress(Swept(site, here, count + 1, change), *last)
 
     none = jnp.zeros((KEPT, *zero.shape), zero.dtype)
-    start = Swept(Site(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf)
+    start = Swept(site or Site(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf)
     progress = Progress(
         start, Site(zero, zero), zero, Past(Site(none, none), none, jnp.zeros((KEPT, KEPT), zero.dtype), jnp.int32(0))
     )
@@ -208,13 +215,22 @@ def look(model: Model, params: Any, lines: Timelines, moment: Moment, site: Site
     return Rating(mean, jnp.sqrt(variance))
 
 
+@side_by_side
+def left(model: Model, params: Any, lines: Timelines, site: Site) -> State:
+    """The state in which their last matches, by `lines.last`, leave the players, given what all before them say."""
+    made = problem(model, params, lines)
+    nodes, weight = Site(*(at_nodes(x, lines) for x in site)), lines.events.context.weight
+    forward = (nodes, *forwards(model, made.constants, made.way, nodes))
+    return _state(model, params, lines, made, forward, lines.games + (1.0 if weight is None else weight[None]))
+
+
 def _state(model: Model, params: Any, lines: Timelines, made: Problem, forward: Any, games: Array) -> State:
     """The rows of all players after their last matches; those without any are newcomers."""
 
     def at_last(x: Array) -> Array:
         """[..., num_players] of [steps, ..., lanes]."""
-        flat = jnp.moveaxis(x, -1, 1).reshape(-1, *x.shape[1:-1])
-        return jnp.moveaxis(flat.at[lines.last].get(mode="clip"), 0, -1)
+        step, lane = lines.last // x.shape[-1], lines.last % x.shape[-1]
+        return jnp.moveaxis(x.at[step, ..., lane].get(mode="clip"), 0, -1)
 
     nodes, seen, belief = jax.tree.map(at_last, forward)
     learnt = jax.vmap(after, -1, 0)(belief, at_last(made.way.picked), seen, nodes)

@@ -5,6 +5,7 @@ are about as long as the longest timeline, or longer where there would be too ma
 each step is full.
 """
 
+import heapq
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -102,6 +103,16 @@ def at_moment(
     return lines, Moment(jax.device_put(looked), jax.device_put(place_then), _float(games_then))
 
 
+def until(lines: Timelines, player: NumPy, known: int) -> Timelines:
+    """The same of which only the first `known` matches are known, of these players [n, 2]; the others say nothing."""
+    nowhere, place = lines.node.size, np.asarray(lines.place)
+    last = np.full(len(lines.last), -1)
+    for side in (0, 1):
+        np.maximum.at(last, player[:known, side], place[side, :known])  # later matches of a player stand further on
+    last = np.where(last < 0, nowhere, last).astype(np.int32)
+    return lines._replace(real=jax.device_put(np.arange(place.shape[1]) < known), last=jax.device_put(last))
+
+
 def _float(x: NumPy) -> Array:
     return placed(x, len(x), 0)
 
@@ -116,15 +127,16 @@ def most(size: int) -> int:
 def _lanes(count: NumPy, most: int) -> tuple[NumPy, NumPy, int]:
     """The lane of each player, where in it they begin, and how many lanes there are.
 
-    The longest timelines left go to the emptiest lanes, one to each.
+    The longest timeline left goes to the emptiest lane.
     """
     lanes = int(np.clip(count.sum() // max(count.max(initial=1), 1), LEAST, most))
     lanes = min(snug(lanes), most)
-    lane, start, filled = np.zeros(len(count), int), np.zeros(len(count), int), np.zeros(lanes, int)
-    order = np.argsort(-count, kind="stable")
-    for low in range(0, int(np.count_nonzero(count)), lanes):
-        some = order[low : low + lanes]
-        empty = np.argsort(filled, kind="stable")[: len(some)]
-        lane[some], start[some] = empty, filled[empty]
-        filled[empty] += count[some]
-    return lane, start, lanes
+    order = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
+    emptiest, found = [(0, i) for i in range(lanes)], []
+    for length in count[order].tolist():
+        filled, i = emptiest[0]
+        found.append((i, filled))
+        heapq.heapreplace(emptiest, (filled + length, i))
+    places = np.zeros((len(count), 2), int)
+    places[order] = np.reshape(found, (-1, 2))
+    return places[:, 0], places[:, 1], lanes

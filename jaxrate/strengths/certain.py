@@ -114,6 +114,8 @@ def votes_needed(
 ) -> float:
     """How many more votes between two players it takes to tell them apart.
 
+        jr.votes_needed(jr.static(data), "Ada", "Bo")
+
     Votes of their own add their information, which is that of the model, to what is known of the difference; what
     others say is as it was.
 

@@ -64,13 +64,13 @@ class Moved(NamedTuple):
 
     def table(self, top: int | None = None) -> str:
         """The likeliest to have moved first."""
-        return table(*self.columns(top))
+        return table(*self.shown(top))
 
     def __repr__(self) -> str:
         return "\n".join([*self.said(), self.table(12)])
 
     def _repr_html_(self) -> str:
-        return f"<p>{'<br>'.join(self.said())}</p>{html_table(*self.columns(12))}"
+        return f"<p>{'<br>'.join(self.said())}</p>{html_table(*self.shown(12))}"
 
     def said(self) -> list[str]:
         """What was found, in sentences."""
@@ -83,7 +83,7 @@ class Moved(NamedTuple):
             f" in all: {saved}, log Bayes factor {self.log_bayes_factor:+.1f}",
         ]
 
-    def columns(self, top: int | None) -> tuple[list[str], list[Any]]:
+    def shown(self, top: int | None) -> tuple[list[str], list[Any]]:
         """Heads and rows of the table."""
         head = ["player", "moved", "change", "p", "adjusted p", "log loss saved", "votes"]
         rows = []

@@ -82,7 +82,7 @@ def arena_report(
             ends=(f"{low:.0f}", f"{high:.0f}"),
             bars=[_bar(found, ranks, names[i], i, wide[i], low, high) for i in some[:BARS]],
             matrix=[(names[i], _beats(found, i, some[:MATRIX])) for i in some[:MATRIX]],
-            changes=None if moved is None else moved.columns(None),
+            changes=None if moved is None else moved.shown(None),
             data=data,
         )
     )

@@ -67,7 +67,7 @@ def ranks(
     points = field.in_precision(points)
     sums, inverse, _ = field.sums(field.logistic, everyone, points)
     both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
-    if len(rating) > field.SMALL:
+    if len(rating) > field.small():
         both = numerics.mended(there & field.too_coarse(everyone, points), _own, everyone, both)
     below, above = jnp.clip(both, 0.5, jnp.maximum(jnp.sum(gain) - 0.5, 0.5)).T
     return sums, inverse, everyone, below, above
@@ -110,7 +110,7 @@ def infer(
     ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
     guess = inverse(jnp.where(few < many, ratio, -ratio))
     p = field.balance(sums, few < many, target, guess, there, everyone.low, everyone.high)
-    if len(p) > field.SMALL:
+    if len(p) > field.small():
         coarse = field.too_coarse(everyone, field.in_precision(points))
         p = numerics.mended(there & coarse, _balance, everyone, few < many, target, p)
     if event.ceiling is not None:
@@ -140,6 +140,8 @@ def codeforces(
     *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
 ) -> RatingSystem:
     """Codeforces, of rounds.
+
+        jr.run(jr.codeforces(), rounds)
 
     Args:
       beta: deviation of the difference of two performances (points, > 0).

@@ -152,6 +152,8 @@ def elo(
 ) -> RatingSystem:
     """Elo, of matches and of rating periods.
 
+        jr.rate(jr.elo(k=32.0), data)
+
     `elo(k=20, k_new=40, new_games=30, limit=400)` is FIDE's.
 
     Args:

@@ -200,6 +200,8 @@ def glicko(
 ) -> RatingSystem:
     """Glicko, of matches and of rating periods.
 
+        jr.rate(jr.glicko(c=20.0), data)
+
     The defaults let a deviation of 50 grow to 350 in about ten years of weekly periods. `initial_deviation` lies on its
     bound `deviation_max` then, where a derivative is half of that on one side: move or drop the bound to take it.
 

@@ -26,7 +26,6 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Array, Matches, Periods
-from jaxrate.numerics import decreasing_root
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_POSITIVE,
@@ -41,6 +40,7 @@ from jaxrate.parameters import (
     Parameter,
     checked,
 )
+from jaxrate.roots import decreasing_root
 from jaxrate.system import (
     Rating,
     RatingSystem,
@@ -259,6 +259,8 @@ def glicko2(
     season_growth: float | None = None,
 ) -> RatingSystem:
     """Glicko-2, of matches and of rating periods.
+
+        jr.rate(jr.glicko2(tau=0.3), data, period=30.0)
 
     `glicko2(tau=0.75, initial_deviation=500, initial_volatility=0.09, volatility_max=0.1, deviation_min=45,
     deviation_max=500, period=4.665)` has the hyperparameters of Lichess, with matches timed in days, and rates a game

@@ -139,6 +139,8 @@ def topcoder(
 ) -> RatingSystem:
     """TopCoder, of rounds.
 
+        jr.run(jr.topcoder(), rounds)
+
     Players who play badly on purpose gain volatility, and with it larger changes (the paper's section 5.1).
 
     Ratings are within 1e-5 points of sums over all pairs, and in float32 within 0.02, however much volatilities differ.

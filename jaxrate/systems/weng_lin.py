@@ -122,7 +122,7 @@ def in_round(rows: State, event: Rounds, teams: Teams) -> Side:
 
 def everyone(function: Callable[[Side], Any], sides: Side) -> Any:
     """A function of one team, which looks at all, for each; in large rounds for some at once, to limit the memory."""
-    if len(sides.mean) <= field.SMALL:
+    if len(sides.mean) <= field.small():
         return jax.vmap(function)(sides)
     return lax.map(jax.checkpoint(function), sides, batch_size=field.compared(len(sides.mean)))
 
@@ -221,6 +221,8 @@ def weng_lin(
     side_advantage: float = 0.0,
 ) -> RatingSystem:
     """Weng and Lin's systems, of matches and of rounds.
+
+        jr.run(jr.weng_lin("plackett_luce"), rounds)
 
     Only Thurstone-Mosteller's models have an `epsilon`, by default 0.1. With a `drift`, rounds must come in order of
     time.

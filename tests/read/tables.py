@@ -6,6 +6,7 @@ import pytest
 
 KINDS = ("dict", "pandas", "polars", "arrow", "csv", "csv.gz", "parquet")
 MEMORY = ("dict", "pandas", "polars", "arrow")
+ELSE = ("rows", "lazy", "relation", "result")  # which come to the same before anything is looked at
 
 
 def as_kind(kind, table, folder):
@@ -17,6 +18,14 @@ def as_kind(kind, table, folder):
         return pytest.importorskip(kind).DataFrame(table)
     if kind == "arrow":
         return pa.table(table)
+    if kind == "rows":
+        return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    if kind == "lazy":
+        return pytest.importorskip("polars").LazyFrame(table)
+    if kind in ("relation", "result"):
+        results = pytest.importorskip("duckdb").connect()
+        results.register("games", pa.table(table))
+        return results.sql("from games") if kind == "relation" else results.execute("from games")
     path = folder / f"games.{kind}"
     if kind == "parquet":
         parquet.write_table(pa.table(table), path)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.read import read
-from tests.read.tables import MEMORY, names, table
+from tests.read.tables import ELSE, MEMORY, names, table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -94,6 +94,18 @@ def test_names_of_any_type(source, values):
     assert dataset.events.player.tolist() == [[0, 1], [0, 2]]
     expected = np.asarray(values) if not isinstance(values[0], (bytes, str)) else np.array(values, object)
     assert (dataset.players == expected).all()
+
+
+@pytest.mark.parametrize("kind", ELSE, indirect=True)
+@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
+def test_tables_that_queries_make(source):
+    days = [datetime.date(2020, 1, day) for day in (1, 2, 3)]
+    more = table(date=days, **{'home "side"': [1, 0, -1], "unread": [[1], [2], [3]]})
+    dataset = read(source(more), side='home "side"')
+    assert names(dataset) == [["Ann", "Bob"], ["Bob", "Cy"], ["Cy", "Ann"]]
+    assert dataset.clock == "dates" and dataset.matches.context.side.tolist() == [1, 0, -1]
+    with pytest.raises(ValueError, match="no column 'c'.*there are: a, b, score, date"):
+        read(source(more), a="c")
 
 
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)

@@ -275,9 +275,18 @@ def test_columns_that_are_none():
         read(table(b=[[1], [2], [3]]))
 
 
+def test_rows_that_are_none():
+    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): not a dict, as the first row is, but a list$"):
+        read([{"a": "x", "b": "y", "score": 1}, ["y", "z", 1]])
+    with pytest.raises(ValueError, match=r"row 1 \(counting from 0\): column 'b' has no value"):
+        read([{"a": "x", "b": "y", "score": 1}, {"a": "y", "score": 1}])
+    with pytest.raises(ValueError, match="no column 'a'"):
+        read([])
+
+
 @pytest.mark.parametrize("source", [3, None, ["a", "b"], np.zeros(3)])
 def test_source_of_another_kind(source):
-    with pytest.raises(TypeError, match=f"cannot read a {type(source).__name__}; give a path, a table or a dict"):
+    with pytest.raises(TypeError, match=f"cannot read a {type(source).__name__}; give a path, a table, a dict"):
         read(source)
 
 

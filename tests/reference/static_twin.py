@@ -8,7 +8,7 @@ import numpy as np
 
 
 def chance(model, x, vote, players):
-    """The probability of what happened, of complex parameters."""
+    """The probability of what happened, of complex parameters [k] or of several [k, m] at once."""
     a, b, result, z = vote
     eta = x[a] - x[b] + sum(w * c for w, c in zip(x[players:], z, strict=False))
     p, q = np.exp(eta), 1.0
@@ -24,10 +24,8 @@ def chance(model, x, vote, players):
 
 def scores(model, x, votes, players):
     """[n, k] the derivative of the log likelihood of each vote."""
-    step = 1e-30j * np.eye(len(x))
-    return np.array(
-        [[np.log(chance(model, x + h, vote, players)).imag / 1e-30 for h in step] for vote in votes]
-    ).reshape(len(votes), len(x))
+    moved = x[:, None] + 1e-30j * np.eye(len(x))
+    return np.array([np.log(chance(model, moved, vote, players)).imag / 1e-30 for vote in votes]).reshape(-1, len(x))
 
 
 def fit(model, votes, players, extra, held=None, precision=0.0):

@@ -67,7 +67,7 @@ class Chart {
     const parts = [];
     for (const y of roundMarks(y0, y1, 5)) {
       parts.push(drawn("path", { class: "grid", d: `M${SPACE.left} ${this.y(y)}H${wide - SPACE.right}` }));
-      parts.push(drawn("text", { class: "mark end", x: SPACE.left - 6, y: this.y(y) + 4 }, String(Number(y.toPrecision(6)))));
+      parts.push(drawn("text", { class: "mark end", x: SPACE.left - 6, y: this.y(y) + 4 }, Number(y.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 })));
     }
     const marks = this.dated ? years(x0, x1, wide / 70) : roundMarks(x0, x1, wide / 70).map((x) => [x, String(Number(x.toPrecision(9)))]);
     marks.forEach(([x, text]) => {

@@ -10,7 +10,7 @@ const figure = (kind) => (x) => {
   if (x === null) return "";
   if (kind === "result") return ways[x] ?? `scored ${x}`;
   if (kind === "percent") return percent(x);
-  return kind === "plain" ? String(x) : (kind[0] === "+" && x > 0 ? "+" : "") + x.toFixed(kind);
+  return kind === "plain" ? String(x) : (kind[0] === "+" && x > 0 ? "+" : "") + grouped(x, Number(kind));
 };
 const columnsOf = (table, kinds, name) => {
   const shown = { text: name, time: undefined };

@@ -53,7 +53,7 @@ async function leaderboard() {
 // Careers: the columns of a player's page, the earliest event first.
 
 const ways = { 1: "won", 0.5: "drew", 0: "lost" };
-const said = (career, i) => (career.score ? (ways[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points ? ` ${career.points[i]}` : "") : `${career.place[i]} of ${career.among[i]}`);
+const said = (career, i) => (career.score ? (ways[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
 const opponent = (career, i) => career.others[career.opponent[i]];
 
 function lineOf(career, name, kind) {

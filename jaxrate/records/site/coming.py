@@ -65,7 +65,8 @@ def _said(name: str, value: Any) -> str:
     if value is None:
         return ""
     if name in CHANCES:
-        return f"{100 * value:.0f} %" if 0.02 < value < 0.98 else f"{100 * value:.1f} %"
+        text = f"{100 * value:.{0 if 0.02 < value < 0.98 else 1}f}"
+        return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) } %"
     if name.startswith("odds_"):
         return f"{value:.2f}"
     if name in ("expected_points", "expected_rank"):

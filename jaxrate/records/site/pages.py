@@ -16,14 +16,13 @@ import numpy as np
 from jaxrate.data.writing import without_formulas
 from jaxrate.records.duels import duels, packed
 from jaxrate.records.rated import Rated
-from jaxrate.records.report import STYLES, environment, joined, reliability
+from jaxrate.records.report import STYLES, environment, joined, reliability, settings_said
 from jaxrate.records.seasons import Season
 from jaxrate.records.shown import Columns
 from jaxrate.records.site.coming import coming_tables
 from jaxrate.records.site.players import write_players
 from jaxrate.records.site.told import Told, about_site, board_of, told_of
 from jaxrate.records.site.worded import Worded, worded
-from jaxrate.text import number
 
 SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "pair.js", "site.js"
 MARK = "site.json"  # tells a folder that holds a site
@@ -44,7 +43,7 @@ def site(
     coming: Columns | None = None,
     season: Season | None = None,
     active: Any = None,
-    min_games: int = 0,
+    min_games: int | None = None,
 ) -> None:
     """Write a site that any host of plain files can serve, and that also opens from the folder.
 
@@ -122,15 +121,13 @@ def site(
         places = dict(zip(map(str, rated.players.tolist()), zip(told.slugs, told.names, strict=True), strict=True))
         files["coming.html"] = page("coming", "What is coming", tables=tables, places=places)
     files["quality.html"] = page("quality", "How good are the predictions?", **_quality(said))
-    params = rated.system.params._asdict() | dict(rated.system.settings)
-    shown = [(name, number(x) if isinstance(x, float) else str(x)) for name, x in params.items() if x not in (None, ())]
     files["about.html"] = page(
         "about",
         "About these ratings",
         spread=told.careers.deviation is not None,
         system=rated.system.name.replace("_", " "),
         period=rated.period,
-        params=shown,
+        params=settings_said(rated),
     )
     for name in ("assets", "data", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)

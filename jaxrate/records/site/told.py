@@ -13,7 +13,7 @@ from jaxrate.records.everyone import Careers, careers, in_hindsight
 from jaxrate.records.leaderboard import Leaderboard, leaderboard
 from jaxrate.records.rated import Rated, to_days
 from jaxrate.records.report import current_said, span, times_said
-from jaxrate.text import decimals
+from jaxrate.text import coarse
 
 PAGES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
 LETTERS = str.maketrans(dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True)))
@@ -61,7 +61,7 @@ def told_of(
     place = {name: i for i, name in enumerate(rated.players.tolist())}
     order, some = (np.array([place[x] for x in board.player.tolist()], int) for board in (everybody, current))
     shown = shown_names(rated.players, names)
-    files, digits = slugs(shown), decimals(everybody.rating) // 3 * 3
+    files, digits = slugs(shown), coarse(everybody.rating)
     return Told(rated, found, everybody, order, current, some, shown, files, given, points, known, digits)
 
 

@@ -237,6 +237,8 @@ def blat_mmr(
 ) -> RatingSystem:
     """BlatMMR, of matches.
 
+        jr.rate(jr.blat_mmr(), data)
+
     Args:
       luck: a luck function by name, as in `jr.luck.LUCK`, with a number where it takes one: "trueskill(0.1)"; or a
         `jr.luck.Luck`, also of two sides or of your own making.

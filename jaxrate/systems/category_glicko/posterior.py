@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from jaxrate.device import launches, stacked
 from jaxrate.events import Array, Periods
-from jaxrate.numerics import concave_maximum, decreasing_root, tail
+from jaxrate.numerics import tail
+from jaxrate.roots import concave_maximum, decreasing_root
 from jaxrate.system import advantage, sides
 from jaxrate.systems.category_glicko.model import Constants, State, against
 
@@ -82,14 +84,15 @@ def games_of(constants: Constants, rows: State, period: Periods) -> Games:
         cells.append(me * rows.modifiers.shape[-1] + theirs)
         means.append(strength - ahead)
         variances.append(1.0 + variance)
-    first_won, second_won = weight * period.score, weight * (1.0 - period.score)
-    return Games(
-        jnp.concatenate(cells),
-        jnp.concatenate(means),
-        jnp.sqrt(jnp.concatenate(variances)),
-        jnp.concatenate([first_won, second_won]),
-        jnp.concatenate([second_won, first_won]),
-    )
+    won, lost = weight * period.score, weight * (1.0 - period.score)
+    return Games(both(*cells), both(*means), jnp.sqrt(both(*variances)), both(won, lost), both(lost, won))
+
+
+def both(first: Array, second: Array) -> Array:
+    """[2 n] the first [n], then the second."""
+    if launches():
+        return stacked(first, second).ravel()
+    return jnp.concatenate([first, second])  # on a CPU the other takes a tenth longer
 
 
 def by_cell(shape: tuple[int, ...], games: Games, *terms: Array) -> Array:
@@ -107,6 +110,20 @@ def likelihood(outcome: Outcome, games: Games, strength: Array) -> tuple[Array, 
     return slope, curvature
 
 
+def strengths(
+    outcome: Outcome, rows: State, games: Games, played: Array, finite: Array, plain: Array, guess: Array
+) -> Array:
+    """The strengths [A, categories] where likelihoods have their maxima in `plain` rows, elsewhere prior times them.
+
+    In two searches, for a step towards the second takes longer; if each turn of a search is launched, in one.
+    """
+    idle = ~jnp.any(played, axis=1)
+    if launches():
+        return most_probable(outcome, rows, games, played, guess, idle, plain)
+    found = most_probable(outcome, rows, games, played, guess, plain | idle)
+    return jnp.where(plain[:, None], most_likely(outcome, games, finite, guess), found)
+
+
 def most_likely(outcome: Outcome, games: Games, finite: Array, guess: Array) -> Array:
     """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
     reach = outcome.reach * jnp.max(games.deviation)
@@ -120,9 +137,21 @@ def most_likely(outcome: Outcome, games: Games, finite: Array, guess: Array) -> 
     return decreasing_root(function, guess, jnp.full_like(guess, low), jnp.full_like(guess, high))
 
 
-def most_probable(outcome: Outcome, rows: State, games: Games, played: Array, guess: Array, ready: Array) -> Array:
-    """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `ready`."""
+def most_probable(
+    outcome: Outcome,
+    rows: State,
+    games: Games,
+    played: Array,
+    guess: Array,
+    ready: Array,
+    plain: Array | None = None,
+) -> Array:
+    """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `ready`.
+
+    In `plain` rows [A] it is that of the likelihood, which must have one wherever anything was played.
+    """
     count = jnp.maximum(jnp.sum(played.astype(guess.dtype), axis=1), 1.0)
+    tiny = float(np.finfo(guess.dtype).tiny)
 
     def function(x: Array) -> tuple[Array, Array]:
         slope, h = likelihood(outcome, games, x)
@@ -131,6 +160,9 @@ def most_probable(outcome: Outcome, rows: State, games: Games, played: Array, gu
         shared = (of_rating - jnp.sum(of_modifiers, axis=1)) / count
         gradient = slope + of_modifiers + shared[:, None]
         newton = newton_step(gradient, h, q0, q, played)
+        if plain is not None:
+            gradient = jnp.where(plain[:, None], slope, gradient)
+            newton = jnp.where(plain[:, None], slope / jnp.maximum(h, tiny), newton)
         return jnp.where(played, gradient, guess - x), jnp.where(played, newton, guess - x)
 
     return concave_maximum(function, guess, ready)

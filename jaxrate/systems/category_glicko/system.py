@@ -71,9 +71,9 @@ from jaxrate.systems.category_glicko.posterior import (
     games_of,
     learn,
     likelihood,
-    most_likely,
     most_probable,
     prior,
+    strengths,
 )
 
 
@@ -113,9 +113,10 @@ def update(
     won, lost = by_cell(rows.modifiers.shape, games, games.won, games.lost)
     guess, played, finite = before.rating[:, None] + before.modifiers, (won > 0) | (lost > 0), (won > 0) & (lost > 0)
     plain = jnp.all(finite == played, axis=1) & (expansion == "mode")
-    best = most_probable(outcome, before, games, played, guess, plain | ~jnp.any(played, axis=1))
     if expansion == "mode":
-        best = jnp.where(plain[:, None], most_likely(outcome, games, finite, guess), best)
+        best = strengths(outcome, before, games, played, finite, plain, guess)
+    else:
+        best = most_probable(outcome, before, games, played, guess, ~jnp.any(played, axis=1))
     h = likelihood(outcome, games, best)[1]
     rating, modifiers = apart(before, played, best)
     (_, q0), (_, q) = prior(outcome, before, rating, modifiers)
@@ -187,6 +188,8 @@ def category_glicko(
     side_advantage: float = 0.0,
 ) -> RatingSystem:
     """Glicko with categories, of rating periods. (Match by match no modifier would ever move.)
+
+        jr.category_glicko(2, scale=400.0)
 
     Args:
       categories: how many there are; with one it is Glicko with a normal distribution.

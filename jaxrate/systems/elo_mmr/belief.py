@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Array
-from jaxrate.numerics import decreasing_root
+from jaxrate.roots import decreasing_root
 from jaxrate.systems.rounds.field import HIGHEST, LOWEST, UNIT
 from jaxrate.systems.rounds.performance import C
 

@@ -164,6 +164,8 @@ def elo_mmr(
 ) -> RatingSystem:
     """Elo-MMR(rho), of rounds.
 
+        jr.run(jr.elo_mmr(), rounds)
+
     `beta` and `gamma`, the paper's parameters of a contest of weight 1, take the place of `weight` and
     `limit_deviation`, which are 0.2 and 80 if none of the four is given. With a `drift`, contests must come in order of
     time; it also adds to the noise of a performance, but not to a `beta` that is given.

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.device import launches
 from jaxrate.events import Array
 from jaxrate.numerics import corrected
 from jaxrate.systems.rounds import field, levels, pairs
@@ -39,7 +40,7 @@ def normal(
       margin: [P] within which a difference is a draw; a draw counts by halves. None: there are no draws.
     """
     all_of = Performances(centre, jnp.where(there, deviation, 1.0), margin)
-    if len(there) <= max(field.SMALL, PAIRS * points):
+    if len(there) <= max(field.small(), PAIRS * points):
         return pairs.everybody(pairs.normal, all_of, there)
     return levels.beaten(all_of, there, points)
 
@@ -65,7 +66,7 @@ def logistic(centre: Array, deviation: Array, there: Array, points: int) -> Arra
 def general(integrals: Integrals, centre: Array, deviation: Array, there: Array, points: int) -> Array:
     """The same of any performances, each with mean `centre`."""
     all_of = Performances(centre, jnp.where(there, deviation, 1.0), None)
-    if len(there) <= field.SMALL:
+    if len(there) <= field.small(pairs.NODES):
         return pairs.everybody(integrals.beats, all_of, there)[0]
     scale = lax.stop_gradient(deviation) / integrals.coarse.deviation
     least, most = jnp.min(jnp.where(there, scale, jnp.inf)), jnp.max(jnp.where(there, scale, 0.0))
@@ -85,7 +86,7 @@ def general(integrals: Integrals, centre: Array, deviation: Array, there: Array,
             ends = field.reach(all_of.centre, integrals.reach * widest, there)
             everyone = Field(all_of.centre, 1.0 / scale, there.astype(scale.dtype), *ends)
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
-            sums, *_ = field.sums(kind.shape, everyone, points)
+            sums, *_ = field.sums(kind.shape, everyone, points, len(nodes))
             x = all_of.centre[:, None] + scale[:, None] * nodes[None, :]
             below, others = sums(x, True)[0] @ weights, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0)
             return jnp.clip(below - 0.5, 0.0, others)
@@ -94,6 +95,8 @@ def general(integrals: Integrals, centre: Array, deviation: Array, there: Array,
 
     coarse, coarser = too_coarse(1), too_coarse(8)
     found = read(integrals.coarse, points)(all_of, there)
+    if launches() and len(there) <= field.small():  # a second table takes longer than all pairs
+        return corrected(coarse, partial(_one_sided, integrals.beats), all_of, there, found)
     found = corrected(coarse & ~coarser, read(integrals.fine, 8 * points), all_of, there, found)
     return corrected(coarser, partial(_one_sided, integrals.beats), all_of, there, found)
 

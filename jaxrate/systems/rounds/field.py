@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.special import erfc
 
+from jaxrate.device import launches
 from jaxrate.events import Array, Rounds
-from jaxrate.numerics import decreasing_root
 from jaxrate.parameters import Range
+from jaxrate.roots import decreasing_root
 
 NumPy = np.ndarray[Any, Any]
 LOWEST, HIGHEST = -6000.0, 9000.0  # between which performances are looked for
@@ -103,7 +103,12 @@ def in_precision(points: int) -> int:
 
 def compared(everybody: int) -> int:
     """How many of a round are compared with everybody at once: on a CPU those whose pairs fit in a cache."""
-    return min(everybody, 64 if jax.default_backend() == "cpu" else max(PAIRS // everybody, 64))
+    return min(everybody, max(PAIRS // everybody, 64) if launches() else 64)
+
+
+def small(each: int = 1) -> int:
+    """Participants up to which everybody is compared with everybody, at so many ratings of each."""
+    return max(math.isqrt(PAIRS // each), SMALL) if launches() else SMALL
 
 
 def real(event: Rounds) -> Array:
@@ -124,13 +129,14 @@ def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
     return lax.stop_gradient((low, high))  # no answer depends on them
 
 
-def sums(shape: Shape, everyone: Field, points: int) -> tuple[Sums, Inverse, Doubt]:
+def sums(shape: Shape, everyone: Field, points: int, each: int = 1) -> tuple[Sums, Inverse, Doubt]:
     """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; an approximate inverse; and doubts.
 
     Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
+    They are asked at `each` ratings of everybody.
     """
     at = jnp.linspace(everyone.low, everyone.high, points)
-    if len(everyone.centre) <= SMALL:
+    if len(everyone.centre) <= small(each):
         read = partial(direct, shape, everyone)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
         return read, partial(_inverse, at, below, above), partial(_doubt, everyone, at, _flat(below, above, first))
@@ -193,7 +199,7 @@ def _tabulate(shape: Shape, everyone: Field, at: Array) -> list[Array]:
 
 def by_blocks(one: Callable[..., list[Array]], columns: tuple[Array, ...], at: Array) -> list[Array]:
     """Four sums [points] over everybody in the round, some of whom at a time are `one`'s."""
-    if jax.default_backend() != "cpu":
+    if launches():
         return one(*columns)
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK)).reshape(-1, _BLOCK) for x in columns]
 
@@ -277,6 +283,10 @@ def contested(event: Rounds) -> Array:
 
 def sum_by(group: Array, values: Array) -> Array:
     """[P, ...] the sums of values [P, ...] by group, a number from 0 to P - 1."""
+    if launches() and len(group) <= small():  # a kernel in place of two
+        number = jnp.arange(len(group), dtype=group.dtype)
+        member = (group[None] == number[:, None]).reshape(*group.shape * 2, *(values.ndim - 1) * (1,))
+        return jnp.sum(jnp.where(member, values[None], jnp.zeros_like(values)), axis=1, dtype=values.dtype)
     return jnp.zeros_like(values).at[group].add(values)
 
 

@@ -18,6 +18,7 @@ from jaxrate.systems.rounds import field
 
 _NODES = np.arange(-22.0, 23.0)
 _WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
+NODES = len(_NODES)
 
 Beats = Callable[[Array, Array, Array], tuple[Array, Array]]  # of a lead and two deviations: P(beats), P(is beaten)
 

@@ -27,6 +27,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate import numerics
+from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Rounds
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.field import SMALL, Field
@@ -71,9 +72,11 @@ def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
     """
     there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
     centre, inverse, gain, low, high = known.everyone
+    half = 0.5 if split_ties else 1.0
+    if _at_once(event):
+        return _one_by_one_logistic(half, jnp.arange(len(group), dtype=jnp.int32), known.everyone, group)
     tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = numerics.sums_before(tied, after=True), numerics.sums_before(tied)
-    half = 0.5 if split_ties else 1.0
     from_below = won <= lost  # the smaller side keeps its relative accuracy
     target = jnp.where(from_below, won, lost) + half * tied
 
@@ -89,6 +92,11 @@ def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
     found = field.balance(known.of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
     again = partial(_one_by_one_logistic, half)
     return numerics.mended(there & known.doubt(found), again, known.everyone, group, found)
+
+
+def _at_once(event: Rounds) -> bool:
+    """Whether everybody's performance is found from all pairs: without tables, and so without mending what they say."""
+    return launches() and len(event.rank) <= field.small()
 
 
 def _one_by_one_logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
@@ -189,14 +197,16 @@ def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, point
 
 def general(known: Standing, event: Rounds, split_ties: bool) -> Array:
     """The same of any, of a round in which everybody's place is known."""
-    start = known.mean if known.guess is None else known.guess(known.begin, known.end, known.stiffness, known.mean)
     there, low, high = known.end > known.begin, known.everyone.low, known.everyone.high
-    found = field.solve(_q(known, split_ties), start, there, low, high)[known.group]
 
     def again(who: Array, everyone: Field, group: Array) -> Array:
         q, alone = _one_by_one(known.noise, split_ties, who, everyone, group), jnp.ones_like(who, bool)
         return field.solve(q, everyone.centre[who], alone, everyone.low, everyone.high)
 
+    if _at_once(event):
+        return again(jnp.arange(len(event.rank), dtype=jnp.int32), known.everyone, known.group)
+    start = known.mean if known.guess is None else known.guess(known.begin, known.end, known.stiffness, known.mean)
+    found = field.solve(_q(known, split_ties), start, there, low, high)[known.group]
     return _mended(known, event, again, found)
 
 
@@ -206,12 +216,15 @@ def curvature(known: Standing, event: Rounds, split_ties: bool, p: Array) -> Arr
     So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
     """
     everyone, group, noise = known.everyone, known.group, known.noise
+    own = _drawn(noise, split_ties, (p - everyone.centre) * everyone.inverse)[1] * everyone.inverse**2
+    if _at_once(event):
+        every = jnp.arange(len(group), dtype=jnp.int32)
+        return jnp.maximum(own - _one_by_one(noise, split_ties, every, everyone, group)(p)[1], 0.0)
     found = _q(known, split_ties)(p[known.order])[1][group]  # a group's number is the place of one of its members
 
     def again(who: Array, everyone: Field, group: Array, p: Array) -> Array:
         return _one_by_one(noise, split_ties, who, everyone, group)(p[who])[1]
 
-    own = _drawn(noise, split_ties, (p - everyone.centre) * everyone.inverse)[1] * everyone.inverse**2
     return jnp.maximum(own - _mended(known, event, again, p, found), 0.0)
 
 

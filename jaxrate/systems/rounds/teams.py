@@ -5,8 +5,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Rounds
-from jaxrate.systems.rounds.field import SMALL, real
+from jaxrate.systems.rounds.field import real, small
 
 
 class Teams(NamedTuple):
@@ -53,14 +54,14 @@ def by_number(event: Rounds) -> Teams:
     most = count if event.teams is None else len(event.teams)
     number = jnp.arange(most, dtype=jnp.int32)
     of = jnp.minimum(event.team, most - 1)
-    member = of[None, :] == number[:, None] if count <= SMALL else None
+    member = of[None, :] == number[:, None] if count <= small() else None
     teams = Teams(of, number, jnp.zeros_like(number), member)
     return teams._replace(size=total(teams, real(event).astype(jnp.int32)))
 
 
 def each(teams: Teams, values: Array) -> Array:
     """[P] for the participants what values [T] say of their teams."""
-    if teams.member is None:
+    if teams.member is None or launches():
         return values[teams.of]
     # As a product, for whose factors XLA works out the values once, and otherwise again for every participant.
     return jnp.dot(values, teams.member.astype(values.dtype), precision=lax.Precision.HIGHEST)

@@ -22,7 +22,7 @@ from jaxrate.parameters import (
 )
 from jaxrate.system import Rating, advantage, elapsed, full
 from jaxrate.systems import reversion as fading
-from jaxrate.systems.rounds import expected
+from jaxrate.systems.rounds import expected, field
 from jaxrate.systems.rounds.teams import Teams, by_number, each, total
 
 POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
@@ -113,7 +113,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     teams = by_number(event)
     mean, variance = performances(constants, rows, event, teams)
     there, deviation = teams.size > 0, jnp.sqrt(variance)
-    if teams.member is not None:
+    if len(event.rank) <= field.SMALL:
         size = teams.size.astype(mean.dtype)
         margin = constants.margin * jnp.sqrt(size[:, None] + size[None, :])
         spread = jnp.sqrt(variance[:, None] + variance[None, :])

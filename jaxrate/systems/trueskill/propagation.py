@@ -1,17 +1,20 @@
 """Expectation propagation along the standing of a round: what each link says, passed down and up the chain of teams."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.device import launches, stacked
 from jaxrate.events import Array, Rounds
 from jaxrate.numerics import above, truncated
 from jaxrate.systems.rounds.teams import Teams
 from jaxrate.systems.trueskill.model import Constants, State, performances
 
 EXTRA = 8  # sweeps beyond the logarithm of the number of teams
+ABREAST = 16  # steps of a chain that are multiplied in one turn
+UNIT = 0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0  # of no step
 FREE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
 
 
@@ -35,30 +38,30 @@ def propagate(
     margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
     tied, there = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
     gap, free = mean[:-1] - mean[1:], FREE * (variance[:-1] + variance[1:])
-    come = chain if jax.default_backend() == "cpu" else chain_at_once
+    come = chain_at_once if launches() else chain
 
-    def message(down: tuple[Array, Array], up: tuple[Array, Array]) -> Link:
+    def message(s: Array, m: Array) -> Link:
         """From the variance of each team and the distance of its mean from M, without the link's own message."""
-        square = down[0][:-1] + up[0][1:]
-        spread, ahead = jnp.sqrt(square), gap + (down[1][:-1] - up[1][1:])
+        square = s[0, :-1] + s[1, -2::-1]
+        spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
         known = ahead / spread, margin / spread
         _, w, left, centre = truncated(*known, tied) if event.strict is None else above(*known)
         w = jnp.maximum(w, 1.0 / FREE)
         return Link(jnp.where(there, spread * centre / w, 0.0), jnp.where(there, square * left / w, free))
 
-    def passed(link: Link) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """What comes to each team from the teams above it, and from those below, with its own performance."""
-        ways = jnp.stack([link.variance, link.variance[::-1]]), jnp.stack([gap - link.mean, (link.mean - gap)[::-1]])
-        s, m = come(jnp.stack([variance, variance[::-1]]), *ways)
-        return (s[0], m[0]), (s[1, ::-1], m[1, ::-1])
+    def passed(link: Link) -> tuple[Array, Array]:
+        """[2, T] s and m - M: what comes to each team from those above it; and, from the last team on, from below."""
+        ways = stacked(link.variance, link.variance[::-1]), stacked(gap - link.mean, (link.mean - gap)[::-1])
+        return come(both, *ways)
 
     def sweep(told: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
         link = message(*told[1:])
         return (link, *passed(link)), None
 
-    nothing = variance, jnp.zeros_like(mean)
+    both = stacked(variance, variance[::-1])
     enough = sweeps or (1 if len(size) <= 2 else EXTRA + (len(size) - 1).bit_length())
-    (link, (s, m), (t, n)), _ = lax.scan(sweep, (Link(gap, gap), nothing, nothing), length=enough)
+    (link, s, m), _ = lax.scan(sweep, (Link(gap, gap), both, jnp.zeros_like(both)), length=enough)
+    (s, t), (m, n) = ((x[0], x[1, ::-1]) for x in (s, m))
     zero = jnp.zeros(1, mean.dtype)
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
     from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
@@ -94,19 +97,35 @@ def chain_at_once(variance: Array, between: Array, step: Array) -> tuple[Array, 
     """The same in a logarithmic number of operations.
 
     With s = A / B and m - M = N / B a step is linear: A' = V (A + r B), B' = A + (V + r) B, N' = V (N + d B). Steps in
-    a row are products of such matrices, scaled so that the sum of those of A and B is 1.
+    a row are products of such matrices, scaled so that the sum of those of A and B is 1. Each turn multiplies `ABREAST`
+    of them, in one kernel: those of so many teams in a row, then products of these. The first team's step forgets.
     """
+    number = jnp.arange(variance.shape[-1], dtype=jnp.int32)
+    r, d = (jnp.pad(x, [*[(0, 0)] * (x.ndim - 1), (1, 0)]) for x in (between, step))
+    size, one, none = variance + (variance + r + variance * r + 1.0), jnp.ones_like(variance), jnp.zeros_like(variance)
+    steps = variance, variance * r, one, variance + r, none, variance * d, variance
+    first = none, variance, none, one, none, none, none
+    size = jnp.where(number == 0, variance + 1.0, size)
+    found = tuple(jnp.where(number == 0, x, y) / size for x, y in zip(first, steps, strict=True))
+    stride = 1
+    while stride < len(number):
+        before = found
+        for i in range(1, ABREAST):
+            found = _product([_earlier(x, i * stride, unit) for x, unit in zip(before, UNIT, strict=True)], found)
+        stride *= ABREAST
+    _, s, _, below, _, m, _ = found
+    return s / below, m / below
 
-    def both(one: tuple[Array, ...], two: tuple[Array, ...]) -> tuple[Array, ...]:
-        (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = one, two
-        product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
-        largest = sum(product)
-        return tuple(x / largest for x in (*product, p * a + q * c + u * e, p * b + q * d + u * f, u * g))
 
-    first, rest = variance[..., :1], variance[..., 1:]
-    size = rest + (rest + between + rest * between + 1.0)
-    matrix = rest, rest * between, jnp.ones_like(rest), rest + between, jnp.zeros_like(rest), rest * step, rest
-    a, b, c, d, e, f, _ = lax.associative_scan(both, tuple(x / size for x in matrix), axis=-1)
-    below = c * first + d
-    s = jnp.concatenate([first, (a * first + b) / below], axis=-1)
-    return s, jnp.concatenate([jnp.zeros_like(first), (e * first + f) / below], axis=-1)
+def _product(one: Sequence[Array], two: Sequence[Array]) -> tuple[Array, ...]:
+    """The steps `two` after the steps `one`."""
+    (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = one, two
+    product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
+    size = sum(product)
+    return tuple(x / size for x in (*product, p * a + q * c + u * e, p * b + q * d + u * f, u * g))
+
+
+def _earlier(x: Array, places: int, fill: float) -> Array:
+    """What stood so many places before [..., T]."""
+    kept = x[..., : max(x.shape[-1] - places, 0)]
+    return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)

@@ -105,6 +105,8 @@ def trueskill(
 ) -> RatingSystem:
     """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
 
+        jr.run(jr.trueskill(), rounds)
+
     A score above one half is a win of player 0, one half a draw. A match of weight w counts as w matches; in rounds
     weights are those of partial play. Those who tie are chained in the order of the numbers of their teams, without
     teams in that of the rows: among three or more that makes a difference. The defaults are those of a rating of 25.

@@ -40,6 +40,8 @@ class ChangedSkills(NamedTuple):
 def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
     """[num_players] lower and upper ends of pi (Wilson 1927): where |r / n - pi| <= z sqrt(pi (1 - pi) / n).
 
+        low, high = jr.confidence_band(jr.urns([10, 10, 20], [0.2, 0.5, 0.9]))
+
     Raises:
       ValueError: unless 0 < level < 1.
     """
@@ -55,6 +57,8 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
 def per_side(matches: Matches) -> Matches:
     """The same matches, in which player k is 2 k wherever they come first, and 2 k + 1 wherever they come second.
 
+        jr.per_side(data.matches)
+
     A player then has one rating for white and one for black, or for home and away. Sides are then in the ids: `side` is
     dropped.
     """
@@ -64,6 +68,8 @@ def per_side(matches: Matches) -> Matches:
 
 def same_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
     """Whether two urns of each player can hold one skill (section 3.2 of Bolsinova and others 2022).
+
+        jr.same_skill(jr.urns([10] * 3, [0.2, 0.5, 0.6]), jr.urns([10] * 3, [0.3, 0.5, 0.5]), samples=100)
 
     If there is one skill, chance shares the green balls of a player between the two urns (hypergeometric, whatever the
     skill). So all balls of the player are put together and shared out anew, `samples` times. An advantage that all

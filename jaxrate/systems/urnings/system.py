@@ -202,6 +202,8 @@ def urnings(
 ) -> RatingSystem:
     """Urnings, match by match; `run` needs a `key`.
 
+        jr.run(jr.urnings(20, outcomes=3), data, key=jax.random.key(0))
+
     Args:
       size: size of a newcomer's urn (balls, whole, from 1 to 8388608). After 3 to 10 games per ball the start is
         forgotten. Urns of several sizes are made by `urns`.
@@ -262,6 +264,8 @@ def urnings(
 
 def urns(size: Any, proportion: Any = 0.5) -> State:
     """A state to start from, for `run(..., state=urns(...))`, where not all urns are alike.
+
+        jr.urns([20, 100], 0.5)  # player 1 moves a fifth as fast
 
     `urns(np.where(is_movie, 100, 10))` are large urns of movies and small ones of users; only differences of logits
     count, so that the proportions may be half everywhere, or random.

@@ -57,6 +57,8 @@ def urnings_world(
 ) -> World:
     """Players of known proportions play so many games and are rated by Urnings as they go.
 
+        jr.urnings_world(jr.urnings(20), [0.3, 0.5, 0.7], 100, jax.random.key(0))
+
     Args:
       system: from `urnings()`; its outcomes and weights are also the truth's.
       proportions: [num_players] above 0, below 1; the score of i against j follows the model.

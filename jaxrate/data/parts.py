@@ -1,0 +1,241 @@
+"""Parquet files that are one table, of any size: read a chunk at a time, in bounded memory."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import glob
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.tables import Source, check_names, located, pyarrow
+from jaxrate.events import RowError
+from jaxrate.memory import check_room
+
+BYTES = 100.0  # that a row takes in memory until it is rated, about
+BATCH = 1 << 18  # rows that are decoded at a time
+BITS = {"date32": "int32", "date64": "int64", "timestamp": "int64"}  # types of time, and the numbers that they are
+TRUTH = ".truth.parquet"  # how the files end that `simulate` writes beside its histories
+
+
+class Part(NamedTuple):
+    """A Parquet file, and where its rows stand in the whole table."""
+
+    path: Path
+    first: int  # the number of its first row
+    groups: tuple[int, ...]  # rows of each of its row groups
+    digest: str  # of its size and of what its footer tells
+
+    @property
+    def rows(self) -> int:
+        return sum(self.groups)
+
+
+class Parts(NamedTuple):
+    """A table in Parquet files, end to end."""
+
+    title: str  # the folder, pattern or file, as it was named
+    files: tuple[Part, ...]
+    schema: Any  # of Arrow
+
+    @property
+    def rows(self) -> int:
+        return self.files[-1].first + self.files[-1].rows
+
+    def where(self, row: int) -> str:
+        """A row of the table as a row of its file, as errors about it begin."""
+        part = next(part for part in reversed(self.files) if part.first <= row)
+        return f"{part.path.name}: row {row - part.first} (counting from 0)"
+
+
+def find_parts(source: Any) -> Parts:
+    """The Parquet files of a folder (those directly in it, by name), of a pattern, or of a list; or a single one.
+
+    Files of a folder or pattern whose names begin with "." or "_", or end as those with the truth of a simulated
+    history do, are no part of it.
+
+    Raises:
+      ValueError: if there are none, if one cannot be read, or if their columns differ.
+    """
+    if isinstance(source, Parts):
+        return source
+    paths = _paths(source)
+    title = str(source) if isinstance(source, (str, os.PathLike)) else str(paths[0].parent)
+    files: list[Part] = []
+    schema: Any = None
+    first = 0
+    for path in paths:
+        with readable(path):
+            with pyarrow().parquet.ParquetFile(path) as file:
+                meta, mine = file.metadata, file.schema_arrow.remove_metadata()
+            groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+            digest = _digest(path)
+        if schema is not None and not mine.equals(schema):
+            raise ValueError(
+                f"{path.name}: {_changed(schema, mine)}, unlike {files[0].path.name}; write all files alike"
+            )
+        schema = mine
+        files.append(Part(path, first, groups, digest))
+        first += sum(groups)
+    if not first:
+        raise ValueError(f"{title}: no rows")
+    return Parts(title, tuple(files), schema)
+
+
+def _paths(source: Any) -> list[Path]:
+    if isinstance(source, (list, tuple)):
+        found = [Path(path) for path in source]
+    elif not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"cannot read a {type(source).__name__}; give a folder of Parquet files, a pattern or a list")
+    elif (path := Path(source)).is_dir():
+        if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
+            raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
+        found = [x for x in sorted(path.iterdir()) if x.name.lower().endswith(".parquet") and _counts(x)]
+    elif path.exists():
+        found = [path]
+    else:
+        found = [Path(x) for x in sorted(glob(str(source))) if _counts(Path(x))]
+    for path in found:
+        if not path.name.lower().endswith(".parquet"):
+            raise ValueError(f"{path}: what is rated by chunks is Parquet; the name must end in .parquet")
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file")
+    if not found:
+        raise ValueError(f"{source}: there are no Parquet files")
+    return found
+
+
+def _counts(path: Path) -> bool:
+    return not path.name.startswith((".", "_")) and not path.name.endswith(TRUTH)
+
+
+def _digest(path: Path) -> str:
+    """What tells a file from others: its size, and its footer, which has the place and the range of every column."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(size - 8)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(size - 8 - length, 0))
+        return sha256(str(size).encode() + file.read()).hexdigest()
+
+
+def _changed(schema: Any, other: Any) -> str:
+    """How the columns of a file differ from those of the first."""
+    for name in schema.names:
+        if name not in other.names:
+            return f"there is no column {name!r}"
+        if other.field(name).type != schema.field(name).type:
+            return f"column {name!r} is of {other.field(name).type}, not of {schema.field(name).type}"
+    more = [name for name in other.names if name not in schema.names]
+    return f"there is a column {more[0]!r}" if more else "its columns stand in another order"
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Whatever Arrow says of a file becomes a ValueError that names it."""
+    with located(f"{path.name}: ", lambda row: f"{path.name}: row {row} (counting from 0)"):
+        yield
+
+
+def batches(parts: Parts, columns: Sequence[str], start: int = 0) -> Iterator[tuple[Part, Any]]:
+    """Arrow record batches of these columns, from a row of the table on, each with its file."""
+    check_names(parts.schema.names, columns)
+    for part in parts.files:
+        if not part.rows or part.first + part.rows <= start:
+            continue
+        ends = part.first + np.cumsum(part.groups)
+        kept = np.flatnonzero(ends > start).tolist()
+        skip = max(start - part.first - sum(part.groups[: kept[0]]), 0)
+        with readable(part.path), pyarrow().parquet.ParquetFile(part.path) as file:
+            for batch in file.iter_batches(BATCH, row_groups=kept, columns=list(columns)):
+                if skip >= len(batch):
+                    skip -= len(batch)
+                    continue
+                yield part, batch.slice(skip)
+                skip = 0
+
+
+def chunks(parts: Parts, columns: Sequence[str], size: int, start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of the first row, and the columns by name, of so many rows each; only the last may be shorter."""
+    arrow = pyarrow()
+    waiting: list[Any] = []
+    count = 0
+
+    def taken(rows: int) -> dict[str, Any]:
+        nonlocal waiting, count
+        table = arrow.Table.from_batches(waiting)
+        waiting, count = table.slice(rows).to_batches(), len(table) - rows
+        return {name: table[name].slice(0, rows) for name in columns}
+
+    for _, batch in batches(parts, columns, start):
+        waiting.append(batch)
+        count += len(batch)
+        while count >= size:
+            yield start, taken(size)
+            start += size
+    if count:
+        yield start, taken(count)
+
+
+def source_of(parts: Parts, first: int | None = None) -> Source:
+    """The table, or so many of its rows from the top, to be read into memory."""
+    arrow, most = pyarrow(), parts.rows if first is None else min(first, parts.rows)
+
+    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        hint = "; read the first of them, or rate by chunks (`rate_files`)"
+        check_room(f"{most:,} rows in memory", BYTES * most, hint=hint)
+        read, rows = [], 0
+        for _, batch in batches(parts, wanted):
+            read.append(batch)
+            rows += len(batch)
+            if rows >= most:
+                break
+        return arrow.Table.from_batches(read).slice(0, most)
+
+    return Source(f"{parts.title}: ", parts.schema.names, load, parts.where)
+
+
+def ranges(parts: Parts, name: str) -> tuple[int, int] | None:
+    """The least and the greatest of a column of whole numbers, as the footers tell; None if one does not."""
+    found = []
+    for part in parts.files:
+        with readable(part.path), pyarrow().parquet.ParquetFile(part.path) as file:
+            leaves = [file.metadata.schema.column(i).path for i in range(file.metadata.num_columns)]
+            place = leaves.index(name)  # columns of structs have several leaves
+            for i, rows in enumerate(part.groups):
+                told = file.metadata.row_group(i).column(place).statistics
+                if rows and (told is None or not told.has_min_max):
+                    return None
+                if rows:
+                    found.append((told.min, told.max))
+    return min(x for x, _ in found), max(x for _, x in found)
+
+
+def check_whole(name: str, column: Any, first: int = 0) -> None:
+    """RowError where a column of Arrow has no value; `first` is the number of its first row."""
+    if column.null_count:
+        gap = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise RowError(first + gap, f"column {name!r} has no value")
+
+
+def backwards(parts: Parts, name: str) -> int | None:
+    """The first row whose value in a column is below the one before it, found in one pass over that column alone.
+
+    Raises:
+      RowError: where there is no value.
+    """
+    before, row = None, 0
+    for _, batch in batches(parts, [name]):
+        column = batch.column(0)
+        check_whole(name, column, row)
+        if (bits := BITS.get(str(column.type).partition("[")[0])) is not None:
+            column = column.view(bits)
+        values = column.to_numpy(zero_copy_only=False)
+        if before is not None and values[0] < before:
+            return row
+        if (falls := values[1:] < values[:-1]).any():
+            return row + int(np.argmax(falls)) + 1
+        before, row = values[-1], row + len(values)
+    return None

@@ -1,0 +1,188 @@
+"""Matches in Parquet files of any size, a chunk at a time: in order of time, with ids in place of names."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.columns import to_column, to_days, to_flags, to_numbers
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.numbering import numbering
+from jaxrate.data.ordering import ROW, put_in_order
+from jaxrate.data.parts import Parts, backwards, check_whole, chunks, ranges
+from jaxrate.data.roles import Roles, roles_of
+from jaxrate.data.tables import Values, located, pyarrow
+from jaxrate.events import RowError, fail_where, matches
+from jaxrate.text import name_of
+
+ROLES = ("a", "b", "winner", "loser", "score", "time", "side", "neutral", "weight")  # that columns may have
+OTHERS = ("contest", "player", "rank", "last", "team", "ceiling", "noise", "category", "season")
+LISTS = ("columns", "drop", "margin", "covariates")
+SPARSE, FEW = 4, 1 << 20  # whole numbers are looked up in a table, which may be so many times as long as the history
+
+
+class Opened(NamedTuple):
+    """A table of matches that is read in chunks."""
+
+    source: Parts
+    table: Parts  # the source, or what it became when it was put in order
+    roles: Roles
+    players: int  # how many there are at most
+    names: Any  # [players] by id: an Arrow array, or one of NumPy that fills as they come
+    ids: Any  # names [n, 2] -> ids [n, 2] and how many are known then; None if the table has ids
+    clock: str | None  # as in `Dataset`
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the source had to be put in order."""
+        return self.table is not self.source
+
+    @property
+    def whole_days(self) -> bool:
+        """Whether times are days, and have no time of day."""
+        return self.clock == "dates" and pyarrow().types.is_date(self.source.schema.field(self.roles.time).type)
+
+
+def roles_in(parts: Parts, given: Mapping[str, Any]) -> Roles:
+    """Which columns are used; ValueError for contests."""
+    nothing: dict[str, Any] = dict.fromkeys((*ROLES, *OTHERS)) | dict.fromkeys(LISTS, ())
+    with located(f"{parts.title}: ", parts.where):
+        roles = roles_of(parts.schema.names, nothing | dict(given), False)
+        if roles.form.contest is not None:
+            raise ValueError("contests are not rated by chunks; read them into memory")
+        return roles
+
+
+def used(parts: Parts, roles: Roles) -> str:
+    """What tells the table, and the columns that are used, from others."""
+    told = [(part.path.name, part.digest) for part in parts.files]
+    return sha256(repr((told, roles)).encode()).hexdigest()[:16]
+
+
+def open_matches(parts: Parts, roles: Roles, folder: Path, rows: int, memory: str, known: Values | None) -> Opened:
+    """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
+
+    Args:
+      parts: the source.
+      roles: which columns are used.
+      folder: where the ordered table is kept meanwhile.
+      rows: of a chunk.
+      memory: that ordering may take.
+      known: names that have ids already, of a table that was not put in order.
+    """
+    time, who = roles.time, roles.form.who
+    with located("", parts.where):
+        _check_types(parts, roles)
+        clock = _clock(parts, time)
+        fall = None if time is None else backwards(parts, time)
+        if fall is not None and known is not None:
+            raise RowError(fall, "the time is earlier than in the row before; rate all matches anew, in another folder")
+        near = None if fall is not None else _close(parts, who)
+        if near is not None:
+            kind = np.result_type(*(parts.schema.field(x).type.to_pandas_dtype() for x in who))
+            ids, names = numbering(*near, np.zeros(0, kind) if known is None else known, kind)
+            return Opened(parts, parts, roles, min(len(names), 2 * parts.rows), names, ids, clock)
+        more = [name for name in roles.wanted if name not in (*who, time)]
+        try:
+            table, named = put_in_order(parts, who, time, more, folder / used(parts, roles), rows, memory)
+        except ImportError as error:
+            why = "names are no whole numbers that lie close together"
+            if fall is not None:
+                why = f"{parts.where(fall)}: the time is earlier than in the row before"
+            raise ImportError(f"{why}; {error}") from None
+    return Opened(parts, table, roles, len(named), named, None, clock)
+
+
+def _check_types(parts: Parts, roles: Roles) -> None:
+    kinds = pyarrow().types
+    found = [parts.schema.field(name).type for name in roles.form.who]
+    whole = all(map(kinds.is_integer, found)) and np.result_type(*(x.to_pandas_dtype() for x in found)).kind in "iu"
+    if not (whole or all(map(_is_text, found))):
+        types = " and ".join(map(str, found))
+        raise ValueError(f"columns {roles.form.who} must both be text or both whole numbers of a kind, got {types}")
+
+
+def _is_text(kind: Any) -> bool:
+    kinds = pyarrow().types
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
+
+
+def _clock(parts: Parts, time: str | None) -> str | None:
+    """What the times are; ValueError if they are neither dates nor numbers."""
+    if time is None:
+        return None
+    kinds, kind = pyarrow().types, parts.schema.field(time).type
+    if kinds.is_date(kind) or kinds.is_timestamp(kind):
+        return "dates"
+    if kinds.is_integer(kind) or kinds.is_floating(kind):
+        return "numbers"
+    raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
+
+
+def _close(parts: Parts, who: list[str]) -> tuple[int, int] | None:
+    """The least and the greatest name, if names are whole numbers that a table has room for."""
+    if not all(pyarrow().types.is_integer(parts.schema.field(name).type) for name in who):
+        return None
+    found = [ranges(parts, name) for name in who]
+    if None in found:
+        return None
+    low, high = min(x[0] for x in found if x), max(x[1] for x in found if x)
+    return (low, high) if high - low < max(SPARSE * parts.rows, FEW) else None
+
+
+def datasets(opened: Opened, size: int, start: int = 0) -> Iterator[tuple[int, Dataset, int]]:
+    """The number of the first row, the matches of a chunk, and how many players are known by its end.
+
+    The datasets have no names of players of their own: these are in `opened`.
+    """
+    roles, nobody = opened.roles, np.zeros(0, object)
+    columns = [*roles.wanted, *([ROW] if opened.ordered else [])]
+    for first, found in chunks(opened.table, columns, size, start):
+        rows = np.arange(first, first + len(found[columns[0]]))
+        if opened.ordered:
+            rows = found[ROW].to_numpy()
+        with rows_named(opened.source, rows):
+            fields, known = _fields(opened, {name: to_column(name, found[name]) for name in roles.wanted})
+            yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), known
+
+
+@contextmanager
+def rows_named(parts: Parts, rows: Values) -> Iterator[None]:
+    """Errors about rows of a chunk become those about rows of a file."""
+    with located(f"{parts.title}: ", parts.where):
+        try:
+            yield
+        except RowError as error:
+            raise error.but(lambda row, message: (int(rows[row]), message)) from None
+
+
+def _fields(opened: Opened, columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """The columns of the matches, as `data.matches` makes those of a table in memory; and how many are known."""
+    roles, known = opened.roles, opened.players
+    for name in roles.form.who:
+        check_whole(name, columns[name])
+    player = np.stack([columns[name].to_numpy() for name in roles.form.who], axis=1)
+    if opened.ids is not None:
+        same = player[:, 0] == player[:, 1]
+        fail_where(same, lambda row: f"{name_of(player[row, 0])} is on both sides; remove the row")
+        player, known = opened.ids(player)
+    n = len(player)
+    fields: dict[str, Any] = {"player": player, "score": np.ones(n)}
+    if roles.form.result is not None:
+        fields["score"] = to_numbers(roles.form.result, columns[roles.form.result])
+    if roles.weight is not None:
+        fields["weight"] = to_numbers(roles.weight, columns[roles.weight])
+    if roles.everywhere is not None:
+        fields["side"] = np.full(n, roles.everywhere)
+    elif roles.side is not None:
+        fields["side"] = to_numbers(roles.side, columns[roles.side])
+    if roles.neutral is not None:
+        fields["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, fields["side"])
+    if roles.time is not None:
+        fields["time"] = to_days(roles.time, columns[roles.time])[0]
+    return fields, known

@@ -1,0 +1,22 @@
+"""What programs are made for: a processor, or a device on which every kernel is launched."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Array
+
+
+def launches() -> bool:
+    """Whether what is traced is for a device on which each kernel takes microseconds before it does anything.
+
+    There few kernels win that do much at once, even needlessly: all pairs, numbers of a player side by side, steps
+    unrolled. On a CPU the least work does, in pieces that fit a cache.
+    """
+    return jax.default_backend() != "cpu"
+
+
+def stacked(first: Array, second: Array) -> Array:
+    """[2, ...] two arrays. Joining them would be a kernel; choosing between them is part of the next one."""
+    if launches():
+        return jnp.where(jnp.arange(2).reshape(2, *first.ndim * (1,)) == 0, first[None], second[None])
+    return jnp.stack([first, second])

@@ -1,0 +1,283 @@
+"""Matches in Parquet files, more than fit into memory: rated by chunks into a folder, from which a run goes on."""
+
+import errno
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.data.parts import Parts, find_parts
+from jaxrate.data.roles import Roles
+from jaxrate.data.streams import open_matches, roles_in
+from jaxrate.data.tables import Values, pyarrow
+from jaxrate.data.writing import write
+from jaxrate.events import Array, Matches
+from jaxrate.records.careers import leaves, rating_table
+from jaxrate.records.checkpoints import NAME, read_checkpoint, write_checkpoint
+from jaxrate.records.chunked import FOLDER, Progress, Work, part_name, rate_chunks
+from jaxrate.records.contents import as_state
+from jaxrate.records.folder import held
+from jaxrate.records.rated import Rated
+from jaxrate.records.sums import Sums, measures
+from jaxrate.replay.state import check_kind
+from jaxrate.system import RatingSystem, State, check_system
+
+CHUNK = 1 << 20  # matches
+MEMORY = "2GB"
+EVERY = 60.0  # seconds between checkpoints
+SHARE = 20.0  # so many times as long as writing one takes, at the least, is worked before the next
+ORDERED = ".ordered"
+LEFT = re.compile(r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp")  # what a process that was killed left
+KINDS = ("ordering", "reading", "scheduling", "rating", "writing")  # of work
+
+
+class RatedFiles(NamedTuple):
+    """What `rate_files` leaves behind. The predictions are in the folder."""
+
+    system: RatingSystem
+    state: State  # leaves [num_players, ...]
+    players: Values  # [num_players] names in order of id
+    games: Values  # [num_players] matches played
+    matches: int
+    last: float | None  # the time of the last match; None if there are no times
+    clock: str | None  # of the times, as in `Dataset`
+    quality: dict[str, float]  # the measures of `metrics.scores` by name
+    seconds: dict[str, float]  # of each kind of work in this call, which overlap, and "all"
+    folder: Path
+
+    def __repr__(self) -> str:
+        counted = f"{self.matches:,} matches of {len(self.players):,} players"
+        return f"RatedFiles: {counted} in {self.folder}, log loss {self.quality['log loss']:.4f}"
+
+
+def rate_files(
+    system: RatingSystem,
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    winner: str | None = None,
+    loser: str | None = None,
+    score: str | None = None,
+    time: str | None = None,
+    side: str | None = None,
+    neutral: str | None = None,
+    weight: str | None = None,
+    chunk: int = CHUNK,
+    brief: bool = False,
+    resume: bool = False,
+    key: Array | None = None,
+    memory: str = MEMORY,
+    progress: Callable[[int], Any] | None = None,
+) -> RatedFiles:
+    """Rate matches in Parquet files of any size, a chunk at a time: predict each, then learn from it.
+
+        found = jr.rate_files(jr.glicko2(), "matches/", "rated")
+        jr.leaderboard(found.system, found.state, found.players)
+
+    Memory is taken by the state, some chunks, and what may be given to DuckDB, which puts the rows in order of time
+    where times decrease and makes ids of names that are text (`pip install "jaxrate[large]"`). The numbers are those of
+    `rate` on the whole table, sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills and mean
+    reversion to rounding; with Urnings by chance.
+
+    The folder gets predictions/part-000000.parquet and so on, one for each chunk, with the columns of `rate`, where
+    `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
+    every minute and when the process is asked to end by SIGTERM. With `resume` a run goes on from its checkpoint, and
+    ends with the same files as if it had never been interrupted. One that had ended goes on with files that were added
+    since, if they begin after its end and the rows did not have to be put in order.
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      source: a folder of Parquet files, which are one table in the order of their names; a pattern as "2*/*.parquet"; a
+        list of files; or one file. In a folder or pattern, files whose names begin with "." or "_" or end in
+        ".truth.parquet" do not count.
+      out: the folder for what is rated.
+      a, b, winner, loser, score, time, side, neutral, weight: columns, as in `read`. Names are text or whole numbers,
+        times are dates, timestamps or numbers.
+      chunk: matches that are rated at a time.
+      brief: predictions have the row and the prediction only, which takes a tenth of the room.
+      resume: go on with the run in the folder, if there is one.
+      key: a PRNG key for systems that draw random numbers; chunk i gets `fold_in(key, i)`.
+      memory: what DuckDB may take, as "2GB".
+      progress: is called after each chunk with the number of matches that are rated.
+
+    Raises:
+      ValueError: if a file cannot be read, if its columns differ from those before, or if rows are bad (names file and
+        row); if there is a run in the folder and `resume` is not given; if its checkpoint is damaged or of another
+        system, other hyperparameters, other columns or other data; or as `rate` does.
+      OSError: if the disk is full. What had been rated by the last checkpoint is kept.
+      ImportError: if pyarrow is not installed, or DuckDB where it is needed.
+    """
+    check_system(system)
+    check_kind(system, Matches)
+    if not (isinstance(chunk, int) and chunk >= 1):
+        raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
+    if system.rules.draw is not None and key is None:
+        key = jax.random.key(0)
+    given = {"a": a, "b": b, "winner": winner, "loser": loser, "score": score, "time": time, "side": side}
+    folder, parts = Path(out), find_parts(source)
+    roles = roles_in(parts, given | {"neutral": neutral, "weight": weight})
+    if any(part.path.resolve().parent in (folder.resolve(), (folder / FOLDER).resolve()) for part in parts.files):
+        raise ValueError(f"{folder} has the files that are to be rated; name another folder for what comes of them")
+    how = _how(system, roles, chunk, brief, key)
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        begun = _begun(system, folder, parts, roles, how, resume)
+        return _rated(system, folder, parts, roles, how, begun, key, memory, progress or (lambda rows: None))
+
+
+def _how(system: RatingSystem, roles: Roles, chunk: int, brief: bool, key: Array | None) -> dict[str, Any]:
+    """What a run must have in common with one that it goes on with."""
+    return {
+        "version": version("jaxrate"),
+        "system": system.name,
+        "settings": {name: str(getattr(x, "name", x)) for name, x in system.settings.items()},
+        "hyperparameters": {name: None if x is None else float(x) for name, x in system.params._asdict().items()},
+        "precision": str(jnp.result_type(float)),
+        "columns": [str(x) for x in (*roles.form.who, roles.form.result, *roles[1:6])],
+        "chunk": chunk,
+        "brief": brief,
+        "key": None if key is None else np.asarray(jax.random.key_data(key)).tolist(),
+    }
+
+
+class Begun(NamedTuple):
+    """How far a run has come."""
+
+    progress: Progress
+    names: Values | None  # of those who have an id; None if the table was put in order
+
+
+def _begun(
+    system: RatingSystem, folder: Path, parts: Parts, roles: Roles, how: dict[str, Any], resume: bool
+) -> Begun | None:
+    """How far the run in the folder has come; None if there is none. ValueError if it is another, or not to go on."""
+    found = read_checkpoint(folder)
+    if not resume and (found is not None or (folder / FOLDER).exists()):
+        raise ValueError(f"there is a run in {folder}; go on with it by resume, or name another folder")
+    if found is None:
+        return None
+    about, arrays = found
+    for name, mine in how.items():
+        if about["how"][name] != mine:
+            was = f"the run in {folder} has {name} {about['how'][name]}, this one {mine}"
+            raise ValueError(f"{was}; go on as it began, or name another folder")
+    _check_files(folder, about, parts, roles)
+    for number in range(about["parts"]):
+        if not (folder / FOLDER / part_name(number)).is_file():
+            gone = f"{FOLDER}/{part_name(number)} is missing in {folder}"
+            raise ValueError(f"{gone}; put it back, or rate all matches anew, in another folder")
+    names, games = arrays.pop("names", None), arrays.pop("games")
+    state = as_state(system, about["known"], arrays)
+    weight, losses, above, other = about["sums"]
+    sums = Sums(weight, tuple(losses), tuple(above), None if other is None else tuple(other))
+    rows, number, known = about["rows"], about["parts"], about["known"]
+    return Begun(Progress(rows, number, known, state, games, sums, about["last"], about["width"]), names)
+
+
+def _check_files(folder: Path, about: dict[str, Any], parts: Parts, roles: Roles) -> None:
+    """ValueError unless the files are those that were rated; others may follow, if nothing was put in order."""
+    before = [x for x in about["files"] if about["ordered"] or x[1] < about["rows"]]
+    now = _listed(parts)[: None if about["ordered"] else len(before)]
+    if before != now:
+        changed = next((x[0] for x, y in zip(before, now, strict=False) if x != y), "the number of files")
+        other = f"the run in {folder} is of other data ({changed} has changed)"
+        raise ValueError(f"{other}; go on with those files, or rate all in another folder")
+
+
+def _listed(parts: Parts) -> list[Any]:
+    return [[part.path.name, part.first, part.digest] for part in parts.files]
+
+
+def _rated(
+    system: RatingSystem, folder: Path, parts: Parts, roles: Roles, how: dict[str, Any], begun: Begun | None,
+    key: Array | None, memory: str, tell: Callable[[int], Any],
+) -> RatedFiles:  # fmt: skip
+    """What `rate_files` returns, once all is rated and written."""
+    start, seconds = time.perf_counter(), dict.fromkeys(KINDS, 0.0)
+    done, names = begun or Begun(Progress(0, 0, 0, None, np.zeros(0, np.int64), Sums(), None, None), None)
+    opened = open_matches(parts, roles, folder / ORDERED, how["chunk"], memory, names)
+    seconds["ordering"] = time.perf_counter() - start
+    work = Work(system, opened, folder, how["chunk"], how["brief"], key)
+    told = {"how": how, "files": _listed(parts), "ordered": opened.ordered}
+    next_time = time.monotonic() + EVERY
+
+    def keep(now: Progress) -> None:
+        nonlocal done, next_time
+        begin = time.monotonic()
+        about = told | now._asdict() | {"state": None, "games": None}
+        arrays = leaves(now.state) | {"games": now.games}
+        arrays |= {} if opened.ordered else {"names": opened.names[: now.known]}
+        write_checkpoint(folder, about, arrays)
+        done, end = now, time.monotonic()
+        next_time = end + max(EVERY, SHARE * (end - begin))
+
+    (folder / FOLDER).mkdir(exist_ok=True)
+    _tidy(folder, done.parts)
+    with _stopping() as stop:
+        if done.rows < opened.table.rows:
+            with _hinting(folder):
+                rate_chunks(work, done, seconds, keep, lambda: (time.monotonic() > next_time, stop.is_set()), tell)
+    if done.rows < opened.table.rows:  # whoever hears SIGTERM let the process live
+        raise InterruptedError(errno.EINTR, "asked to end, before all was rated; go on with resume", str(folder))
+    players = opened.names if opened.ids is None else opened.names[: done.known]
+    players = np.asarray(players.to_numpy() if opened.ids is None else players)
+    rated = Rated(system, done.state, players, done.games, None, done.last, opened.clock, pyarrow().table({}), {})
+    write(rating_table(rated), folder / "ratings.parquet")
+    shutil.rmtree(folder / ORDERED, ignore_errors=True)
+    seconds["all"] = time.perf_counter() - start
+    quality = measures(done.sums)
+    return RatedFiles(
+        system, done.state, players, done.games, done.rows, done.last, opened.clock, quality, seconds, folder
+    )
+
+
+def _tidy(folder: Path, parts: int) -> None:
+    """Remove what an interrupted run left after so many parts; files of other names stay."""
+    for path in (*folder.iterdir(), *(folder / FOLDER).iterdir()):
+        number = re.fullmatch(r"part-(\d+)\.parquet", path.name)
+        if LEFT.fullmatch(path.name) or (number and path.parent != folder and int(number[1]) >= parts):
+            path.unlink()
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """An event that SIGTERM sets. Once the work is put away, the signal takes its usual course."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # only the main thread hears signals
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if asked.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def _hinting(folder: Path) -> Iterator[None]:
+    """Errors say how to go on."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if not (folder / NAME).exists():
+            raise
+        hint = f"what was rated by the last checkpoint is kept in {folder}: once this is mended, go on with resume"
+        if isinstance(error, OSError):
+            said = f"{error.strerror or error}; {hint}"
+            raise (OSError(said) if error.errno is None else OSError(error.errno, said, error.filename)) from error
+        raise ValueError(f"{error}; {hint}") from error

@@ -1,0 +1,54 @@
+"""Leagues that have nothing to do with each other, each rated alone."""
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Any
+
+from jaxrate.data.dataset import Dataset, check_dataset
+from jaxrate.data.leagues import by_league
+from jaxrate.data.tables import located
+from jaxrate.events import Array
+from jaxrate.executors import Executor, each
+from jaxrate.records.rated import Rated
+from jaxrate.records.rating import rate
+from jaxrate.system import RatingSystem
+
+
+def rate_each(
+    system: RatingSystem,
+    data: Dataset,
+    league: Any,
+    *,
+    period: float | None = None,
+    key: Array | None = None,
+    executor: Executor | None = None,
+) -> dict[Hashable, Rated]:
+    """Rate each league of a table alone, as `rate` does: players of one name in two leagues are two.
+
+        table = {"a": ["Ada", "Eve", "Ada"], "b": ["Bo", "Al", "Bo"], "score": [1, 0, 1], "league": ["N", "S", "N"]}
+        for name, rated in jr.rate_each(jr.elo(), jr.read(table), table["league"]).items():
+            print(name, jr.leaderboard(rated))
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      data: events and names, as from `read`.
+      league: [N] which league each row of the source is of, of any hashable type; row i is that of number i in
+        `data.rows`.
+      period: as in `rate`.
+      key: as in `rate`; every league gets the same.
+      executor: whose workers each rate a league, see `compare`; the numbers are the same.
+
+    Returns:
+      The `Rated` of each league, in order of first appearance.
+
+    Raises:
+      ValueError: as `rate`; for a row without a league, or a contest in several.
+    """
+    check_dataset("rate_each", data)
+    with located("", lambda row: f"row {row} (counting from 0)"):
+        leagues = by_league(data, league)
+    return dict(zip(leagues, each(executor, partial(_rated, system, period, key), leagues.values()), strict=True))
+
+
+def _rated(system: RatingSystem, period: float | None, key: Array | None, data: Dataset) -> Rated:
+    return rate(system, data, period=period, key=key)

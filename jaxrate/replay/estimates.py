@@ -1,0 +1,93 @@
+"""How long a GPU should take over a history, from the kernels of its programs: counted, but no time was measured.
+
+The counts are those of an H100, for which `experiments/gpu_programs.py` compiles the programs without one.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.events import Matches, Ragged
+from jaxrate.replay.blocks import Blocks
+from jaxrate.replay.schedule import Plan, by_level, width_launched
+
+KERNEL = 2.5e-6  # seconds from one kernel of a graph to the next
+BANDWIDTH = 3.35e12  # bytes a second
+
+
+class Step(NamedTuple):
+    """What a step of a program launches."""
+
+    launches: int  # kernels and copies; of loops whose turns are not known, those of four turns
+    bytes: int  # that they write and read, if the step has so many
+    size: int  # matches, players and pairs of a period, or participants of a round
+
+
+STEPS = {  # by system and kind of events, from experiments/results/gpu_programs.json
+    ("elo", "matches"): Step(6, 40_976, 1_024),
+    ("elo", "periods"): Step(9, 401_424, 13_312),
+    ("glicko", "matches"): Step(6, 106_512, 1_024),
+    ("glicko", "periods"): Step(10, 876_560, 13_312),
+    ("glicko2", "matches"): Step(8, 243_736, 1_024),
+    ("glicko2", "periods"): Step(11, 1_597_456, 13_312),
+    ("category_glicko", "periods"): Step(62, 12_967_952, 13_312),
+    ("skills", "matches"): Step(6, 106_512, 1_024),
+    ("skills", "periods"): Step(10, 1_024_016, 13_312),
+    ("blat_mmr", "matches"): Step(15, 69_419_024, 1_024),
+    ("elo_mmr", "rounds"): Step(88, 378_510_846, 2_048),
+    ("elo_mmx", "rounds"): Step(40, 403_378_276, 2_048),
+    ("codeforces", "rounds"): Step(39, 3_008_276, 2_048),
+    ("topcoder", "rounds"): Step(12, 33_755_188, 2_048),
+    ("trueskill", "matches"): Step(6, 73_744, 1_024),
+    ("trueskill", "rounds"): Step(156, 22_597_470, 2_048),
+    ("weng_lin", "matches"): Step(6, 73_744, 1_024),
+    ("weng_lin", "rounds"): Step(19, 84_217_888, 2_048),
+    ("urnings", "matches"): Step(6, 73_744, 1_024),
+}
+PAIRS = 2048  # participants up to which rounds compare everybody with everybody: of more no step was counted
+
+
+def seconds(step: Step, size: float) -> float:
+    """Of a step of so many matches, if nothing but launches and memory takes time."""
+    return max(step.launches * KERNEL, step.bytes * size / step.size / BANDWIDTH)
+
+
+class Steps(NamedTuple):
+    """Steps of one shape."""
+
+    number: int
+    batch: int  # matches, periods or rounds of each
+    players: int  # of a period or round
+    pairs: int
+
+
+def steps_of(events: Matches | Ragged, arranged: Plan | Blocks) -> list[Steps]:
+    """The steps in which a GPU would rate a history; `arranged` is it on this machine: there matches stand wider."""
+    if isinstance(arranged, Blocks):
+        both = zip(arranged.steps, arranged.blocks, strict=True)
+        return [Steps(steps, block.number.shape[1], *block.size) for steps, block in both]
+    matches: Any = events
+    width = width_launched(np.asarray(matches.player))
+    plan: Any = by_level(matches, width)
+    return [Steps(plan.num_steps, width, 2, 1)]
+
+
+def of_gpu(system: str, kind: str, steps: Iterable[Steps]) -> float | None:
+    """Seconds that one GPU should take over a replay once all is arranged and compiled.
+
+    Args:
+      system: its name.
+      kind: of the events: "matches", "periods" or "rounds".
+      steps: from `steps_of`.
+
+    Returns:
+      The seconds, or None if no such steps were counted: for rounds of more participants there are other programs.
+    """
+    total, counted = 0.0, STEPS.get((system, kind))
+    for number, batch, players, pairs in steps:
+        if counted is None or (kind == "rounds" and players > PAIRS):
+            return None
+        each = {"matches": 1.0, "periods": players + pairs, "rounds": players**2 / counted.size}[kind]
+        total += number * seconds(counted, batch * each)
+    return total

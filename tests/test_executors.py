@@ -1,0 +1,118 @@
+"""Work done by the workers of an executor is the work done here."""
+
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.executors import each
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+ENGINES = {
+    "processes": 'ProcessPoolExecutor(2, mp_context=get_context("spawn"))',
+    "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",
+    "ray": "ray.util.multiprocessing.Pool(2)",
+}
+WORK = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import jax
+import numpy as np
+
+import jaxrate as jr
+
+if __name__ == "__main__":
+    matches = jr.simulate.league(30, 600, seed=3).matches
+    data = jr.Dataset(matches, np.arange(30), np.arange(600))
+    system = jr.elo()
+    settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
+
+    def work(executor):
+        yield jr.sweep(system, data, settings, executor=executor)
+        if {all}:
+            yield [str(result) for result in jr.compare(data, ["elo", "glicko"], executor=executor).results]
+            rated = jr.rate_each(system, data, np.arange(600) % 2, executor=executor)
+            yield np.stack([one.state.rating for one in rated.values()])
+            yield str(jr.rolling(system, data, 2, executor=executor))
+            found = jr.fit(system, data, starts=2, key=jax.random.key(0), executor=executor)
+            yield np.round(np.log(found.params.k), 2)
+
+    {setup}
+    with {engine} as executor:
+        there = [*work(executor)]
+    for one, other in zip(there, work(None), strict=True):
+        np.testing.assert_array_equal(one, other)
+"""
+
+
+class Pickled:
+    """An executor that does here what was pickled."""
+
+    def map(self, function, items):
+        return [pickle.loads(pickle.dumps(partial(function, item)))() for item in items]
+
+
+def league(players, count):
+    return jr.Dataset(jr.simulate.league(players, count, seed=3).matches, np.arange(players), np.arange(count))
+
+
+def alike(one, other):
+    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("executor", [Pickled(), ThreadPoolExecutor(2)], ids=["pickled", "threads"])
+def test_the_numbers_are_the_same(executor):
+    data, key = league(30, 600), jax.random.key(0)
+    system = jr.elo()
+    settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
+    np.testing.assert_allclose(
+        jr.sweep(system, data, settings, executor=executor), jr.sweep(system, data, settings), rtol=1e-6
+    )
+    alike(jr.rolling(system, data, 2, executor=executor), jr.rolling(system, data, 2))
+    found, wanted = (jr.fit(system, data, starts=2, key=key, executor=x) for x in (executor, None))
+    np.testing.assert_allclose(found.params.k, wanted.params.k, rtol=1e-3)
+    np.testing.assert_allclose(found.loss, wanted.loss, rtol=1e-6)
+    done = []
+    found = jr.compare(data, ["elo", "urnings"], lengths=(None, 50.0), executor=executor, watch=done.append)
+    assert found == jr.compare(data, ["elo", "urnings"], lengths=(None, 50.0)) and done == [1 / 3, 2 / 3, 1.0]
+
+
+def test_workers_are_told_the_precision(x64):
+    kinds = each(ThreadPoolExecutor(1), lambda size: jnp.zeros(size).dtype, [1, 2])
+    assert kinds == [jnp.result_type(float)] * 2 == [np.float64 if x64 else np.float32] * 2
+
+
+def test_rules_of_their_own_are_swept_and_searched_by_workers():
+    """Where each setting has rules that are made for it."""
+    system, data = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6), league(20, 60)
+    settings = system.params._replace(kernel_width=np.array([0.5, 0.9]))
+    swept, wanted = (jr.sweep(system, data, settings, executor=x) for x in (Pickled(), None))
+    np.testing.assert_allclose(swept, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_that_exist(engine, tmp_path):
+    """In other processes, to the bit but for searches."""
+    setup = {"processes": "", "distributed": "import distributed", "ray": "import ray.util.multiprocessing"}[engine]
+    if setup and importlib.util.find_spec(engine) is None:
+        pytest.skip(f"{engine} is not installed: pip install 'jaxrate[cluster]'")
+    script = tmp_path / "work.py"
+    script.write_text(WORK.format(engine=ENGINES[engine], setup=setup, all=bool(setup)))
+    flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=0"}
+    path = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ | flags | path)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,157 @@
+"""The kernel that walks through all levels: interpreted, it rates as the loop does; and it is compiled for a GPU."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from scipy import special
+
+import jaxrate as jr
+from jaxrate.replay import kernel, pure, scalars
+from jaxrate.testing.cases import Case, near
+from jaxrate.testing.histories import PLAYERS, seasons
+from tests.test_contract import EVERY
+
+SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_kernel.py"
+RATED = ("elo", "elo_fading", "glicko", "glicko2", "trueskill", "weng_lin", "skills", "calibrated")
+ROUNDING = 1e-6  # about eight units in the last place
+
+
+@pytest.fixture
+def interpreted(monkeypatch, in_a_hurry):
+    """As on a GPU, but for the kernel, which is interpreted."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(kernel, "levels", partial(kernel.levels, interpret=True))
+
+
+@pytest.mark.parametrize("name", RATED)
+def test_the_kernel_rates_as_the_loop_does(interpreted, name):
+    """The contract's seasons, with sides, weights and draws, one carried on from the other; some slots are empty."""
+    system, runs = EVERY[name], {}
+    first, second = seasons(Case(system, "levels", False))
+    for engine in ("kernel", "scan"):
+        before = jr.run(system, first, schedule=jr.by_level(first, 8), num_players=PLAYERS + 9, engine=engine)
+        after = jr.run(system, second, schedule=jr.by_level(second, 8), state=before.state, engine=engine)
+        runs[engine] = before.prediction, after
+    near(name, runs["kernel"], runs["scan"], ROUNDING)
+
+
+def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, x64):
+    """Several numbers in a prediction; 12 slots a step, of which a block of four threads rates four at a time."""
+    monkeypatch.setattr(kernel, "WARP", 4)
+    monkeypatch.setattr(kernel, "LANES", 4)
+    system = jr.outlook(jr.weng_lin("thurstone_mosteller_full"))
+    plan = jr.by_level(league, 11)
+    assert (np.asarray(plan.number)[: plan.num_steps, 8:] < plan.num_matches).any()
+    found, wanted = (jr.run(system, league, schedule=plan, engine=engine) for engine in ("kernel", "scan"))
+    near("outlook", found, wanted, 1e-12 if x64 else ROUNDING)
+
+
+def test_settings_and_histories_have_blocks_of_their_own(interpreted, league):
+    system = jr.glicko()
+    others = league._replace(score=1.0 - league.score)
+    plans = jax.tree.map(lambda *x: jnp.stack(x), *(jr.by_level(x, 8) for x in (league, others)))
+
+    def rated(engine):
+        def one(growth, plan):
+            params = system.params._replace(c=growth)
+            return jr.scan(system, params, system.init(params, 40), plan, engine=engine)
+
+        grow = jnp.asarray([5.0, 50.0], float)
+        return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(None, 0)))(grow, plans)
+
+    near("blocks", rated("kernel"), rated("scan"), ROUNDING)
+
+
+def test_ids_that_are_nobodys_change_nothing(interpreted, league):
+    """Ids that are traced are not checked: rows past the end are neither read nor written."""
+    system, plan = jr.glicko(), jr.by_level(league, 8)
+
+    def rated(engine):
+        few = system.init(system.params, 30)
+        return jax.jit(lambda plan: jr.scan(system, None, few, plan, engine=engine))(plan)
+
+    near("nobody", rated("kernel"), rated("scan"), ROUNDING)
+
+
+def sorting(system):
+    def predict(constants, rows, event):
+        return lax.sort(rows.rating)[0] / 4000.0
+
+    return system._replace(rules=system.rules._replace(predict=predict))
+
+
+def test_what_the_kernel_does_not_know_is_refused(interpreted, league):
+    wins = league._replace(score=np.rint(league.score))
+    cases = [
+        (jr.urnings(), wins, {"key": jax.random.key(0)}, "rules that draw random numbers"),
+        (EVERY["blat_mmr"], league, {}, "these have vectors"),
+        (sorting(jr.glicko()), league, {}, "these rules have sort"),
+        (jr.glicko(), jr.periods(league, 7.0), {}, "not periods or rounds"),
+        (jr.glicko(), league, {"schedule": "stream"}, "not a stream"),
+        (jr.glicko(), league, {"engine": "fast"}, 'engine must be "scan" or "kernel", got \'fast\''),
+    ]
+    for system, events, options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            jr.run(system, events, **{"engine": "kernel"} | options)
+    with pytest.raises(ValueError, match="the kernel has no derivatives"):
+        jax.jacfwd(lambda k: jr.run(jr.elo(), league, params=jr.elo().params._replace(k=k), engine="kernel"))(20.0)
+
+
+def test_the_kernel_is_for_one_gpu(league, interpreted, monkeypatch):
+    monkeypatch.setattr(pure, "is_spread", lambda state: True)
+    with pytest.raises(ValueError, match="the state is spread over several"):
+        jr.run(jr.elo(), league, engine="kernel")
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match='engine="kernel" is for a GPU, and this is a cpu: leave it out'):
+        jr.run(jr.elo(), league, engine="kernel")
+
+
+def test_functions_that_kernels_do_not_know(x64):
+    x = np.linspace(-5.0, 8.0, 2001).astype(float if x64 else np.float32)
+    for function, exact in ((scalars.erf, special.erf), (scalars.erfc, special.erfc)):
+        np.testing.assert_allclose(function(x), exact(x.astype(float)), rtol=2e-14 if x64 else 5e-6)
+
+
+def test_arrays_are_taken_apart():
+    def function(x, y):
+        table = jnp.stack([x, y], axis=1).reshape(2, 3).T
+        parts = lax.split(jnp.flip(jnp.concatenate([x, y])), (2, 4))
+        whole = jnp.max(table, axis=0) + jnp.min(table) * jnp.sum(jnp.where(table > 0.5, table, 2.0), axis=(0, 1))
+        late = jnp.any(x > 0.9) & jnp.all(y > 0.1)
+        return (
+            whole,
+            parts[1][1::2] * lax.expand_dims(x[0], (0,)),
+            jnp.where(late, x, lax.stop_gradient(y)),
+            np.arange(3.0),
+        )
+
+    numbers = [jnp.asarray(x, float) for x in np.random.default_rng(0).random((6, 20))]
+    closed = jax.make_jaxpr(function)(*2 * (jnp.zeros(3),))
+    assert not scalars.refused(closed)
+    wanted = jax.vmap(function)(*(jnp.stack(x, axis=1) for x in (numbers[:3], numbers[3:])))
+    found = scalars.evaluate(closed, numbers)
+    columns = jnp.concatenate([x.reshape(20, -1) for x in wanted], axis=1).T
+    near("numbers", [jnp.broadcast_to(x, (20,)) for x in found], [*columns], 1e-6)
+
+
+@pytest.mark.skipif(
+    not any(importlib.util.find_spec(f"jax_cuda{x}_plugin") for x in (12, 13)),
+    reason="JAX's CUDA packages, which compile for a GPU, are not installed",
+)
+def test_the_kernel_is_compiled_for_a_gpu(tmp_path):
+    out = tmp_path / "counts.json"
+    subprocess.run([sys.executable, SCRIPT, "--quick", "--out", out], check=True)
+    rows = json.loads(out.read_text())["results"]["replay"]
+    assert [(row["system"], row["blocks"]) for row in rows] == [(x, y) for y in (1, 64) for x in ("elo", "glicko2")]
+    assert all((row["copies"], row["barriers"], row.get("spilt", 0)) == (0, 2, 0) for row in rows)
+    assert all(row["launches"] <= 6 and row["constant"] == 0 for row in rows)
+    assert [row["guarded"] for row in rows] == [2, 8, 2, 8]  # a number of each player in each leaf

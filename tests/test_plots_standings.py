@@ -1,0 +1,114 @@
+"""Pictures of standings by their data: spread, ranks and chances against the tables that they show."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+
+import jaxrate as jr
+from jaxrate import plots
+from jaxrate.data.dataset import Dataset
+from tests.conftest import refused
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@lru_cache
+def rated(clock="dates"):
+    matches = jr.simulate.league(20, 600, seed=2, draws=0.2).matches
+    names = np.array([f"P{i}" for i in range(20)], object)
+    data = Dataset(matches._replace(time=np.floor(matches.time)), names, np.arange(600), clock=clock)
+    return jr.rate(jr.glicko(), data)
+
+
+def named(ax):
+    return [text.get_text() for text in ax.texts if text.get_gid() == "name"]
+
+
+def test_a_distribution_counts_who_is_listed(ax):
+    board = jr.leaderboard(rated(), top=20, min_games=55)
+    two = board.player[[5, 1]].tolist()
+    assert plots.distribution(rated(), players=two, bins=6, min_games=55, ax=ax) is ax
+    assert 2 < len(board.rating) < 20
+    bars = ax.containers[0]
+    np.testing.assert_array_equal([bar.get_height() for bar in bars], np.histogram(board.rating, 6)[0])
+    of = dict(zip(board.player, board.rating, strict=True))
+    marks = [line.get_xdata()[0] for line in ax.lines if line.get_gid() == "player"]
+    assert marks == [of[name] for name in two] and named(ax) == two
+    missing = next(f"P{i}" for i in range(20) if f"P{i}" not in of)
+    for options, message in (
+        ({"players": missing}, f"{missing} is not listed among the {len(of)} players"),
+        ({"players": "Q"}, "no player 'Q'"),
+        ({"bins": 0}, "bins must be at least 1"),
+        ({"players": range(9)}, "0 to 8 players with names, not 9"),
+    ):
+        with refused(message):
+            plots.distribution(rated(), **({"min_games": 55} | options), ax=ax)
+
+
+def test_ranks_are_those_of_leaderboards(ax):
+    players = ["P7", "P3", "P12"]
+    assert plots.ranks(rated(), players, step=40.0, active=30, min_games=3, ax=ax) is ax
+    assert named(ax) == players and ax.yaxis_inverted() and ax.get_yscale() == "log"
+    seen = 0
+    for name, line in zip(players, ax.lines, strict=True):
+        for day, rank in zip(line.get_xdata(orig=True), line.get_ydata(), strict=True):
+            board = jr.leaderboard(rated(), top=20, as_of=day, active=30, min_games=3)
+            there = board.rank[board.player == name]
+            assert (there.tolist() or [None])[0] == (None if np.isnan(rank) else rank)
+            seen += len(there)
+    assert seen > 10
+    for options, message in (
+        ({"step": 0.0}, "step must be above 0, got 0.0"),
+        ({"min_games": 1000}, "P7 is never listed"),
+        ({"active": -1}, "active must be a number of days above 0"),
+    ):
+        with refused(message):
+            plots.ranks(rated(), "P7", **options, ax=ax)
+    with refused("ranks through time need times"):
+        plots.ranks(rated(None), "P7", ax=ax)
+    with refused("1 to 8 players, not 9"):
+        plots.ranks(rated(), range(9), ax=ax)
+
+
+def test_a_rank_that_stands_alone_is_seen(ax):
+    plots.ranks(rated(), "P7", step=1e6, ax=ax)
+    (line,) = ax.lines
+    assert len(line.get_xdata()) == 1 and line.get_marker() not in ("", "None")
+
+
+def test_ranks_in_hindsight(ax):
+    data = jr.simulate.league(6, 80, seed=3)
+    smoothed = jr.smooth(jr.skills(), data.matches)
+    plots.ranks(smoothed, [2], step=20.0, ax=ax)
+    (line,) = ax.lines
+    at, rank = line.get_xydata()[-2]
+    board = jr.leaderboard(smoothed, top=6, as_of=float(at))
+    assert board.rank[board.player == 2].tolist() == [rank]
+
+
+def test_odds_are_those_of_the_tournament(ax):
+    found = jr.tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
+    assert plots.odds(found, ax=ax) is ax
+    (image,) = ax.images
+    np.testing.assert_allclose(image.get_array(), 100 * found.reach[:, 1:])
+    assert [label.get_text() for label in ax.get_yticklabels()] == found.player.tolist()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["final", "win"]
+    with refused("expected what `jr.tournament` or `jr.season` finds, got Rated"):
+        plots.odds(rated(), ax=ax)
+
+
+def test_odds_of_a_season(ax):
+    coming = {"a": ["P1", "P2", "P3"], "b": ["P2", "P3", "P1"]}
+    found = jr.season(rated(), coming, samples=100)
+    plots.odds(found, top=2, ax=ax)
+    np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(("percent", "said"), [(0.0, "0"), (0.4, "<1"), (50.2, "50"), (99.7, ">99"), (100.0, "100")])
+def test_what_is_all_but_certain_is_not(percent, said):
+    assert plots.drawing.share(percent) == said

@@ -1,0 +1,347 @@
+"""Matches in files, rated by chunks: as in memory, also after an interruption, and refused where they are wrong."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.data import ordering
+from jaxrate.records import chunked, files
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+ds = pytest.importorskip("pyarrow.dataset")
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+N, CHUNK = 3000, 700
+SPLIT = [0, 1100, 1150, N]  # rows of three files
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Names as they come, some of whom play late; some matches at the same time."""
+    league = jr.simulate.league(300, N, seed=3, activity=0.5, draws=0.2)
+    a, b = (league.matches.player * 7 - 40).T
+    side = np.where(np.arange(N) % 3, 1.0, 0.0)
+    return pa.table({"a": a, "b": b, "score": league.matches.score, "t": league.matches.time // 1, "home": side})
+
+
+def written(table, folder):
+    """The table in files."""
+    folder.mkdir(exist_ok=True)
+    for i, (low, high) in enumerate(pairwise(SPLIT)):
+        pq.write_table(table.slice(low, high - low), folder / f"{i}.parquet", row_group_size=333)
+    return folder
+
+
+def as_text(table):
+    """The same matches in disorder, with names and dates."""
+    names = {side: pa.array([f"player {x}" for x in table[side].to_pylist()]) for side in "ab"}
+    days = table["t"].cast(pa.int32()).cast(pa.date32())
+    whole = pa.table(names | {"score": table["score"], "t": days, "home": table["home"]})
+    return whole.take(pa.array(np.random.default_rng(0).permutation(N)))
+
+
+def contents(folder):
+    """What all the files of a run hold."""
+    return {str(x.relative_to(folder)): x.read_bytes() for x in sorted(folder.rglob("*")) if x.is_file()}
+
+
+@pytest.mark.parametrize("kind", ["as it stands", "put in order"])
+@pytest.mark.parametrize("system", [jr.glicko2(side_advantage=0.2), jr.elo()], ids=["glicko2", "elo"])
+def test_by_chunks_is_in_memory(table, tmp_path, kind, system, x64):
+    if kind == "put in order":
+        pytest.importorskip("duckdb")
+        table = as_text(table)
+    found = jr.rate_files(system, written(table, tmp_path / "games"), tmp_path / "out", side="home", chunk=CHUNK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # some matches repeat others
+        data = jr.read(table, side="home", sort=True)
+    whole = jr.rate(system, data)
+    assert found.players.tolist() == whole.players.tolist() and found.games.tolist() == whole.games.tolist()
+    for mine, theirs in zip(found.state, whole.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
+    for name in whole.predictions.column_names:
+        assert predictions[name].to_pylist() == whole.predictions[name].to_pylist(), name
+    expected = jr.metrics.scores(whole.predictions["prediction"].to_numpy(), data.matches.score)
+    assert found.quality == pytest.approx(expected, rel=1e-9)
+    ratings = pq.read_table(tmp_path / "out" / "ratings.parquet")
+    assert ratings["player"].to_pylist() == jr.rating_table(whole)["player"].tolist()
+    assert {x.name for x in (tmp_path / "out").iterdir()} == {"predictions", "ratings.parquet", "checkpoint"}
+
+
+def test_a_chunk_is_compiled_once(table, tmp_path, monkeypatch):
+    """Chunks of other lengths and depths go through the program of the first, or a deeper one."""
+    programs = set()
+    given = chunked.replayed
+
+    def counted(rules, params, state, plan, *more, **options):
+        programs.add((plan.size, None if plan.number is None else plan.number.shape))
+        return given(rules, params, state, plan, *more, **options)
+
+    monkeypatch.setattr(chunked, "replayed", counted)
+    jr.rate_files(jr.trueskill(), written(table, tmp_path / "games"), tmp_path / "out", chunk=100, brief=True)
+    assert len(programs) <= 2
+    predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
+    assert predictions.column_names == ["row", "prediction"] and len(predictions) == N
+
+
+def test_wrong_rows_and_files_are_named_and_the_run_goes_on_once_they_are_mended(table, tmp_path, monkeypatch):
+    games, out = written(table, tmp_path / "games"), tmp_path / "out"
+    monkeypatch.setattr(files, "EVERY", 0.0)
+    monkeypatch.setattr(files, "SHARE", 0.0)
+
+    def rate(**more):
+        return jr.rate_files(jr.elo(), games, out, chunk=500, resume=True, **more)
+
+    whole = (games / "2.parquet").read_bytes()
+    scores = pq.read_metadata(games / "2.parquet").row_group(4).column(2)
+    place, size = scores.dictionary_page_offset, scores.total_compressed_size
+    (games / "2.parquet").write_bytes(whole[:place] + bytes(size) + whole[place + size :])
+    with pytest.raises(ValueError, match="^2.parquet: .*is kept in .*out: once this is mended, go on with resume"):
+        rate()
+    (games / "2.parquet").write_bytes(whole)
+    with pytest.raises(ValueError, match="there is a run in .*out; go on with it by resume, or name another folder"):
+        jr.rate_files(jr.elo(), games, out)
+    with pytest.raises(ValueError, match="has hyperparameters .*go on as it began"):
+        jr.rate_files(jr.elo(k=10), games, out, chunk=500, resume=True)
+
+    def full(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(chunked, "to_disk", full)
+    with pytest.raises(OSError, match="No space left on device; what was rated by the last checkpoint is kept"):
+        rate()
+    monkeypatch.undo()
+    rate()
+    jr.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    assert contents(out) == contents(tmp_path / "at once")
+    pq.write_table(table.slice(0, 9), games / "0.parquet")
+    with pytest.raises(ValueError, match=r"is of other data \(0.parquet has changed\)"):
+        rate()
+    raw = (out / "checkpoint").read_bytes()
+    (out / "checkpoint").write_bytes(raw[:-9] + bytes(9))
+    with pytest.raises(ValueError, match="checkpoint is damaged .it is not as it was written"):
+        rate()
+
+
+def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
+    """A run that ended before its first checkpoint, and one that had, find them as they were left."""
+    pytest.importorskip("duckdb")
+    games, out = written(as_text(table), tmp_path / "games"), tmp_path / "out"
+    given, left = chunked.replayed, 0
+
+    def broken(*arguments, **options):
+        nonlocal left
+        if left == 0:
+            raise OSError(errno.EIO, "Input/output error")
+        left -= 1
+        return given(*arguments, **options)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(files, "EVERY", 0.0)
+        changed.setattr(files, "SHARE", 0.0)
+        changed.setattr(chunked, "replayed", broken)
+        for chunks in (0, 1):
+            left = chunks
+            with pytest.raises(OSError, match="Input/output error"):
+                jr.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
+            changed.setattr(ordering, "duckdb", lambda: pytest.fail("rows are put in order again"))
+    assert (out / "checkpoint").exists()
+    found = jr.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
+    whole = jr.rate_files(jr.elo(), games, tmp_path / "whole", chunk=1000)
+    np.testing.assert_array_equal(found.state.rating, whole.state.rating)
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_files_that_were_added_are_rated_onto_a_run_that_had_ended(table, tmp_path):
+    games = written(table, tmp_path / "games")
+    (games / "2.parquet").rename(tmp_path / "later.parquet")
+    jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500)
+    (tmp_path / "later.parquet").rename(games / "2.parquet")
+    found = jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+    whole = jr.rate_files(jr.elo(), games, tmp_path / "whole", chunk=500)
+    np.testing.assert_array_equal(found.state.rating, whole.state.rating)
+    pq.write_table(table.slice(0, 9), games / "3.parquet")
+    with pytest.raises(ValueError, match=r"3.parquet: row 0 \(counting from 0\): the time is earlier"):
+        jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x.set_column(2, "score", pa.array([0.5] * 9 + [1.5])), r"1.parquet: row 9 \(.*score 1.5 is outside"),
+        (lambda x: x.set_column(1, "b", x["a"]), r"1.parquet: row 0 \(.*: 576 is on both sides"),
+        (lambda x: x.set_column(3, "t", pa.array([1.0, None] * 5)), r"1.parquet: row 1 \(.*'t' has no value"),
+        (
+            lambda x: x.set_column(0, "a", pa.array([None, *range(9)], pa.int32())),
+            r"1.parquet: row 0 \(.*column 'a' has no value",
+        ),
+        (lambda x: x.drop_columns(["score"]), "1.parquet: there is no column 'score', unlike 0.parquet"),
+        (lambda x: x.set_column(2, "score", pa.array([1] * 10)), "column 'score' is of int64, not of double"),
+    ],
+)
+def test_rows_are_named_as_those_of_their_file(table, tmp_path, change, message):
+    pq.write_table(table.slice(0, 30), tmp_path / "0.parquet")
+    pq.write_table(change(table.slice(30, 10)), tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=message):
+        jr.rate_files(jr.elo(), [tmp_path / "0.parquet", tmp_path / "1.parquet"], tmp_path / "out")
+
+
+def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(table, tmp_path):
+    names = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    for i, (name, score) in enumerate(zip(names, ([1.0] * 10, [1.0] * 9 + [0.5]), strict=True)):
+        pq.write_table(table.slice(10 * i, 10).set_column(2, "score", pa.array(score)), name)
+    with pytest.raises(ValueError, match=r"1.parquet: row 9 \(counting from 0\): score 0.5 is none of 0"):
+        jr.rate_files(jr.urnings(), names, tmp_path / "out", chunk=6)
+
+
+def test_empty_files_and_columns_of_structs_are_passed_over(table, tmp_path):
+    pairs = pa.array([{"x": 10**6, "y": 10**6 + i} for i in range(100)])
+    few = table.slice(0, 100)
+    for name, part in ("0", few.slice(0, 60)), ("1", few.slice(0, 0)), ("2", few.slice(60)):
+        whole = part.add_column(0, "pair", pairs.slice(0, len(part)))
+        with pq.ParquetWriter(tmp_path / f"{name}.parquet", whole.schema) as file:
+            if len(whole):
+                file.write_table(whole)
+    found = jr.rate_files(jr.elo(), tmp_path, tmp_path / "out", chunk=50)
+    whole = jr.rate(jr.elo(), jr.read(few))
+    assert found.players.tolist() == whole.players.tolist()
+    np.testing.assert_array_equal(found.state.rating, whole.state.rating)
+
+
+def test_names_may_be_categories_and_folders_are_no_columns(table, tmp_path):
+    pytest.importorskip("duckdb")
+    few = table.slice(0, 100)
+    a, b = (pa.array([str(x) for x in few[side].to_pylist()]) for side in "ab")
+    (tmp_path / "a=1").mkdir()
+    given = few.set_column(0, "a", a.dictionary_encode()).set_column(1, "b", b.cast(pa.large_string()))
+    pq.write_table(given, tmp_path / "a=1" / "0.parquet")
+    found = jr.rate_files(jr.elo(), str(tmp_path / "*" / "*.parquet"), tmp_path / "out")
+    whole = jr.rate(jr.elo(), jr.read(few.set_column(0, "a", a).set_column(1, "b", b)))
+    assert found.players.tolist() == whole.players.tolist()
+    np.testing.assert_array_equal(found.state.rating, whole.state.rating)
+
+
+def test_no_file_of_others_is_touched_and_none_of_its_own_may_be_missing(table, tmp_path):
+    (tmp_path / "predictions").mkdir()
+    pq.write_table(table.slice(0, 50), tmp_path / "predictions" / "games.parquet")
+    for out in (tmp_path, tmp_path / "predictions"):
+        with pytest.raises(ValueError, match="has the files that are to be rated; name another folder"):
+            jr.rate_files(jr.elo(), tmp_path / "predictions", out, resume=True)
+    out = tmp_path / "out"
+    (out / "predictions").mkdir(parents=True)
+    (out / "predictions" / "mine.parquet").touch()
+    (out / ".checkpoint.1.tmp").touch()  # of a process that was killed
+    jr.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
+    assert (out / "predictions" / "mine.parquet").exists() and not (out / ".checkpoint.1.tmp").exists()
+    (out / "predictions" / "part-000001.parquet").unlink()
+    with pytest.raises(ValueError, match=r"predictions/part-000001.parquet is missing in .*out; put it back"):
+        jr.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
+
+
+def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_path):
+    games, out = written(table, tmp_path / "games"), tmp_path / "out"
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
+            jr.rate_files(jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (out / "checkpoint").exists() and not (out / "ratings.parquet").exists()
+
+
+def test_the_command_rates_a_folder_and_goes_on(table, tmp_path, jaxrate):
+    games, out = written(table, tmp_path / "games"), tmp_path / "out"
+    code, _, errors = jaxrate("rate", games, "--system", "elo")
+    assert code == 2 and "name one with --out" in errors
+    for more, message in (
+        (["--out", out, "--peaks"], "--peaks does not go with"),
+        (["--out", games / "0.parquet"], "is a file; name a folder"),
+        (["--out", out, "--chunk", 0], "chunk must be a whole number from 1, got 0"),
+    ):
+        code, _, errors = jaxrate("rate", games, "--system", "elo", *more)
+        assert code == 2 and message in errors
+    code, _, errors = jaxrate("rate", "--state", out, "--resume")
+    assert code == 2 and "--chunk, --brief and --resume go with a FILE" in errors
+    given = "rate", games, "--system", "elo", "--out", out, "--chunk", "500"
+    code, printed, errors = jaxrate(*given)
+    assert code == 0 and printed.startswith("elo: 3,000 matches of 300 players") and "log loss" in printed, errors
+    code, printed, errors = jaxrate(*given, "--resume", "--json")
+    assert code == 0 and json.loads(printed)["matches"] == N, errors
+    code, _, errors = jaxrate("report", out, "--out", tmp_path / "report.html")
+    assert code == 2 and "out holds what was rated by chunks, not matches" in errors
+
+
+def test_a_folder_is_read_into_memory_and_the_first_of_it_compared(table, tmp_path, jaxrate):
+    games = written(table, tmp_path / "games")
+    whole, one = jr.read(games, side="home"), jr.read(table, side="home")
+    np.testing.assert_array_equal(whole.matches.player, one.matches.player)
+    assert whole.players.tolist() == one.players.tolist()
+    code, printed, said = jaxrate("compare", games, "--system", "elo", "--first", "1200", "--json")
+    assert code == 0 and json.loads(printed)["matches"] == 1200, said
+    assert "this is of the first 1,200 of 3,000 rows" in said
+
+
+KILLED = """
+import os, random, signal, sys, time
+import jaxrate as jr
+from jaxrate.data import ordering
+from jaxrate.records import files, chunked
+from jaxrate.replay.compiling import in_a_hurry
+games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+files.EVERY = files.SHARE = 0.0
+
+def work(write, attempt):
+    if kills and attempt == 0:
+        files.EVERY = 1e9  # the checkpoint is that of the signal
+    rate = chunked.replayed
+    def told(*given, **options):
+        os.write(write, b".")
+        time.sleep(often)
+        return rate(*given, **options)
+    chunked.replayed = told
+    with in_a_hurry():
+        jr.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
+
+random.seed(5)
+attempts = kills + 1 + (kills > 0)  # the first is asked to end
+for attempt in range(attempts):
+    read, write = os.pipe()
+    child = os.fork()  # before anything of JAX runs here
+    if child == 0:
+        os.close(read)
+        work(write, attempt)
+        os._exit(0)
+    os.close(write)
+    if attempt < attempts - 1:
+        os.read(read, 1)
+        time.sleep(random.uniform(0, 8 * often))
+        os.kill(child, signal.SIGKILL if attempt else signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    assert attempt or not kills or os.path.exists(out + "/checkpoint")
+    print(status, flush=True)
+    os.close(read)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path):
+    games, script = written(table, tmp_path / "games"), tmp_path / "killed.py"
+    script.write_text(KILLED)
+    environment = os.environ | {"XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"}
+    for kills, ends in (0, ["0"]), (5, ["15", "9", "9", "9", "9", "9", "0"]):
+        command = [sys.executable, script, games, tmp_path / f"out{kills}", str(kills), "0.02"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+        assert done.stdout.split() == ends, done.stderr
+    assert contents(tmp_path / "out5") == contents(tmp_path / "out0")
