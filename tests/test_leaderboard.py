@@ -178,4 +178,11 @@ def test_a_leaderboard_makes_a_frame(data, tmp_path):
     assert table.column_names[:4] == ["rank", "player", "rating", "deviation"] and "scope" not in table.column_names
     assert {"change", "rank_then", "games", "last", "peak", "peak_time"} < set(table.column_names) and len(table) == 5
     jr.write(jr.peaks(rated, top=5), tmp_path / "peaks.csv")
+    for no_table, instead in (
+        (rated, "a Rated is no table: jr.leaderboard(rated) and jr.rating_table(rated) make tables"),
+        (data, "a Dataset is no table: the table that it was read from is one"),
+        (jr.run(jr.glicko(), data), "a Run is no table: choose some of its fields"),
+    ):
+        with refused(instead):
+            jr.frame(no_table)
     assert (tmp_path / "peaks.csv").read_text().startswith('"rank","player","rating","deviation","match","time"')

@@ -29,6 +29,8 @@ def test_two_players_against_each_other(rated):
     expected = sum(x["prediction"] if x["a"] == one else 1 - x["prediction"] for x in mine)
     assert found.expected == pytest.approx(expected, rel=1e-5)
     assert found.matches["rating"][-1] == mine[0]["rating_a" if mine[0]["a"] == one else "rating_b"]
+    table = jr.frame(found, "pyarrow")
+    assert table.column_names == [*found.matches] and table["score"].to_pylist() == score[::-1]
     other = jr.head_to_head(rated, two, one)
     assert (other.won, other.lost) == (found.lost, found.won) and str(other).startswith(f"{two} against {one}: ")
     assert str(jr.head_to_head(rated, one, "player 40")) == f"{one} and player 40 have not met"

@@ -11,6 +11,12 @@ import numpy as np
 from jaxrate.data import tables
 from jaxrate.data.tables import Values
 
+NO_TABLES = {  # what to take instead
+    "Rated": "jr.leaderboard(rated) and jr.rating_table(rated) make tables of players, and rated.predictions is one of "
+    "events",
+    "Smoothed": "jr.peaks(smoothed) and jr.career(smoothed, player) make tables",
+    "Dataset": "the table that it was read from is one, and jr.rate(system, data).predictions is another",
+}
 FORMULA = re.compile("'*[=+\\-@\\t\\r]")  # how text begins that spreadsheets take for a formula, in CSV too
 
 
@@ -66,11 +72,13 @@ def frame(columns: Any, kind: str | None = None) -> Any:
 
     Args:
       columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array
-        is left out), or a result with a method `columns`, such as a season, or a pandas, polars or Arrow table.
+        is left out), or a result with a method `columns`, such as a season or a head to head, or a pandas, polars or
+        Arrow table.
       kind: "polars", "pandas" or "pyarrow". None: the first of them that is installed.
 
     Raises:
-      ValueError: if the columns are not of equal length, or if the kind is none of these.
+      ValueError: if the columns are not of equal length, as of a rated history or a `Dataset`, which are no tables; or
+        if the kind is none of these.
       ImportError: if no such package is installed.
     """
     makers = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
@@ -91,7 +99,7 @@ def _plain(columns: Any, seconds: str) -> dict[str, Values]:
     if callable(getattr(columns, "columns", None)):  # results that print as a table say what it is
         columns = columns.columns()
     if hasattr(columns, "_asdict"):
-        columns = {name: x for name, x in columns._asdict().items() if np.ndim(x)}
+        columns = _arrays(columns)
     table = tables.open_source(columns)
     loaded = table.load(table.names, [], [])
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
@@ -103,3 +111,16 @@ def _plain(columns: Any, seconds: str) -> dict[str, Values]:
             unit = np.datetime_data(values.dtype)[0]
             plain[name] = values.astype(f"datetime64[{units.get(unit, unit)}]")
     return plain
+
+
+def _arrays(result: Any) -> dict[str, Any]:
+    """The columns of a NamedTuple, without what is no array; ValueError if some field is more than a column."""
+    kind, fields = type(result).__name__, result._asdict()
+    try:
+        depth = {name: np.ndim(x) for name, x in fields.items()}
+    except ValueError:  # lists within lists, of several lengths
+        depth = {kind: 2}
+    if kind in NO_TABLES or max(depth.values()) > 1:
+        instead = NO_TABLES.get(kind, "choose some of its fields, as a dict of arrays of equal length")
+        raise ValueError(f"a {kind} is no table: {instead}")
+    return {name: x for name, x in fields.items() if depth[name]}

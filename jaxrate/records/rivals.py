@@ -25,6 +25,10 @@ class HeadToHead(NamedTuple):
     expected: float  # score of the player, of so many matches
     matches: Columns  # time, the player's score, the chance they were given, both ratings before
 
+    def columns(self) -> Columns:
+        """The matches, the last first."""
+        return self.matches
+
     def __str__(self) -> str:
         n = len(self.matches["score"])
         drawn = f"{self.drawn:,} drawn, " if self.drawn else ""
