@@ -15,6 +15,7 @@ from jaxrate.smoothing.smooth import opened
 from jaxrate.smoothing.sweeps import left, sweep
 from jaxrate.smoothing.timelines import until
 from jaxrate.system import Params, RatingSystem
+from jaxrate.text import number
 
 TOLERANCE, SWEEPS = 1e-3, 200  # of the first smoothing
 AGAIN = 3  # sweeps of each later one, which begins with what the matches before said
@@ -56,8 +57,8 @@ def forecast(
       `Run(state, prediction)`, as of `run`. The state is that of the filter after the last match.
 
     Raises:
-      ValueError: as `smooth`; for a `Dataset` without times, for a `start` that is no moment of this clock, or a
-        `refit` that is not above 0.
+      ValueError: as `smooth`; for a `Dataset` without times, for a `start` that is no moment of this clock or after
+        the last match, or a `refit` that is not above 0.
     """
     if not (isinstance(refit, (int, float)) and 0 < refit < np.inf):
         raise ValueError(f"refit must be a time above 0, got {refit!r}")
@@ -67,6 +68,13 @@ def forecast(
         raise ValueError(f"start {start} is a date, but the history has none; give a number on its clock")
     moment = as_moment("start", start)
     model, params, matches, lines = opened("forecast", system, events, params, num_players)
+    if moment > matches.time[-1]:
+        last = float(matches.time[-1])
+        said = np.datetime64(int(last // 1), "D") if dated(start) else number(last)
+        raise ValueError(
+            f"start {start} is after the last match, at {said}; give the time of the first match to forecast with "
+            "hindsight of those before it, or take jr.run, which has none"
+        )
     system, bounds = system._replace(params=params), _bounds(matches.time, moment, refit)
     found = run(system, part(matches, 0, bounds[0]), num_players=len(lines.last))
     guesses = [found.prediction]
@@ -86,7 +94,5 @@ def forecast(
 def _bounds(time: Any, start: float, refit: float) -> list[int]:
     """Of the matches that are forecast from one smoothing; the first of those before any."""
     begin, n = int(np.searchsorted(time, start)), len(time)
-    if begin == n:
-        return [n]
     later = np.floor((np.asarray(time[begin:], float) - start) / refit)
     return [begin, *(begin + 1 + np.flatnonzero(np.diff(later))).tolist(), n]
