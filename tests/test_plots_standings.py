@@ -49,6 +49,19 @@ def test_a_distribution_counts_who_is_listed(ax):
             plots.distribution(rated(), **({"min_games": 55} | options), ax=ax)
 
 
+def test_a_distribution_has_bins_for_its_players(ax):
+    def bins(ratings):
+        system = jr.elo()
+        state = system.init(system.params, len(ratings))._replace(rating=np.asarray(ratings, np.float32))
+        return len(plots.distribution(system, state, ax=ax).containers[-1])
+
+    normal = np.random.default_rng(0).normal(1500, 200, 5000)
+    assert [bins(normal[:n]) for n in (1, 5, 50)] == [1, 4, 7] and bins([1500, 1500]) == 1
+    assert bins(normal[:500]) == len(np.histogram_bin_edges(normal[:500].astype("f"), "auto")) - 1 > 15
+    assert bins(np.append(normal, 9000)) == 60
+    assert all(tick == round(tick) for tick in ax.get_yticks())
+
+
 def test_ranks_are_those_of_leaderboards(ax):
     players = ["P7", "P3", "P12"]
     assert plots.ranks(rated(), players, step=40.0, active=30, min_games=3, ax=ax) is ax

@@ -38,6 +38,7 @@ from jaxrate.system import RatingSystem, State
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BINS = 60
 MOMENTS = 200  # of a history, if no length of steps is given
 TICKS = 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000, 20_000, 30_000, 50_000, 100_000
 
@@ -48,7 +49,7 @@ def distribution(
     names: Any = None,
     *,
     players: Any = (),
-    bins: int = 40,
+    bins: int | None = None,
     ax: "Axes | None" = None,
     **options: Any,
 ) -> "Axes":
@@ -60,13 +61,14 @@ def distribution(
       system, state, options: as for `jr.leaderboard`: who is listed there is counted here.
       names: [num_players] of all. None: those of the rated history, if there is one.
       players: none, or up to eight, by name or by id.
-      bins: of equal width.
+      bins: how many, of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
+        "auto", and at most 60.
 
     Raises:
       ValueError: as `jr.leaderboard`, for players who are unknown or not listed, if nobody is listed, or if `bins` is
         below 1.
     """
-    if bins < 1:
+    if bins is not None and bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     whole, states, known = opened(system, state, names)
     board = leaderboard(system, state, names, **options, top=count(states))
@@ -81,7 +83,10 @@ def distribution(
             raise ValueError(f"{name} is not listed among the {len(of):,} players; see active and min_games")
         marked[name] = of[key]
     ax = make_axes(ax, (6.4, 4.0), f"Ratings of {len(of):,} players by {whole.name}")
-    ax.hist(board.rating, bins, color=COLOURS[4])
+    if bins is None:
+        bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, BINS)
+    ax.hist(board.rating, bins, color=COLOURS[4], edgecolor="white", linewidth=0.5)
+    ax.locator_params(axis="y", integer=True)
     middle = float(np.median(board.rating))
     ax.axvline(middle, color=GREY, linestyle=":", label="median")
     ax.annotate("median", (middle, 0.0), (3, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
