@@ -2,10 +2,6 @@
 
 import errno
 import json
-import os
-import signal
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 
@@ -26,13 +22,17 @@ N, CHUNK = 3000, 700
 SPLIT = [0, 1100, 1150, N]  # rows of three files
 
 
-@pytest.fixture(scope="module")
-def table():
+def made_table():
     """Names as they come, some of whom play late; some matches at the same time."""
     league = jr.simulate.league(300, N, seed=3, activity=0.5, draws=0.2)
     a, b = (league.matches.player * 7 - 40).T
     side = np.where(np.arange(N) % 3, 1.0, 0.0)
     return pa.table({"a": a, "b": b, "score": league.matches.score, "t": league.matches.time // 1, "home": side})
+
+
+@pytest.fixture(scope="module")
+def table():
+    return made_table()
 
 
 def written(table, folder):
@@ -250,17 +250,6 @@ def test_no_file_of_others_is_touched_and_none_of_its_own_may_be_missing(table, 
         jr.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
 
 
-def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_path):
-    games, out = written(table, tmp_path / "games"), tmp_path / "out"
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
-            jr.rate_files(jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM))
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert (out / "checkpoint").exists() and not (out / "ratings.parquet").exists()
-
-
 def test_the_command_rates_a_folder_and_goes_on(table, tmp_path, jaxrate):
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
     code, _, errors = jaxrate("rate", games, "--system", "elo")
@@ -291,57 +280,3 @@ def test_a_folder_is_read_into_memory_and_the_first_of_it_compared(table, tmp_pa
     code, printed, said = jaxrate("compare", games, "--system", "elo", "--first", "1200", "--json")
     assert code == 0 and json.loads(printed)["matches"] == 1200, said
     assert "this is of the first 1,200 of 3,000 rows" in said
-
-
-KILLED = """
-import os, random, signal, sys, time
-import jaxrate as jr
-from jaxrate.data import ordering
-from jaxrate.records import files, chunked
-from jaxrate.replay.compiling import in_a_hurry
-games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-files.EVERY = files.SHARE = 0.0
-
-def work(write, attempt):
-    if kills and attempt == 0:
-        files.EVERY = 1e9  # the checkpoint is that of the signal
-    rate = chunked.replayed
-    def told(*given, **options):
-        os.write(write, b".")
-        time.sleep(often)
-        return rate(*given, **options)
-    chunked.replayed = told
-    with in_a_hurry():
-        jr.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
-
-random.seed(5)
-attempts = kills + 1 + (kills > 0)  # the first is asked to end
-for attempt in range(attempts):
-    read, write = os.pipe()
-    child = os.fork()  # before anything of JAX runs here
-    if child == 0:
-        os.close(read)
-        work(write, attempt)
-        os._exit(0)
-    os.close(write)
-    if attempt < attempts - 1:
-        os.read(read, 1)
-        time.sleep(random.uniform(0, 8 * often))
-        os.kill(child, signal.SIGKILL if attempt else signal.SIGTERM)
-    _, status = os.waitpid(child, 0)
-    assert attempt or not kills or os.path.exists(out + "/checkpoint")
-    print(status, flush=True)
-    os.close(read)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
-def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path):
-    games, script = written(table, tmp_path / "games"), tmp_path / "killed.py"
-    script.write_text(KILLED)
-    environment = os.environ | {"XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"}
-    for kills, ends in (0, ["0"]), (5, ["15", "9", "9", "9", "9", "9", "0"]):
-        command = [sys.executable, script, games, tmp_path / f"out{kills}", str(kills), "0.02"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
-        assert done.stdout.split() == ends, done.stderr
-    assert contents(tmp_path / "out5") == contents(tmp_path / "out0")

@@ -49,8 +49,9 @@ def main() -> None:
     except click.exceptions.NoArgsIsHelpError as help_text:
         say(help_text.format_message())
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        say("jaxrate: stopped", err=True)
+    except (click.Abort, KeyboardInterrupt) as stop:
+        how = str(stop.__cause__ or stop)  # click makes an Abort of Ctrl-C
+        say(f"jaxrate: stopped{how and f'; {how}'}", err=True)
         sys.exit(130)
     except BrokenPipeError:  # whoever reads the output has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

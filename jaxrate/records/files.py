@@ -94,9 +94,9 @@ def rate_files(
 
     The folder gets predictions/part-000000.parquet and so on, one for each chunk, with the columns of `rate`, where
     `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
-    every minute and when the process is asked to end by SIGTERM. With `resume` a run goes on from its checkpoint, and
-    ends with the same files as if it had never been interrupted. One that had ended goes on with files that were added
-    since, if they begin after its end and the rows did not have to be put in order.
+    every minute and when the process is asked to end, by SIGTERM or Ctrl-C. With `resume` a run goes on from its
+    checkpoint, and ends with the same files as if it had never been interrupted. One that had ended goes on with files
+    that were added since, if they begin after its end and the rows did not have to be put in order.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -118,6 +118,7 @@ def rate_files(
         row); if there is a run in the folder and `resume` is not given; if its checkpoint is damaged or of another
         system, other hyperparameters, other columns or other data; or as `rate` does.
       OSError: if the disk is full. What had been rated by the last checkpoint is kept.
+      KeyboardInterrupt: after Ctrl-C, once all that was rated is kept; at once if it is pressed again.
       ImportError: if pyarrow is not installed, or DuckDB where it is needed.
     """
     check_system(system)
@@ -226,10 +227,14 @@ def _rated(
 
     (folder / FOLDER).mkdir(exist_ok=True)
     _tidy(folder, done.parts)
-    with _stopping() as stop:
-        if done.rows < opened.table.rows:
-            with _hinting(folder):
-                rate_chunks(work, done, seconds, keep, lambda: (time.monotonic() > next_time, stop.is_set()), tell)
+    try:
+        with _stopping() as stop:
+            if done.rows < opened.table.rows:
+                with _hinting(folder):
+                    rate_chunks(work, done, seconds, keep, lambda: (time.monotonic() > next_time, stop.is_set()), tell)
+    except KeyboardInterrupt:
+        kept = f"{done.rows:,} of {opened.table.rows:,} matches are rated and kept in {folder}"
+        raise KeyboardInterrupt(f"{kept}; go on with resume") from None
     if done.rows < opened.table.rows:  # whoever hears SIGTERM let the process live
         raise InterruptedError(errno.EINTR, "asked to end, before all was rated; go on with resume", str(folder))
     players = opened.names if opened.ids is None else opened.names[: done.known]
@@ -254,18 +259,31 @@ def _tidy(folder: Path, parts: int) -> None:
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """An event that SIGTERM sets. Once the work is put away, the signal takes its usual course."""
+    """An event that SIGTERM and Ctrl-C set. Once the work is put away, the signal takes its usual course."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked  # only the main thread hears signals
         return
-    before = signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
+    heard: list[int] = []
+
+    def hear(number: int, frame: Any) -> None:
+        if number == signal.SIGINT and number in heard:
+            raise KeyboardInterrupt  # whoever presses Ctrl-C again does not wait
+        heard.append(number)
+        asked.set()
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    if before[signal.SIGINT] is signal.SIG_IGN:  # in the background of a shell
+        del before[signal.SIGINT]
+    for number in before:
+        signal.signal(number, hear)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGTERM, before)
-        if asked.is_set():
-            os.kill(os.getpid(), signal.SIGTERM)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if heard:
+            signal.raise_signal(heard[0])
 
 
 @contextmanager

@@ -1,0 +1,111 @@
+"""Matches in files, rated by chunks: interrupted by signals, a run is kept, and ends as if it had not been."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import jaxrate as jr
+from jaxrate.records import chunked
+from tests.test_rate_files import contents, made_table, written
+
+pytest.importorskip("pyarrow")
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return made_table()
+
+
+def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_path):
+    games, out = written(table, tmp_path / "games"), tmp_path / "out"
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
+            jr.rate_files(jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (out / "checkpoint").exists() and not (out / "ratings.parquet").exists()
+
+
+def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monkeypatch, jaxrate):
+    games, out, given = written(table, tmp_path / "games"), tmp_path / "out", chunked.replayed
+    before = signal.getsignal(signal.SIGINT)
+    options = "rate", games, "--system", "elo", "--out", out, "--chunk", "500"
+
+    def interrupted(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return given(*arguments, **options)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(chunked, "replayed", interrupted)
+        with pytest.raises(
+            KeyboardInterrupt, match="^500 of 3,000 matches are rated and kept in .*out; go on with res"
+        ):
+            jr.rate_files(jr.elo(), games, out, chunk=500)
+        code, printed, errors = jaxrate(*options, "--resume")
+    assert code == 130 and not printed and not (out / "ratings.parquet").exists()
+    assert "jaxrate: stopped; 1,000 of 3,000 matches are rated and kept" in errors and "go on with resume" in errors
+    assert signal.getsignal(signal.SIGINT) is before
+    code, _, errors = jaxrate(*options, "--resume")
+    assert code == 0, errors
+    jr.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    assert contents(out) == contents(tmp_path / "at once")
+
+
+KILLED = """
+import os, random, signal, sys, time
+import jaxrate as jr
+from jaxrate.data import ordering
+from jaxrate.records import files, chunked
+from jaxrate.replay.compiling import in_a_hurry
+games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+files.EVERY = files.SHARE = 0.0
+
+def work(write, attempt):
+    if kills and attempt == 0:
+        files.EVERY = 1e9  # the checkpoint is that of the signal
+    rate = chunked.replayed
+    def told(*given, **options):
+        os.write(write, b".")
+        time.sleep(often)
+        return rate(*given, **options)
+    chunked.replayed = told
+    with in_a_hurry():
+        jr.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
+
+random.seed(5)
+attempts = kills + 1 + (kills > 0)  # the first is asked to end
+for attempt in range(attempts):
+    read, write = os.pipe()
+    child = os.fork()  # before anything of JAX runs here
+    if child == 0:
+        os.close(read)
+        work(write, attempt)
+        os._exit(0)
+    os.close(write)
+    if attempt < attempts - 1:
+        os.read(read, 1)
+        time.sleep(random.uniform(0, 8 * often))
+        os.kill(child, signal.SIGKILL if attempt else signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    assert attempt or not kills or os.path.exists(out + "/checkpoint")
+    print(status, flush=True)
+    os.close(read)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path):
+    games, script = written(table, tmp_path / "games"), tmp_path / "killed.py"
+    script.write_text(KILLED)
+    environment = os.environ | {"XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"}
+    for kills, ends in (0, ["0"]), (5, ["15", "9", "9", "9", "9", "9", "0"]):
+        command = [sys.executable, script, games, tmp_path / f"out{kills}", str(kills), "0.02"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+        assert done.stdout.split() == ends, done.stderr
+    assert contents(tmp_path / "out5") == contents(tmp_path / "out0")
