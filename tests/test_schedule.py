@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.replay import steps
+from jaxrate.replay import schedule, steps
 from jaxrate.replay.blocks import SIZES, WINDOW, blocks, gather_events
 from jaxrate.replay.rows import on_device
-from jaxrate.replay.schedule import plan
+from jaxrate.replay.schedule import Form, in_form, plan
+from jaxrate.replay.sizes import aligned
 from jaxrate.replay.steps import earliest, slots_of
 
 
@@ -154,6 +155,31 @@ def test_context_is_arranged_with_its_match():
     np.testing.assert_array_equal(category[real], np.stack([number[real], number[real] + 20], 1))
 
 
+def test_slots_are_filled_alike_in_blocks_of_any_size(monkeypatch):
+    n = 60
+    random, matches = np.random.default_rng(0), league(60, 15)
+    shares = random.dirichlet(np.ones(3), (n, 2))
+    context = jr.Context(random.uniform(-1, 1, n), None, shares, {"margin": random.normal(size=n)})
+    matches = matches._replace(score=matches.score[::-1], context=context)
+    wanted = jr.by_level(matches, 3)
+    monkeypatch.setattr(schedule, "BLOCK", 7)
+    same(wanted, jr.by_level(matches, 3))
+
+
+def test_no_matches_fill_a_form_with_padding():
+    made = in_form(jr.matches(np.zeros((0, 2), int), []), Form(4, 6, 3))
+    assert made.number.tolist() == (6 + np.arange(12).reshape(3, 4)).tolist()
+    assert (made.events.player > 2**30).all() and (made.events.score == 0.5).all() and made.num_steps == 0
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 2, 7)])
+def test_an_aligned_array_is_not_copied_to_the_cpu(shape):
+    array = aligned(shape, np.float32)
+    assert array.shape == shape and array.dtype == np.float32 and array.ctypes.data % 64 == 0
+    taken = jax.device_put(array, jax.devices("cpu")[0])
+    assert taken.unsafe_buffer_pointer() == array.ctypes.data
+
+
 def test_a_full_schedule_has_no_padding():
     matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 3]], [1, 1, 1, 1])
     arranged = jr.by_level(matches, 2)
@@ -174,6 +200,34 @@ def test_the_default_width_follows_the_mean_width_of_the_history(monkeypatch, ba
     wide = jr.matches(np.arange(800).reshape(400, 2), np.ones(400))
     middle = jr.matches(np.concatenate([np.arange(40).reshape(20, 2)] * 3), np.ones(60))
     assert [jr.by_level(m).number.shape[1] for m in (narrow, middle, wide)] == wanted
+
+
+def same(one, other):
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+@settings(deadline=None, database=None, max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([6, 20, 40, 90, 300]), st.sampled_from([2.0, 7.0, 12.0]))
+def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, worth):
+    """The look finds it wide or not, rightly or wrongly, and what is worth a schedule may lie on either side."""
+    random, matches = np.random.default_rng(seed), league(120, players, seed)
+    quarter = random.integers(0, 4) * 30
+    matches.player[quarter : quarter + 30] = random.permutation(300)[:60].reshape(30, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schedule, "widths", lambda: (2, 8))
+        wanted = jr.by_level(matches), plan(matches, worth=worth), plan(matches, "levels", most=4)
+        patch.setattr(schedule, "CHUNK", 100)
+        patch.setattr(schedule, "LOOK", 30)
+        same(wanted, (jr.by_level(matches), plan(matches, worth=worth), plan(matches, "levels", most=4)))
+
+
+def test_a_wide_history_is_walked_through_once(monkeypatch):
+    monkeypatch.setattr(schedule, "CHUNK", 100)
+    monkeypatch.setattr(schedule, "LOOK", 60)
+    walked = []
+    monkeypatch.setattr(schedule, "slots_of", lambda ids, width: walked.append(len(ids)) or slots_of(ids, width))
+    wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
+    assert plan(wide, most=16).number.shape[1] == 16 and walked == [60, 400]
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.5])

@@ -19,12 +19,18 @@ from jaxrate.replay.columns import checked_column, padded, with_columns
 from jaxrate.replay.compiling import blank
 from jaxrate.replay.compiling import most as room_of
 from jaxrate.replay.rows import check_concrete, on_device
-from jaxrate.replay.sizes import COARSE, STEPS, placed_matches, roomy, tree_of
-from jaxrate.replay.steps import NumPy, at_once, slots_of
+from jaxrate.replay.sizes import COARSE, STEPS, aligned, lengthened, placed_matches, roomy, tree_of
+from jaxrate.replay.steps import CHUNK, SHORT, NumPy, at_once, slots_of
 from jaxrate.system import RatingSystem
 
 ARRANGE = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
 
+
+Slots = tuple[NumPy, NumPy]  # [n], [n] the step of each match, and its slot there
+
+BLOCK = 1 << 17  # slots, or matches, that are arranged at a time: what is read and written stays in the cache
+
+LOOK = SHORT // 2  # matches in the middle of a history that tell whether it is wide
 
 CHANGED = ("score", "time", *Context._fields)
 
@@ -103,10 +109,10 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
         return arranged(history)
     if width is not None and not (isinstance(width, int) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
-    matches = check(history)
     if width is None:
-        width = _width(_mean(np.asarray(matches.player)))
-    return _levels(matches, width)
+        return plan(history, "levels")
+    matches = check(history)
+    return _levels(matches, width, slots_of(np.asarray(matches.player), width))
 
 
 @at_once
@@ -122,14 +128,14 @@ def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float 
     if schedule not in ("auto", "stream", "levels"):
         raise ValueError(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}')
     matches = check(matches)
-    n = len(matches.score)
+    n, player = len(matches.score), np.asarray(matches.player)
     if schedule == "auto":  # there are no fewer steps than the busiest player has matches
-        busiest = np.bincount(np.asarray(matches.player).ravel()).max(initial=0)
+        busiest = np.bincount(player.ravel()).max(initial=0)
         schedule = "auto" if n >= worth * busiest else "stream"
     if schedule != "stream":
-        mean = _mean(np.asarray(matches.player))
-        if schedule == "levels" or mean >= worth:
-            return _levels(matches, _width(mean, most))
+        suited = _suited(player, most, worth if schedule == "auto" else 0.0)
+        if suited is not None:
+            return _levels(matches, *suited)
     return stream_of(matches)
 
 
@@ -151,7 +157,7 @@ def in_form(matches: Matches, form: Form) -> Plan:
     """Checked matches arranged for the same program as others before them, unless they need more room."""
     if form.width == 0:
         return stream_of(matches, form.size)
-    return _levels(matches, form.width, form.size, form.steps)
+    return _levels(matches, form.width, slots_of(np.asarray(matches.player), form.width), form.size, form.steps)
 
 
 @at_once
@@ -191,6 +197,23 @@ def width_launched(player: NumPy) -> int:
     return _between(_mean(player), LAUNCHED)
 
 
+def _suited(player: NumPy, most: int, worth: float) -> tuple[int, Slots] | None:
+    """The width that suits matches [n, 2], and their slots; None where the mean width is below `worth`.
+
+    Both are of the schedule without a limit. It has no more steps than one with a limit, so it need not be made where
+    that is wide enough.
+    """
+    n, widest = len(player), _width(np.inf, most)
+    if n > CHUNK and _mean(player[n // 2 : n // 2 + LOOK]) >= 2 * widest:
+        slots = slots_of(player, widest)
+        mean = n / _count(slots[0])
+        if mean >= worth and _width(mean, most) == widest:
+            return widest, slots
+    mean = _mean(player)
+    width = _width(mean, most)
+    return (width, slots_of(player, width)) if mean >= worth else None
+
+
 def _mean(player: NumPy) -> float:
     """Matches per step of an unlimited schedule."""
     return len(player) / max(_count(slots_of(player, LAST_ID)[0]), 1)
@@ -209,37 +232,47 @@ def _num_players(matches: Matches) -> int:
     return int(np.max(matches.player, initial=-1)) + 1
 
 
-def _levels(matches: Matches, width: int, size: int = 0, steps: int = 0) -> Plan:
+def _levels(matches: Matches, width: int, slots: Slots, size: int = 0, steps: int = 0) -> Plan:
     """Matches in slots, the slots last; padding is a draw between distinct players past the end.
 
     In further columns it has the values of a match, since rules may not bear others. There is room for so many
     predictions (`size`) and steps at the least.
     """
-    n, (step, slot) = len(matches.score), slots_of(np.asarray(matches.player), width)
+    n, (step, slot) = len(matches.score), slots
     num_steps, size = _count(step), max(roomy(n) if n else 0, size)
     steps = max(roomy(num_steps, COARSE // width, STEPS) if n else 0, steps)
+    number = aligned((steps * width,), np.int32)
+    number[:] = np.arange(size, size + steps * width, dtype=np.int32)
+    for low in range(0, n, BLOCK):
+        part = slice(low, min(low + BLOCK, n))
+        number[step[part].astype(np.intp) * width + slot[part]] = np.arange(part.start, part.stop)
+    number = number.reshape(steps, width)
     past = LAST_ID - 2 * np.arange(width, dtype=np.int32)
-
-    def slotted(x: Any, fill: Any) -> Array:
-        return jax.device_put(_slotted(np.asarray(x), step, slot, (steps, width), fill))
-
-    index = size + np.arange(steps * width, dtype=np.int32).reshape(steps, width)
-    index[step, slot] = np.arange(n, dtype=np.int32)
-    context = jax.tree.map(lambda x: slotted(x, 0), matches.context._replace(columns=None))
-    columns = jax.tree.map(lambda x: slotted(x, np.asarray(x[-1:])[..., None]), matches.context.columns)
-    player = slotted(matches.player, np.stack([past - 1, past]))
-    events = Matches(player, slotted(matches.score, 0.5), slotted(matches.time, 0.0), context._replace(columns=columns))
-    return Plan(events, jax.device_put(index), _num_players(matches), n, num_steps, size)
+    context = jax.tree.map(lambda x: 0, matches.context._replace(columns=None))
+    columns = jax.tree.map(lambda x: np.asarray(x[-1:])[..., None], matches.context.columns)
+    fill = Matches(np.stack([past - 1, past]), 0.5, 0.0, context._replace(columns=columns))
+    events = _slotted(matches, number, fill)
+    return Plan(events, jax.device_put(number), _num_players(matches), n, num_steps, size)
 
 
-def _slotted(x: NumPy, step: NumPy, slot: NumPy, shape: tuple[int, int], fill: Any) -> NumPy:
-    """A column [n, ...] in slots, [steps, ..., width], floats in the default precision and ids as int32."""
-    steps, width = shape
-    out = np.empty((steps, *x.shape[1:], width), np.int32 if x.dtype.kind in "iu" else jnp.result_type(float))
-    out[:] = fill
-    for part in np.ndindex(*x.shape[1:]):  # NumPy is slow where indices stand apart
-        out[:, *part][step, slot] = x[:, *part]
-    return out
+def _slotted(matches: Matches, number: NumPy, fill: Matches) -> Matches:
+    """Columns [n, ...] in slots, [steps, ..., width], floats in the default precision and ids as int32."""
+    leaves, tree = jax.tree.flatten(matches)
+    n, (steps, width) = len(matches.score), number.shape
+    given = [lengthened(np.ascontiguousarray(x), max(n, 1), 0) for x in leaves]  # of no matches nothing can be taken
+    kinds = [np.int32 if x.dtype.kind in "iu" else jnp.result_type(float) for x in given]
+    made = [aligned((steps, *x.shape[1:], width), kind) for x, kind in zip(given, kinds, strict=True)]
+    rows = max(1, BLOCK // width)
+    for low in range(0, steps, rows):
+        index = number[low : low + rows].astype(np.intp)
+        spare = index >= n
+        holes = spare.any()
+        for x, out, value in zip(given, made, jax.tree.leaves(fill), strict=True):
+            block = out[low : low + rows]
+            block[:] = np.moveaxis(x.take(index, axis=0, mode="clip"), 1, -1)
+            if holes:
+                np.copyto(block, value, where=spare.reshape(len(block), *(1,) * (x.ndim - 1), width))
+    return jax.tree.unflatten(tree, [jax.device_put(x) for x in made])
 
 
 def _gathered(x: Array, index: Array, real: Array, fill: Any) -> Array:

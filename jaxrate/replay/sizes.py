@@ -1,5 +1,6 @@
 """Sizes that are used again: a program is compiled for shapes, so histories of other lengths are padded to a few."""
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 COARSE = 1 << 17  # numbers up to here cost nothing: they grow to a power of two, and larger ones by an eighth at most
 LEAST = 64
 STEPS = 32  # of a schedule, at the least
+ALIGNED = 64  # bytes
 FINE = 16  # sizes of events, of which each costs time, grow by a sixteenth at most
 
 
@@ -73,11 +75,19 @@ def nobody(count: int) -> Any:
     return LAST_ID - np.arange(count, dtype=np.int32)
 
 
+def aligned(shape: tuple[int, ...], kind: Any) -> Any:
+    """Room for an array that XLA takes as it is, without a copy, where the CPU computes."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    room = np.empty(size + ALIGNED, np.uint8)
+    skip = -room.ctypes.data % ALIGNED
+    return room[skip : skip + size].view(kind).reshape(shape)
+
+
 def placed(x: Any, length: int, fill: Any) -> Any:
     """The same on the device, floats in the default precision and ids as int32: copied once, as NumPy's may change."""
     x = np.asarray(x)
     kind = np.int32 if x.dtype.kind in "iu" else jnp.result_type(float)
-    longer = np.empty((length, *x.shape[1:]), kind)
+    longer = aligned((length, *x.shape[1:]), kind)
     longer[: len(x)] = x
     longer[len(x) :] = fill
     return jax.device_put(longer)
