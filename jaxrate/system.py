@@ -29,6 +29,7 @@ import numpy as np
 from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.events.checks import check_known
+from jaxrate.plain import named
 from jaxrate.text import near
 
 Params = Any  # a NamedTuple of floats (or None), one class per system
@@ -73,45 +74,6 @@ class Infer(Protocol):
     """`Update`, which also returns what it infers on the way: leaves [P], one value per participant of a round."""
 
     def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> tuple[State, Any]: ...
-
-
-class Bound(NamedTuple):
-    """A function with its first arguments given: as `functools.partial`, but a plain value.
-
-    Two of the same function and equal arguments are equal; they hash, and they can be pickled.
-    """
-
-    function: Callable[..., Any]
-    given: tuple[Any, ...]
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.function(*self.given, *args, **options)
-
-
-def bind(function: Callable[..., Any], *given: Any) -> Any:
-    """The function with its first arguments given, as a plain value."""
-    return Bound(function, given)
-
-
-class Frozen(NamedTuple):
-    """An array as a plain value, which hashes and equals its like."""
-
-    data: bytes
-    shape: tuple[int, ...]
-    dtype: str
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = np.frombuffer(self.data, self.dtype).reshape(self.shape)
-        return array if dtype is None else array.astype(dtype)
-
-    def __repr__(self) -> str:
-        return f"array{list(self.shape)}"
-
-
-def frozen(values: Any) -> Frozen:
-    """The value of an array of numbers."""
-    array = np.asarray(values)
-    return Frozen(array.tobytes(), array.shape, array.dtype.str)
 
 
 class Rules(NamedTuple):
@@ -235,13 +197,6 @@ def check_system(system: Any) -> None:
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else named(value)
-
-
-def named(value: Any) -> str:
-    """A function by its name, anything else by its repr."""
-    if isinstance(value, Bound):
-        return named(value.function)
-    return str(getattr(value, "__name__", None) or repr(value))
 
 
 Made = ParamSpec("Made")

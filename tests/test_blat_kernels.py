@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import bind, frozen, remade
+from jaxrate.plain import bind, frozen
+from jaxrate.system import remade
 from jaxrate.systems.blat_mmr import checks, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import quick

@@ -16,8 +16,9 @@ from scipy.optimize import minimize
 import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds, part
 from jaxrate.parameters import POSITIVE, Parameter
+from jaxrate.plain import bind
 from jaxrate.replay.compiling import outermost
-from jaxrate.system import Rules, bind
+from jaxrate.system import Rules
 from tests.test_rounds import SYSTEM
 
 FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (

@@ -11,7 +11,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.parameters import Parameter, Range, checked
-from jaxrate.system import bind, frozen, remade
+from jaxrate.plain import bind, frozen
+from jaxrate.system import remade
 
 
 def narrower(x, y, slope=0.2):

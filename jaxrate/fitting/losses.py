@@ -31,7 +31,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Rounds
-from jaxrate.system import Constants, Predict, RatingSystem, Rules, State, bind
+from jaxrate.plain import bind
+from jaxrate.system import Constants, Predict, RatingSystem, Rules, State
 from jaxrate.systems.outlook import Outlook, by_score
 from jaxrate.systems.rounds import field
 

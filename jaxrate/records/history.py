@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Periods, Ragged
+from jaxrate.plain import bind
 from jaxrate.replay.rows import shapes
 from jaxrate.replay.run import run
 from jaxrate.replay.state import chosen
@@ -19,7 +20,6 @@ from jaxrate.system import (
     Rules,
     State,
     Update,
-    bind,
     check_system,
     sides,
     sized_for,

@@ -10,6 +10,7 @@ import numpy as np
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Array, Matches, Ragged, Rounds, check_order, some_in_teams
 from jaxrate.events.checks import check_known
+from jaxrate.plain import bind
 from jaxrate.replay.blocks import Blocks, arranged
 from jaxrate.replay.compiling import most, worth
 from jaxrate.replay.programs import together
@@ -19,7 +20,7 @@ from jaxrate.replay.schedule import Plan, plan
 from jaxrate.replay.sizes import first, lengthened, roomy, rows_of
 from jaxrate.replay.spread import in_step, is_spread
 from jaxrate.replay.state import check_contests, check_events, check_ids, chosen, count, grown, start_roomy
-from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind, sized_for
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sized_for
 
 __all__ = ["Run", "predict", "run"]
 

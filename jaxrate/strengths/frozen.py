@@ -15,10 +15,11 @@ import numpy as np
 
 from jaxrate.events import Array, Matches, Periods, fail_where
 from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, checked
+from jaxrate.plain import Frozen, bind
+from jaxrate.plain import frozen as plain
 from jaxrate.strengths.found import CENTRE, Strengths
 from jaxrate.strengths.models import MODELS
-from jaxrate.system import Frozen, Rating, RatingSystem, Rules, advantage, bind, factory, never, sides
-from jaxrate.system import frozen as plain
+from jaxrate.system import Rating, RatingSystem, Rules, advantage, factory, never, sides
 from jaxrate.text import name_of
 
 

@@ -20,7 +20,8 @@ import jax.numpy as jnp
 from jaxrate import numerics
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, factory, full, never
+from jaxrate.plain import bind
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
 from jaxrate.systems.rounds import expected, field, inferred
 from jaxrate.systems.rounds.field import Field
 

@@ -29,19 +29,8 @@ from jaxrate.parameters import (
     Parameter,
     checked,
 )
-from jaxrate.system import (
-    Rating,
-    RatingSystem,
-    Rules,
-    Traits,
-    advantage,
-    bind,
-    elapsed,
-    factory,
-    full,
-    rate_players,
-    sides,
-)
+from jaxrate.plain import bind
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, advantage, elapsed, factory, full, rate_players, sides
 from jaxrate.systems import reversion as fading
 
 

@@ -39,13 +39,13 @@ from jaxrate.parameters import (
     Parameter,
     checked,
 )
+from jaxrate.plain import bind
 from jaxrate.system import (
     Rating,
     RatingSystem,
     Rules,
     Traits,
     advantage,
-    bind,
     bounded,
     elapsed,
     factory,

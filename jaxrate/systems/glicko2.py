@@ -40,6 +40,7 @@ from jaxrate.parameters import (
     Parameter,
     checked,
 )
+from jaxrate.plain import bind
 from jaxrate.roots import decreasing_root
 from jaxrate.system import (
     Rating,
@@ -47,7 +48,6 @@ from jaxrate.system import (
     Rules,
     Traits,
     advantage,
-    bind,
     bounded,
     elapsed,
     factory,

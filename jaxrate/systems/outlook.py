@@ -17,7 +17,8 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
-from jaxrate.system import RatingSystem, State, bind, check_names, sides
+from jaxrate.plain import bind
+from jaxrate.system import RatingSystem, State, check_names, sides
 from jaxrate.systems.remaking import Inner, Remade, anew, check_once, remake
 
 FAR = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.parameters import checked, params_of
-from jaxrate.system import Constants, Params, RatingSystem, Rules, State, bind
+from jaxrate.plain import bind
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State
 
 Remake = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
 

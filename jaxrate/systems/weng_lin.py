@@ -35,7 +35,8 @@ from jax.scipy.special import ndtr
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import sums_before, truncated
 from jaxrate.parameters import MAYBE_NOT_NEGATIVE, Parameter, Range, checked
-from jaxrate.system import RatingSystem, Rules, Traits, advantage, bind, factory, rate_players
+from jaxrate.plain import bind
+from jaxrate.system import RatingSystem, Rules, Traits, advantage, factory, rate_players
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.teams import Teams, by_number, line_up, total
 from jaxrate.systems.trueskill.model import SPACE as LIKE

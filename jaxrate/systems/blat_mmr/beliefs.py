@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches
+from jaxrate.plain import bind
 from jaxrate.replay.run import predict
-from jaxrate.system import Params, RatingSystem, bind
+from jaxrate.system import Params, RatingSystem
 from jaxrate.systems.blat_mmr import sums
 from jaxrate.systems.blat_mmr.averages import average, wins_and_losses
 from jaxrate.systems.blat_mmr.model import Constants, Model, State

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.memory import check_room
-from jaxrate.system import Frozen, named
+from jaxrate.plain import Frozen, named
 from jaxrate.systems.blat_mmr.kernels import Kernel, has_width, of_distance, taken
 from jaxrate.systems.blat_mmr.luck import NumPy
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from jaxrate.parameters import ANY, POSITIVE, SHARE, Parameter
-from jaxrate.system import Bound, named
+from jaxrate.plain import Bound, named
 
 SPACES = {"real": ANY, "positive": POSITIVE, "unit": SHARE}
 

@@ -10,7 +10,7 @@ from jax import lax
 
 from jaxrate.events import Array
 from jaxrate.numerics import circular, differences, spectrum
-from jaxrate.system import Frozen, frozen, named
+from jaxrate.plain import Frozen, frozen, named
 from jaxrate.systems.blat_mmr.functions import NOTHING, Arguments, arguments
 from jaxrate.systems.blat_mmr.laplace import decays, tails
 from jaxrate.text import near

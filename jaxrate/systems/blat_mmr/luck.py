@@ -13,7 +13,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.events import Array
-from jaxrate.system import Frozen, bind, frozen
+from jaxrate.plain import Frozen, bind, frozen
 from jaxrate.text import near
 
 NumPy = np.ndarray[Any, Any]

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.events import Array
 from jaxrate.memory import check_room
-from jaxrate.system import Frozen, frozen
+from jaxrate.plain import Frozen, frozen
 from jaxrate.systems.blat_mmr import checks, sums
 from jaxrate.systems.blat_mmr.hyperparameters import Params
 from jaxrate.systems.blat_mmr.kernels import Kernel, Part, has_width, is_own, of_distance, taken

@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxrate.events import Array
 from jaxrate.parameters import ROUNDING
+from jaxrate.plain import Frozen, frozen, named
 from jaxrate.replay.rows import traced
-from jaxrate.system import Frozen, frozen, named
 from jaxrate.systems.blat_mmr.functions import NOTHING, Arguments, arguments
 from jaxrate.systems.blat_mmr.sums import Grid
 

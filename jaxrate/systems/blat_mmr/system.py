@@ -26,7 +26,8 @@ import numpy as np
 
 from jaxrate.events import Array, Matches
 from jaxrate.parameters import checked
-from jaxrate.system import Frozen, Rating, RatingSystem, Rules, bind, check_names, elapsed, factory, frozen, full
+from jaxrate.plain import Frozen, bind, frozen
+from jaxrate.system import Rating, RatingSystem, Rules, check_names, elapsed, factory, full
 from jaxrate.systems.blat_mmr import kernels, priors, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses

@@ -38,19 +38,8 @@ import numpy as np
 
 from jaxrate.events import Array, Matches, Periods, Ragged, fail_where
 from jaxrate.parameters import checked, counted
-from jaxrate.system import (
-    Facts,
-    Rating,
-    RatingSystem,
-    Rules,
-    Traits,
-    advantage,
-    bind,
-    bounded,
-    by_period,
-    factory,
-    sides,
-)
+from jaxrate.plain import bind
+from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, advantage, bounded, by_period, factory, sides
 from jaxrate.systems.category_glicko.model import (
     SPACE,
     Constants,

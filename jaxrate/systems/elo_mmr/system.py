@@ -33,7 +33,8 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import checked, counted
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, bind, elapsed, factory, full
+from jaxrate.plain import bind
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, elapsed, factory, full
 from jaxrate.systems.elo_mmr import routes, teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
 from jaxrate.systems.elo_mmr.model import SPACE, Constants, GaussianParams, Model, Params

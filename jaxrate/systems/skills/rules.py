@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
-from jaxrate.system import Rules, bind
+from jaxrate.plain import bind
+from jaxrate.system import Rules
 from jaxrate.systems.outlook import Outlook
 from jaxrate.systems.reversion import since
 from jaxrate.systems.skills.model import Constants, Model, State, prepare

@@ -48,7 +48,8 @@ import numpy as np
 
 from jaxrate.events import Context, Matches, Periods, Ragged, fail_where
 from jaxrate.parameters import checked, counted, params_of
-from jaxrate.system import Facts, RatingSystem, Traits, bind, by_period, check_names, factory
+from jaxrate.plain import bind
+from jaxrate.system import Facts, RatingSystem, Traits, by_period, check_names, factory
 from jaxrate.systems.reversion import SEASON_KEEP, starts
 from jaxrate.systems.skills.model import COVARIATE, SPACE, Model, Params, init, summary
 from jaxrate.systems.skills.observations import OUTCOMES

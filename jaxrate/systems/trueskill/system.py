@@ -37,7 +37,8 @@ import jax.numpy as jnp
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import truncated
 from jaxrate.parameters import checked, counted
-from jaxrate.system import RatingSystem, Rules, Traits, bind, factory
+from jaxrate.plain import bind
+from jaxrate.system import RatingSystem, Rules, Traits, factory
 from jaxrate.systems import reversion as fading
 from jaxrate.systems.rounds.teams import each, line_up
 from jaxrate.systems.trueskill.model import (

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array
-from jaxrate.system import bind
+from jaxrate.plain import bind
 from jaxrate.systems.urnings.model import State, logit
 
 MOST = 4096  # values of urns; the table of their likeness has so many rows and columns

@@ -39,7 +39,8 @@ import numpy as np
 
 from jaxrate.events import Array, Matches, fail_where
 from jaxrate.parameters import checked, counted
-from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, bind, factory, sides
+from jaxrate.plain import bind
+from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, factory, sides
 from jaxrate.systems.urnings.model import (
     ESTIMATES,
     LARGEST,
