@@ -203,12 +203,14 @@ def _suited(player: NumPy, most: int, worth: float) -> tuple[int, Slots] | None:
     Both are of the schedule without a limit. It has no more steps than one with a limit, so it need not be made where
     that is wide enough.
     """
-    n, widest = len(player), _width(np.inf, most)
-    if n > CHUNK and _mean(player[n // 2 : n // 2 + LOOK]) >= 2 * widest:
-        slots = slots_of(player, widest)
-        mean = n / _count(slots[0])
-        if mean >= worth and _width(mean, most) == widest:
-            return widest, slots
+    n = len(player)
+    if n > CHUNK:
+        widest = _width(np.inf, most)
+        if _mean(player[n // 2 : n // 2 + LOOK]) >= 2 * widest:
+            slots = slots_of(player, widest)
+            mean = n / _count(slots[0])
+            if mean >= worth and _width(mean, most) == widest:
+                return widest, slots
     mean = _mean(player)
     width = _width(mean, most)
     return (width, slots_of(player, width)) if mean >= worth else None
@@ -251,8 +253,8 @@ def _levels(matches: Matches, width: int, slots: Slots, size: int = 0, steps: in
     context = jax.tree.map(lambda x: 0, matches.context._replace(columns=None))
     columns = jax.tree.map(lambda x: np.asarray(x[-1:])[..., None], matches.context.columns)
     fill = Matches(np.stack([past - 1, past]), 0.5, 0.0, context._replace(columns=columns))
-    events = _slotted(matches, number, fill)
-    return Plan(events, jax.device_put(number), _num_players(matches), n, num_steps, size)
+    events, number = jax.device_put((_slotted(matches, number, fill), number))
+    return Plan(events, number, _num_players(matches), n, num_steps, size)
 
 
 def _slotted(matches: Matches, number: NumPy, fill: Matches) -> Matches:
@@ -272,7 +274,7 @@ def _slotted(matches: Matches, number: NumPy, fill: Matches) -> Matches:
             block[:] = np.moveaxis(x.take(index, axis=0, mode="clip"), 1, -1)
             if holes:
                 np.copyto(block, value, where=spare.reshape(len(block), *(1,) * (x.ndim - 1), width))
-    return jax.tree.unflatten(tree, [jax.device_put(x) for x in made])
+    return jax.tree.unflatten(tree, made)
 
 
 def _gathered(x: Array, index: Array, real: Array, fill: Any) -> Array:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import LAST_ID, Array
+from jaxrate.events import Array
 from jaxrate.memory import check_room
 from jaxrate.replay.sizes import lengthened, roomy
 
@@ -61,7 +61,7 @@ def slots_of(player: NumPy, width: int) -> tuple[NumPy, NumPy]:
       ([n], [n]) int32.
     """
     if player.size <= SHORT:
-        return _by_python(player.tolist(), width)
+        return _by_python(player, width)
     n, step, slot = len(player), np.empty(len(player), np.int32), np.empty(len(player), np.int32)
     zeros = _nobody_yet(player)
     with jax.default_device(_host()), jax.disable_jit(False):  # without jit the loop would not end
@@ -85,7 +85,7 @@ def earliest(player: NumPy, start: NumPy) -> NumPy:
     size = np.diff(start)
     if len(player) <= SHORT:
         ids = player.tolist()
-        return _by_python([ids[i:j] for i, j in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)], LAST_ID)[0]
+        return _earliest_by_python([ids[i:j] for i, j in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)])
     result, zeros = np.empty(len(size), np.int32), _nobody_yet(player)
     per_chunk = max(1, CHUNK // (2 * int(size.max(initial=1))))
     with jax.default_device(_host()), jax.disable_jit(False):
@@ -99,24 +99,34 @@ def earliest(player: NumPy, start: NumPy) -> NumPy:
     return result
 
 
-def _by_python(events: list[list[int]], width: int) -> tuple[NumPy, NumPy]:
-    """The step and the slot of each event. `after` tells of a full step which may have room, shortened when walked."""
+def _by_python(player: NumPy, width: int) -> tuple[NumPy, NumPy]:
+    """The step and the slot of each match. `after` tells of a full step which may have room, shortened when walked."""
     after: dict[int, int] = {}
     last: dict[int, int] = {}
-    used: list[int] = [0] * (len(events) + 1)
+    used: list[int] = [0] * (len(player) + 1)
     step, slot = [], []
-    for players in events:
-        ready = found = max([last.get(p, 0) for p in players])
-        while used[found] >= width:
+    for a, b in zip(*player.T.tolist(), strict=True):
+        one, other = last.get(a, 0), last.get(b, 0)
+        ready = found = one if one > other else other  # a call of max takes longer than the rest of the line
+        while (taken := used[found]) >= width:
             found = after.get(found, found + 1)
         if found > ready:
             after[ready] = found
         step.append(found)
-        slot.append(used[found])
-        used[found] += 1
-        for p in players:
-            last[p] = found + 1
+        slot.append(taken)
+        used[found] = taken + 1
+        last[a] = last[b] = found + 1
     return np.array(step, np.int32), np.array(slot, np.int32)
+
+
+def _earliest_by_python(events: list[list[int]]) -> NumPy:
+    last: dict[int, int] = {}
+    step = []
+    for players in events:
+        found = max([last.get(p, 0) for p in players])
+        step.append(found)
+        last.update(dict.fromkeys(players, found + 1))
+    return np.array(step, np.int32)
 
 
 def _nobody_yet(player: NumPy) -> NumPy:
