@@ -33,3 +33,19 @@ def findings(browser):
         wrong |= {x["id"]: [node["html"] for node in x["nodes"]] for x in axe.run(browser)["violations"]}
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     return wrong
+
+
+def pointed(browser):
+    """The lines of what a chart says at its right end."""
+    browser.execute_script(
+        "const chart = document.querySelector('.chart'), box = chart.getBoundingClientRect();"
+        "chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.right, bubbles: true }))"
+    )
+    return texts(browser, ".tip span")
+
+
+def downloaded(browser, table):
+    """What the button CSV of a table saves."""
+    browser.execute_script("URL.createObjectURL = (blob) => ((window.kept = blob), '#')")
+    browser.find_element("css selector", f"{table} ~ .below .quiet").click()
+    return browser.execute_async_script("window.kept.text().then(arguments[0])")

@@ -11,7 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import simulate
-from tests.browser import findings, texts, wait_for
+from tests.browser import downloaded, findings, pointed, texts, wait_for
 from tests.test_pairs import predicted
 
 for package in ("pyarrow", "jinja2"):
@@ -47,7 +47,7 @@ def test_a_page_says_what_jaxrate_says(rated):
         data["board"], *(table[x] for x in ("player", "rating", "deviation", "games")), strict=True
     ):
         assert row[1] == wanted[0] and row[4] == wanted[3]
-        np.testing.assert_allclose(row[2:4], np.array(wanted[1:3], float) * [1, 1.96], atol=0.501)
+        np.testing.assert_allclose(row[2:4], np.array(wanted[1:3], float) * [1, 1.96], atol=0.0051)
     assert [row[0] for row in data["board"]] == [*range(1, 31)]
     place = table["player"].tolist().index("player 07")
     assert sorted(data["sheets"], key=int) == sorted({"0", "1", str(place)}, key=int)
@@ -57,30 +57,23 @@ def test_a_page_says_what_jaxrate_says(rated):
     assert [row[1] for row in rows] == z["opponent"].tolist()[::-1]
     for i, name in enumerate(("score", "probability", "rating", "deviation", "change"), 2):
         wanted = z[name][::-1] * (1.96 if name == "deviation" else 1)
-        np.testing.assert_allclose([row[i] for row in rows], wanted, atol=6e-4 if i < 4 else 0.501)
+        np.testing.assert_allclose([row[i] for row in rows], wanted, atol=6e-4 if i < 4 else 0.0051)
     assert "400 matches of 30 players, " in page and "<dt>log loss</dt><dd>0.6</dd>" in page
-    assert page.count("<template") == 3 and f"{len(rows)} matches." in page
+    assert page.count("<template") == 3 and f" {len(rows)} matches: " in page
     assert "There is no calibration." in page and "None was made." in page
 
 
-def test_a_trajectory_ends_at_the_rating(rated):
-    page = jr.report(rated, top=1)
-    (picture,) = re.findall(r'<template id="sheet-0">(.*?)</template>', page, re.DOTALL)
-    area, line = re.findall(r'<path (?:class="area" )?d="M([^H"]*?)Z?"/>', picture)
-    line = np.array([point.split() for point in line.split("L")], int)
-    marks = [
-        (float(at), float(said.replace(",", "")))
-        for at, said in re.findall(r'"down" style="top: (.*?)%">(.*?)<', picture)
-    ]
-    slope, top = np.polyfit(*zip(*marks, strict=True), 1)
-    table = jr.rating_table(rated)
-    career = jr.career(rated, table["player"][0])
-    height = np.array([top + slope * y / 10 for _, y in line])
-    np.testing.assert_allclose(height, np.append(career["rating"], table["rating"][0]), atol=2)
-    assert line[0, 0] == 0 and line[-1, 0] == line[-2, 0] == 1000 and (np.diff(line[:, 0]) >= 0).all()
-    last = int(area.split("L")[len(line) - 1].split()[1]), int(area.split("L")[len(line)].split()[1])
-    half = 1.96 * table["deviation"][0]
-    np.testing.assert_allclose(np.array(last) * slope / 10 + top, table["rating"][0] + half * np.array([-1, 1]), atol=2)
+def test_careers_are_told_whole_and_exactly(rated):
+    """For the chart and for downloads: to a hundredth of a point, however many are shown."""
+    data, table = data_of(jr.report(rated, top=1)), jr.rating_table(rated)
+    told, career = data["careers"]["0"], jr.career(rated, table["player"][0])
+    assert data["dated"] and data["digits"] == 0
+    np.testing.assert_allclose(told["rating"], np.append(career["rating"], table["rating"][0]), atol=0.0051)
+    np.testing.assert_allclose(told["spread"][-1], 1.96 * table["deviation"][0], atol=0.0051)
+    assert told["score"] == career["score"].tolist()
+    assert [told["others"][i][1] for i in told["opponent"]] == career["opponent"].tolist()
+    assert [str(np.datetime64(x, "D")) for x in told["time"]] == career["time"].astype(str).tolist()
+    np.testing.assert_allclose([row[2] for row in data["board"]], table["rating"], atol=0.0051)
 
 
 def test_names_are_shown_literally():
@@ -108,14 +101,13 @@ def test_a_page_of_thousands_stays_small_and_names_nothing_to_load():
     page = jr.report(rated)
     assert len(page.encode()) < 1_000_000
     assert not re.search(r"(?:src|href)=[\"']?[^\"'#\s]|@import|url\((?!data:)", page)
-    assert "over the number of matches" in page
 
 
 def test_contests_one_player_and_no_pages(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
     page = jr.report(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
     data = data_of(page)
-    assert "2 contests of 3 players, rated by elo_mmr" in page and "ranks and no scores" in page
+    assert "2 contests of 3 players. Rated by elo_mmr." in page and "ranks and no scores" in page
     (rows,) = data["sheets"].values()
     assert {len(rows), len(data["sheetKinds"]), len(rows[0])} == {len(rows), 9} and data["pairs"]["even"][
         "players"
@@ -310,3 +302,27 @@ def test_current_players_come_first(rated, opened):
     some = [row[1] for row, current in zip(data["board"], data["current"], strict=True) if current]
     assert some == wanted.player.tolist() and 0 < len(some) < 30
     assert "Current are those who played in the 100 days to " in page
+
+
+def test_a_chart_says_what_is_at_the_pointer(opened, history):
+    """Of one player, and of two on one chart."""
+    opened.find_element("css selector", "#choice option:nth-child(2)").click()
+    name = texts(opened, "#name")[0]
+    career = jr.career(history, name)
+    (tip,) = pointed(opened)
+    assert f" against {career['opponent'][-1]}" in tip and f", {career['time'][-1]:g}"[:6] in tip
+    assert len(texts(opened, ".chart path.line")) == 1 and texts(opened, "#sheet .key") == [name]
+    opened.find_element("css selector", "#other option:nth-child(2)").click()
+    first = texts(opened, "#choice option:nth-child(1)")[0]
+    assert texts(opened, "#sheet .key") == [name, first] and len(texts(opened, ".chart path.line")) == 2
+    assert {tip.partition(": ")[0] for tip in pointed(opened)} == {name, first}
+    opened.find_element("css selector", "#choice option:nth-child(1)").click()
+    assert texts(opened, "#sheet .key") == [first] and opened.find_element("id", "other").get_attribute("value") == ""
+
+
+def test_what_is_downloaded_has_the_decimals(opened, history):
+    kept = downloaded(opened, "#board").split("\r\n")
+    rating = jr.rating_table(history)["rating"]
+    found = np.array([row.rsplit(",", 3)[1] for row in kept[1:]], float)
+    np.testing.assert_allclose(found, rating, atol=0.0051)
+    assert (found != found.round()).any() and "." not in texts(opened, "#board tbody td:nth-child(3)")[0]

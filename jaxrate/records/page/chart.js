@@ -26,8 +26,8 @@ const years = (low, high, most) => {
 };
 
 class Chart {
-  constructor(figure, { dated, title, digits }) {
-    Object.assign(this, { figure, dated, digits, lines: [] });
+  constructor(figure, { title, digits }) {
+    Object.assign(this, { digits, dated: false, lines: [] });
     this.svg = drawn("svg", { role: "img", "aria-label": title });
     this.tip = make("p", { class: "tip", "aria-hidden": "true" });
     this.tip.hidden = true;
@@ -40,7 +40,8 @@ class Chart {
     this.frame.addEventListener("pointerleave", () => this.leave());
   }
 
-  show(lines) {
+  show(lines, dated) {
+    this.dated = dated;
     this.lines = lines.filter((line) => line.points.length);
     this.legend.hidden = this.lines.length < 2;
     this.legend.replaceChildren(...this.lines.map((line) => make("span", { class: `key ${line.class}` }, make("bdi", {}, line.name))));
@@ -65,7 +66,7 @@ class Chart {
     this.x = (x) => SPACE.left + ((x - x0) / (x1 - x0)) * (wide - SPACE.left - SPACE.right);
     this.y = (y) => SPACE.top + ((y1 - Math.min(Math.max(y, y0), y1)) / (y1 - y0)) * (high - SPACE.top - SPACE.bottom);
     const parts = [];
-    for (const y of roundMarks(y0, y1, 5)) {
+    for (const y of roundMarks(y0, y1, 8)) {
       parts.push(drawn("path", { class: "grid", d: `M${SPACE.left} ${this.y(y)}H${wide - SPACE.right}` }));
       parts.push(drawn("text", { class: "mark end", x: SPACE.left - 6, y: this.y(y) + 4 }, Number(y.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 })));
     }
@@ -107,6 +108,9 @@ class Chart {
       }),
     );
     this.tip.hidden = false;
+    this.tip.style.left = "0"; // where it is as wide as it wants to be
+    const over = nearest.reduce((sum, p) => sum + this.y(p.y), 0) < (nearest.length * box.height) / 2;
+    [this.tip.style.top, this.tip.style.bottom] = over ? ["auto", `${SPACE.bottom}px`] : ["0", "auto"];
     const left = Math.min(Math.max(at + 12, 0), Math.max(box.width - this.tip.offsetWidth, 0));
     this.tip.style.left = `${left}px`;
   }

@@ -1,7 +1,6 @@
 // The one page: its tables, its players and its pairs.
 
 const data = JSON.parse(byId("data").textContent);
-const ways = { 1: "won", 0.5: "drew", 0: "lost" };
 const linked = (place, name) => {
   const shown = make("bdi", {}, name);
   return place in data.sheets ? make("a", { href: `#player-${place}` }, shown) : shown;
@@ -10,7 +9,7 @@ const figure = (kind) => (x) => {
   if (x === null) return "";
   if (kind === "result") return ways[x] ?? `scored ${x}`;
   if (kind === "percent") return percent(x);
-  return kind === "plain" ? String(x) : (kind[0] === "+" && x > 0 ? "+" : "") + grouped(x, Number(kind));
+  return kind === "plain" ? String(x) : (kind[0] === "+" ? signed : grouped)(x, Number(kind));
 };
 const columnsOf = (table, kinds, name) => {
   const shown = { text: name, time: undefined };
@@ -41,13 +40,26 @@ const columnsOf = (table, kinds, name) => {
 
 // Players.
 
-const choice = byId("choice");
+const [choice, other] = ["choice", "other"].map(byId);
 let events;
+let chart;
+
+function draw() {
+  const named = (place) => [data.board[place][1], data.careers[place]];
+  const others = other.value && other.value !== choice.value ? [named(other.value)] : [];
+  showCareers(chart, [named(choice.value), ...others], data.dated);
+}
 
 function open(place) {
   choice.value = place;
   byId("sheet").replaceChildren(byId(`sheet-${place}`).content.cloneNode(true));
   byId("search-events").value = "";
+  if (byId("chart")) {
+    chart = new Chart(byId("chart"), { title: `Rating of ${data.board[place][1]}`, digits: data.digits });
+    other.value = "";
+    draw();
+  }
+  byId("compare").hidden = !byId("chart");
   events ??= new Table(byId("events"), columnsOf(byId("events"), data.sheetKinds, (name) => make("bdi", {}, name)), {
     caption: "What the player went through",
     file: "player",
@@ -70,6 +82,7 @@ function followAddress() {
 if (choice) {
   open(choice.value);
   choice.addEventListener("change", () => open(choice.value));
+  other.addEventListener("change", draw);
   addEventListener("hashchange", followAddress);
   addEventListener("click", (event) => event.target.closest?.("a")?.hash === location.hash && followAddress());
   followAddress();

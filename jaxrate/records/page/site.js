@@ -2,10 +2,10 @@
 
 const about = JSON.parse(byId("about-data").textContent);
 const { root, dated, digits, event, events } = about;
-const shownDay = (x) => (x === null || x === undefined ? "" : dated ? day(x) : String(x));
+const shownDay = (x) => shownTime(x, dated);
 const onDay = (x) => make(dated ? "time" : "span", {}, x);
 const rating = (x) => (x === null || x === undefined ? "" : grouped(x, digits));
-const signed = (x) => (x === null || x === undefined ? "" : (x > 0 ? "+" : "") + grouped(x, digits));
+const moved = (x) => (x === null || x === undefined ? "" : signed(x, digits));
 const linkTo = (slug, name) => make("a", { href: `${root}players/${slug}.html` }, make("bdi", {}, name));
 const withBoard = () => load(`${root}data/board.js?v=${about.stamp}`).then(() => window.jaxrateBoard);
 const ready = () => (document.documentElement.dataset.ready = "");
@@ -21,7 +21,7 @@ async function leaderboard() {
   ];
   if (board.spread) columns.push({ name: "±", title: "the rating is this close, 19 times in 20", value: of("spread"), show: rating });
   if (board.change) {
-    columns.push({ name: "change", title: about.since, value: of("change"), show: signed });
+    columns.push({ name: "change", title: about.since, value: of("change"), show: moved });
     columns.push({ name: "rank then", title: about.since, value: of("then"), show: (x) => (x === null ? "" : grouped(x, 0)) });
   }
   columns.push({ name: events, value: of("games"), show: (x) => grouped(x, 0) });
@@ -50,26 +50,7 @@ async function leaderboard() {
   choose();
 }
 
-// Careers: the columns of a player's page, the earliest event first.
-
-const ways = { 1: "won", 0.5: "drew", 0: "lost" };
-const said = (career, i) => (career.score ? (ways[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
-const opponent = (career, i) => career.others[career.opponent[i]];
-
-function lineOf(career, name, kind) {
-  const points = career.rating.slice(1).map((y, i) => {
-    const against = career.score ? ` against ${opponent(career, i)[1]}` : "";
-    const when = career.time ? `${shownDay(career.time[i])}, ` : "";
-    return { x: career.time?.[i] ?? i + 1, y, spread: career.spread?.[i] ?? 0, said: `${when}${said(career, i)}${against}` };
-  });
-  return { name, class: kind, points };
-}
-
-function hindsightOf(career) {
-  if (!career.known) return [];
-  const points = career.known.map((y, i) => ({ x: career.time?.[i] ?? i + 1, y, spread: career.knownSpread[i], said: "" }));
-  return [{ name: "as known now", class: "second now", points }];
-}
+// The tables of a player's page, the latest event first.
 
 function matchesTable(career) {
   const n = career.rating.length - 1;
@@ -78,17 +59,17 @@ function matchesTable(career) {
   const columns = [];
   if (career.time) columns.push({ name: dated ? "date" : "time", text: true, value: (row) => shownDay(career.time[row.i]), show: onDay });
   if (career.score) {
-    columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponent(career, row.i)[1], show: (name, row) => linkTo(opponent(career, row.i)[0], name) });
-    columns.push({ name: "result", text: true, value: (row) => said(career, row.i) });
+    columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponentOf(career, row.i)[1], show: (name, row) => linkTo(opponentOf(career, row.i)[0], name) });
+    columns.push({ name: "result", text: true, value: (row) => resultOf(career, row.i) });
     columns.push({ name: "chance", title: career.draw ? "to win, as it was before the match" : "as it was before the match", value: of("chance"), show: percent });
     if (career.draw) columns.push({ name: "draw", title: "the chance of a draw before the match", value: of("draw"), show: percent });
   } else {
     columns.push({ name: "contest", text: true, searched: true, value: (row) => String(career.contest[row.i]) });
-    columns.push({ name: "place", value: of("place"), show: (x, row) => said(career, row.i) });
+    columns.push({ name: "place", value: of("place"), show: (x, row) => resultOf(career, row.i) });
     columns.push({ name: "expected", title: "the place that was expected before", value: of("expected"), show: (x) => grouped(x, 1) });
   }
   columns.push({ name: "rating", title: `after the ${event}`, value: (row) => career.rating[row.i + 1], show: rating });
-  columns.push({ name: "change", value: (row) => career.rating[row.i + 1] - career.rating[row.i], show: signed });
+  columns.push({ name: "change", value: (row) => Number((career.rating[row.i + 1] - career.rating[row.i]).toFixed(digits + 2)), show: moved });
   for (const [name, values] of Object.entries(career.columns)) {
     const text = values.some((x) => typeof x === "string");
     columns.push({ name, text, value: (row) => values[row.i], show: (x) => (x === null ? "" : text ? make("bdi", {}, x) : String(x)) });
@@ -101,20 +82,20 @@ function matchesTable(career) {
 function against(career) {
   const met = new Map();
   career.opponent.forEach((other, i) => {
-    const row = met.get(other) ?? { other, count: 0, score: 0, last: null };
+    const row = met.get(other) ?? { other, count: 0, won: 0, drawn: 0, lost: 0, last: null };
     row.count += 1;
-    row.score += career.score[i];
+    row[{ 1: "won", 0: "lost" }[career.score[i]] ?? "drawn"] += 1;
     row.last = i;
     met.set(other, row);
   });
+  const rows = [...met.values()];
   const columns = [
     { name: "opponent", text: true, value: (row) => career.others[row.other][1], show: (name, row) => linkTo(career.others[row.other][0], name) },
     { name: events, value: (row) => row.count },
-    { name: "points", title: "a win is one, a draw half a point", value: (row) => row.score, show: (x) => String(Number(x.toFixed(2))) },
-    { name: "lost points", value: (row) => row.count - row.score, show: (x) => String(Number(x.toFixed(2))) },
+    ...["won", "drawn", "lost"].filter((way) => way !== "drawn" || rows.some((row) => row.drawn)).map((way) => ({ name: way, value: (row) => row[way] })),
   ];
   if (career.time) columns.push({ name: "last met", text: true, value: (row) => shownDay(career.time[row.last]), show: onDay });
-  new Table(byId("against"), columns, { caption: "Opponents", file: `${about.file}-opponents`, length: 10, order: [1, true] }).fill([...met.values()]);
+  new Table(byId("against"), columns, { caption: "Opponents", file: `${about.file}-opponents`, length: 10, order: [1, true] }).fill(rows);
 }
 
 async function player() {
@@ -126,11 +107,9 @@ async function player() {
     const wins = rows.filter((row) => career.score[row.i] === 1).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
     new Table(byId("upsets"), columns, { caption: "Least expected wins", file: `${about.file}-wins`, length: 5, empty: "No wins." }).fill(wins.slice(0, 5));
   }
-  const own = lineOf(career, about.name, "first");
-  const known = hindsightOf(career);
-  if (known.length) own.name = "as known then";
-  const chart = new Chart(byId("chart"), { dated: dated && Boolean(career.time), title: `Rating of ${about.name}`, digits });
-  chart.show([own, ...known]);
+  const chart = new Chart(byId("chart"), { title: `Rating of ${about.name}`, digits });
+  const own = [about.name, career];
+  showCareers(chart, [own], dated);
   const field = byId("other");
   const note = byId("compared");
   let picker;
@@ -142,7 +121,7 @@ async function player() {
       try {
         const page = await (await fetch(`${board.slug[place]}.html`)).text();
         const theirs = JSON.parse(new DOMParser().parseFromString(page, "text/html").getElementById("career").textContent);
-        chart.show([{ ...own, name: about.name }, lineOf(theirs, board.name[place], "second")]);
+        showCareers(chart, [own, [board.name[place], theirs]], dated);
         note.replaceChildren("With ", linkTo(board.slug[place], board.name[place]), ".");
       } catch {
         note.textContent = "Two players on one chart need the site to be on a host.";

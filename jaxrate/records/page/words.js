@@ -17,6 +17,7 @@ const percent = (p) => {
   return `${text === "100.0" ? "> 99.9" : text === "0.0" ? "< 0.1" : text} %`;
 };
 const grouped = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const signed = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
 const day = (x) => new Date(Math.floor(x) * 864e5).toISOString().slice(0, 10);
 
 // The files of the site that more than one page needs are scripts, so that the site also opens without a host.

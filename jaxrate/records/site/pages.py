@@ -3,10 +3,8 @@
 import csv
 import json
 import os
-import re
 from collections.abc import Mapping
 from hashlib import sha256
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ import numpy as np
 
 from jaxrate.data.writing import without_formulas
 from jaxrate.records.duels import duels, packed
+from jaxrate.records.phrases import period_said, settings_said
 from jaxrate.records.rated import Rated
-from jaxrate.records.report import STYLES, environment, joined, reliability, settings_said
+from jaxrate.records.report import STYLES, environment, joined, reliability
 from jaxrate.records.seasons import Season
 from jaxrate.records.shown import Columns
 from jaxrate.records.site.coming import coming_tables
@@ -24,9 +23,8 @@ from jaxrate.records.site.players import write_players
 from jaxrate.records.site.told import Told, about_site, board_of, told_of
 from jaxrate.records.site.worded import Worded, worded
 
-SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "pair.js", "site.js"
+SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "careers.js", "pair.js", "site.js"
 MARK = "site.json"  # tells a folder that holds a site
-DATE = re.compile(r"\d{4,}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
 FIRST = 25  # players whose rows are in the page itself
 
 
@@ -125,8 +123,8 @@ def site(
         "about",
         "About these ratings",
         spread=told.careers.deviation is not None,
-        system=rated.system.name.replace("_", " "),
-        period=rated.period,
+        system=rated.system.name,
+        period=period_said(rated),
         params=settings_said(rated),
     )
     for name in ("assets", "data", "players"):
@@ -151,10 +149,9 @@ def _quality(said: Worded) -> dict[str, Any]:
 
 
 def _templates(about: dict[str, Any]) -> Any:
-    """The templates, which know what is about all pages, and set dates so that they are not broken."""
-    found, escape = environment(), import_module("markupsafe").escape
+    """The templates, which know what is about all pages."""
+    found = environment()
     found.globals["site"] = about
-    found.filters["dates"] = lambda text: type(escape(""))(DATE.sub(r"<time>\g<0></time>", str(escape(text))))
     return found
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.records.site.told import Told, board_of, days, plain, spread
+from jaxrate.records.site.told import Told, board_of, days, exact, plain, spread
 
 
 def write_players(told: Told, environment: Any, about: dict[str, Any], common: dict[str, Any], folder: Path) -> None:
     """Write a page for each player, and remove those of players who are gone."""
-    template, columns = environment.get_template("site_player.html"), _columns(told)
-    summaries, start = _summaries(told, about), told.careers.start.tolist()
+    template, columns = environment.get_template("site_player.html"), career_columns(told)
+    summaries, start = summaries_of(told, about), told.careers.start.tolist()
     for i, slug in enumerate(told.slugs):
-        career = {name: x[start[i] : start[i + 1]] for name, x in columns.items()}
         text = template.render(
             page="player",
             heading=told.names[i],
@@ -24,7 +23,7 @@ def write_players(told: Told, environment: Any, about: dict[str, Any], common: d
             summary=summaries[i],
             played=start[i] < start[i + 1],
             several=start[i] + 1 < start[i + 1],
-            career=_json(told, i, career),
+            career=_json(career_of(told, i, columns)),
         )
         (folder / f"{slug}.html").write_text(text, encoding="utf-8")
     kept = {f"{slug}.html" for slug in told.slugs}
@@ -33,10 +32,10 @@ def write_players(told: Told, environment: Any, about: dict[str, Any], common: d
             path.unlink()
 
 
-def _columns(told: Told) -> dict[str, Any]:
+def career_columns(told: Told) -> dict[str, Any]:
     """[M] what the pages hold of every event of every player."""
     found, table = told.careers, told.rated.predictions
-    columns: dict[str, Any] = {"rating": plain(found.mean, told.digits)}
+    columns: dict[str, Any] = {"rating": exact(told, found.mean)}
     if found.deviation is not None:
         columns["spread"] = spread(told, found.deviation)
     if told.rated.clock is not None:
@@ -57,7 +56,7 @@ def _columns(told: Told) -> dict[str, Any]:
         columns["expected"] = plain(1.0 + (1.0 - found.of(table["prediction"].to_numpy())) * (among - 1), 1)
     if told.known is not None:
         mean, deviation = (found.either(*x.T) for x in told.known)
-        columns |= {"known": plain(mean, told.digits), "knownSpread": spread(told, deviation)}
+        columns |= {"known": exact(told, mean), "knownSpread": spread(told, deviation)}
     for name, values in told.columns.items():
         mine = found.of(values)
         numbers = mine.dtype.kind in "iuf"
@@ -76,19 +75,25 @@ def _chances(told: Told) -> dict[str, Any]:
     return {"chance": plain(found.either(win, loss), 3), "draw": plain(found.of(draw), 3)}
 
 
-def _json(told: Told, player: int, career: dict[str, Any]) -> str:
+def career_of(told: Told, player: int, columns: dict[str, Any]) -> dict[str, Any]:
     """The career of a player, also the rating before it; opponents are numbered in order of appearance."""
-    career["rating"] = plain(told.careers.before[[player]], told.digits) + career["rating"]
+    begin, end = told.careers.start[player : player + 2].tolist()
+    career = {name: x[begin:end] for name, x in columns.items()}
+    career["rating"] = exact(told, told.careers.before[[player]]) + career["rating"]
     if "opponent" in career:
         met: dict[int, int] = {}
         career["opponent"] = [met.setdefault(x, len(met)) for x in career["opponent"].tolist()]
         career["others"] = [(told.slugs[x], told.names[x]) for x in met]
     further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
-    text = json.dumps(career | {"columns": further}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return career | {"columns": further}
+
+
+def _json(career: dict[str, Any]) -> str:
+    text = json.dumps(career, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c")
 
 
-def _summaries(told: Told, about: dict[str, Any]) -> list[str]:
+def summaries_of(told: Told, about: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
     board, digits, several = told.everybody, told.digits, len(told.listed)
     who = "current players" if about["some_current"] else "players"

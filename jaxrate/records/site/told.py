@@ -11,10 +11,11 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.records.everyone import Careers, careers, in_hindsight
 from jaxrate.records.leaderboard import Leaderboard, leaderboard
+from jaxrate.records.phrases import current_said, span, times_said
 from jaxrate.records.rated import Rated, to_days
-from jaxrate.records.report import current_said, span, times_said
 from jaxrate.text import coarse
 
+FURTHER = 2  # decimals of ratings, beyond those that are shown, for who downloads them
 PAGES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
 LETTERS = str.maketrans(dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True)))
 RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows keeps for itself
@@ -98,7 +99,7 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
     matches = rated.contests is None
     event, events = ("match", "matches") if matches else ("contest", "contests")
     count = len(rated.predictions) if matches else rated.contests
-    between = span(rated)
+    between = f"{', times ' if rated.clock == 'numbers' else ', '}{span(rated)}" if span(rated) else ""
     dated = rated.clock == "dates"
     last = "" if rated.last is None else times_said(np.array([rated.last]), dates=dated)[0]
     score = rated.predictions["score"].to_numpy() if matches else np.zeros(0)
@@ -108,7 +109,7 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
         "made": datetime.now(UTC).date().isoformat(),
         "event": event,
         "events": events,
-        "summary": f"{count:,} {events} of {len(told.names):,} players{', ' + between if between else ''}.",
+        "summary": f"{count:,} {events} of {len(told.names):,} players{between}.",
         "last_said": f"Up to {last}." if last and dated else "",
         "now_said": f"as of {last}" if last and dated else f"after the last {event}",
         "some_current": len(told.listed) < len(told.order),
@@ -119,7 +120,7 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
         "full": "win" in rated.predictions.column_names,
         "periods": rated.period is not None,
         "hindsight": told.known is not None,
-        "chart_said": "Point at the line to see single " + events + "."
+        "chart_said": f"The rating after each {event}; point at the line to see which."
         + (" The band is where the truth is, 19 times in 20." if told.careers.deviation is not None else ""),
         "table_said": _table_said(told, event),
     }  # fmt: skip
@@ -127,7 +128,8 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
 
 def _table_said(told: Told, event: str) -> str:
     before = "A chance is what was expected before the match" if event == "match" else "Expected is the place before"
-    return f"{before}{' the contest' if event == 'contest' else ''}. The rating is the one after it."
+    moved = f" Ratings move at the end of each period, with the last {event} in it." if told.rated.period else ""
+    return f"{before}{' the contest' if event == 'contest' else ''}. The rating is the one after it.{moved}"
 
 
 def plain(values: Values, digits: int) -> list[Any]:
@@ -138,22 +140,27 @@ def plain(values: Values, digits: int) -> list[Any]:
     return [None if x != x else x for x in rounded.tolist()]
 
 
+def exact(told: Told, ratings: Values) -> list[Any]:
+    """Ratings for JSON."""
+    return plain(ratings, told.digits + FURTHER)
+
+
 def spread(told: Told, deviation: Values) -> list[Any]:
-    return plain(1.96 * deviation, told.digits)
+    return exact(told, 1.96 * deviation)
 
 
 def board_of(told: Told) -> dict[str, Any]:
     """Columns of everybody, the best first; what only the list of current players tells is missing of others."""
-    board, current, digits = told.everybody, told.current, told.digits
+    board, current = told.everybody, told.current
     place = np.argsort(told.order)[told.listed]
     listed = np.zeros(len(told.order), int)
     listed[place] = 1
     columns: dict[str, Any] = {
         "name": [told.names[i] for i in told.order],
         "slug": [told.slugs[i] for i in told.order],
-        "rating": plain(board.rating, digits),
+        "rating": exact(told, board.rating),
         "games": np.asarray(board.games).tolist(),
-        "peak": plain(np.asarray(board.peak), digits),
+        "peak": exact(told, np.asarray(board.peak)),
         "current": listed.tolist(),
     }
     if board.deviation is not None:
@@ -163,7 +170,7 @@ def board_of(told: Told) -> dict[str, Any]:
     if current.change is not None and current.rank_then is not None:
         change, then = np.full(len(listed), np.nan), np.full(len(listed), np.nan)
         change[place], then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
-        columns |= {"change": plain(change, digits), "then": plain(then, 0)}
+        columns |= {"change": exact(told, change), "then": plain(then, 0)}
     return columns
 
 
