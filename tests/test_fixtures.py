@@ -77,6 +77,14 @@ def test_columns_that_what_is_to_come_lacks(league):
     assert here["side"].tolist() == ["Club 00"] and here["expected"][0] > off["expected"][0] + 0.01
 
 
+def test_sides_of_what_is_to_come_for_a_system_that_learns_them(league):
+    table = {"a": league.player[:, 0], "b": league.player[:, 1], "score": league.score, "home": np.ones(600)}
+    rated = jr.rate(jr.skills(own_side=True, side_advantage=60.0), jr.read(table, side="home"))
+    coming = {"a": [1, 1, 2], "b": [2, 2, 1], "home": [1, 0, -1]}
+    win = jr.fixtures(rated, coming, side="home")["win"]
+    assert win[0] > win[1] + 0.02 and win[0] == pytest.approx(jr.fixtures(rated, coming, side="home")["loss"][2])
+
+
 def test_unknown_names_are_refused_with_the_nearest(rated):
     with refused("no player 'malaga' (near: 'Málaga'); none 'Clubb 04' (near: 'Club 04', "):
         jr.fixtures(rated, [("malaga", "Clubb 04")])

@@ -122,7 +122,7 @@ def _reads_columns(rated: Rated) -> bool:
     """Whether the rules cannot predict without columns that are no covariates."""
     rules, params, number = rated.system.rules, rated.system.params, jnp.zeros(())
     known = dict.fromkeys(rated.system.settings.get("covariates", ()), number)
-    context = Context(category=jnp.zeros(2, jnp.int32), columns=known)
+    context = Context(side=number, category=jnp.zeros(2, jnp.int32), columns=known)
     match = Matches(jnp.zeros(2, jnp.int32), number, number, context)
 
     def tell(state: State) -> Any:
