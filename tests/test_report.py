@@ -159,9 +159,9 @@ def test_the_command(jaxrate, games, tmp_path):
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
-    cells = re.findall(r'<tr><td class="figure">(.*?)</td><td class="figure">(.*?)</td>', page)
+    cells = re.findall(r'<tr><td class="figure">(.*?) %</td><td class="figure">(.*?) %</td>', page)
     found = np.array(cells, float).T
-    np.testing.assert_allclose(found, [x[bins.weight > 0] for x in bins[:2]], atol=6e-4)
+    np.testing.assert_allclose(found, [100 * x[bins.weight > 0] for x in bins[:2]], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40
 
 
