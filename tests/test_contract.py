@@ -64,7 +64,6 @@ VARIANTS = {
 EVERY = SYSTEMS | VARIANTS
 # All else hangs on the rules and on the runner, whatever the settings.
 BY_SETTINGS = {
-    pure.chunks_of_several_histories_in_one_batch_equal_runs,
     replays.the_order_of_players_in_an_event_does_not_matter,
     matches.streams_equal_levels,
     rounds.a_contest_of_one_changes_nothing,
@@ -72,6 +71,8 @@ BY_SETTINGS = {
     pure.slopes_equal_finite_differences,
 }
 LEARNS = {pure.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
+# What they carry from chunk to chunk the systems above do not
+CARRIES = "elo_fading", "glicko_fading", "glicko2_fading", "trueskill_fading", "skills_margin", "calibrated"
 SLOPES = {
     pure.chunks_of_several_histories_in_one_batch_equal_runs,
     pure.slopes_equal_finite_differences,
@@ -84,6 +85,8 @@ def chosen(name):
     """The claims of a system, but for what others show as well: the stream has the same rules as levels."""
     for one, case in testing.claims(EVERY[name]):
         settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
+        if name in CARRIES and case.form == "levels":
+            settings = settings | {pure.chunks_of_several_histories_in_one_batch_equal_runs}
         variant, stream = name in VARIANTS, case.form == "stream" and one.holds is not matches.streams_equal_levels
         if not (variant and (stream or one.holds not in settings)) and not (
             stream and one.holds in SLOPES and name not in ("elo", "glicko")
