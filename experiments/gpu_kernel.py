@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from common import circumstances, declare, parse, show, tennis, write
-from gpu_programs import TARGET, can_compile
+from gpu_compiled import can_compile, on_one_device
 
 CLOCK = 1.755e9  # cycles a second
 LOAD = 300  # cycles until a number comes from the cache that all blocks share
@@ -37,14 +37,12 @@ def compiled(system, settings, plan):
     """The optimised program, its launches, and the kernel's code, each as text."""
     import jax
     import jax.numpy as jnp
-    from jax.experimental import topologies
 
     from jaxrate.replay import kernel
     from jaxrate.replay.compiling import one_graph
     from jaxrate.replay.programs import Shape
 
-    device = topologies.get_topology_desc(platform="cuda", target_config=TARGET.read_text(), topology="1x1x1")
-    there = jax.sharding.NamedSharding(topologies.make_mesh(device, (1,), ("device",)), jax.sharding.PartitionSpec())
+    there = on_one_device()
 
     def shape(x, *more):
         return jax.ShapeDtypeStruct((*more, *x.shape), x.dtype, sharding=there)

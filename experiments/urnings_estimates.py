@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from common import circumstances, declare, find, parse, show, write
-from urnings_data import BALLS, EXERCISE, LEARNER, MOVIE, USER, answers, at_random, chess, replay
+from urn_histories import BALLS, EXERCISE, LEARNER, MOVIE, USER, answers, at_random, chess, replay
 
 import jaxrate as jr
 
