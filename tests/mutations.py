@@ -100,7 +100,7 @@ MUTATIONS = [
     M("schedule step", "jnp.where(fits, at + 1, last_b)", "jnp.where(fits, at, last_b)",
       "tests/test_schedule.py -k 'steps'"),
     M("schedule found wide by a part", "_width(mean, most) == widest:", "True:", "tests/test_schedule.py -k 'look'"),
-    M("schedule padding", "LAST_ID - 2 * np.arange(width", "LAST_ID - np.arange(width", "tests/test_schedule.py"),
+    M("schedule padding", "LAST_ID - 2 * np.arange(number", "LAST_ID - np.arange(number", "tests/test_schedule.py"),
     M("schedule price of a size", "better[-1] > best[-1] - price", "better[-1] > best[-1] + price",
       "tests/test_schedule.py -k 'blocks or sizes or window or batched'"),
     M("schedule padded weight", "get(ragged.weight, at, inside, 0.0)", "get(ragged.weight, at, inside, 1.0)",

@@ -13,7 +13,7 @@ from jaxrate.replay.blocks import SIZES, WINDOW, blocks, gather_events
 from jaxrate.replay.rows import on_device
 from jaxrate.replay.schedule import Form, in_form, plan
 from jaxrate.replay.sizes import aligned
-from jaxrate.replay.steps import earliest, slots_of
+from jaxrate.replay.steps import earliest
 
 
 def greedy(events, width):
@@ -45,6 +45,11 @@ def league(n, players, seed=0, hub=False):
 
 pairs = st.tuples(st.integers(0, 9), st.integers(1, 9)).map(lambda x: (x[0], (x[0] + x[1]) % 10))
 widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
+
+
+def slots_of(player, width):
+    step, slot = zip(*steps.slots(player, width), strict=True)
+    return np.concatenate(step), np.concatenate(slot)
 
 
 def check_slots(events, width):
@@ -172,6 +177,22 @@ def test_no_matches_fill_a_form_with_padding():
     assert (made.events.player > 2**30).all() and (made.events.score == 0.5).all() and made.num_steps == 0
 
 
+@pytest.mark.parametrize(("least", "made"), [(0, 64), (41, 64), (70, 70)])
+def test_a_form_has_room_for_as_many_steps_as_without_it(least, made):
+    matches = jr.matches([[0, 1]] * 40, np.ones(40))
+    arranged = in_form(matches, Form(1, 50, least))
+    assert arranged.number[:, 0].tolist() == [*range(40), *range(64 + 40, 64 + made)]
+
+
+@pytest.mark.parametrize("chunk", [8, 64])
+def test_steps_that_do_not_fill_find_room_on_the_way(monkeypatch, chunk):
+    matches = league(900, 40, hub=True)
+    wanted = in_form(matches, Form(16))
+    monkeypatch.setattr(steps, "SHORT", 0)
+    monkeypatch.setattr(steps, "CHUNK", chunk)
+    same(wanted, in_form(matches, Form(16)))
+
+
 @pytest.mark.parametrize("shape", [(5,), (3, 2, 7)])
 def test_an_aligned_array_is_not_copied_to_the_cpu(shape):
     array = aligned(shape, np.float32)
@@ -225,7 +246,7 @@ def test_a_wide_history_is_walked_through_once(monkeypatch):
     monkeypatch.setattr(schedule, "CHUNK", 100)
     monkeypatch.setattr(schedule, "LOOK", 60)
     walked = []
-    monkeypatch.setattr(schedule, "slots_of", lambda ids, width: walked.append(len(ids)) or slots_of(ids, width))
+    monkeypatch.setattr(schedule, "slots", lambda ids, width: walked.append(len(ids)) or steps.slots(ids, width))
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
     assert plan(wide, most=16).number.shape[1] == 16 and walked == [60, 400]
 

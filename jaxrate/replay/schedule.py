@@ -20,15 +20,13 @@ from jaxrate.replay.compiling import blank
 from jaxrate.replay.compiling import most as room_of
 from jaxrate.replay.rows import check_concrete, on_device
 from jaxrate.replay.sizes import COARSE, STEPS, aligned, lengthened, placed_matches, roomy, tree_of
-from jaxrate.replay.steps import CHUNK, SHORT, NumPy, at_once, slots_of
+from jaxrate.replay.steps import CHUNK, SHORT, NumPy, at_once, slots
 from jaxrate.system import RatingSystem
 
 ARRANGE = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
 
 
-Slots = tuple[NumPy, NumPy]  # [n], [n] the step of each match, and its slot there
-
-BLOCK = 1 << 17  # slots, or matches, that are arranged at a time: what is read and written stays in the cache
+BLOCK = 1 << 17  # slots that are filled at a time: what is read and written stays in the cache
 
 LOOK = SHORT // 2  # matches in the middle of a history that tell whether it is wide
 
@@ -112,7 +110,7 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
     if width is None:
         return plan(history, "levels")
     matches = check(history)
-    return _levels(matches, width, slots_of(np.asarray(matches.player), width))
+    return _levels(matches, _slots(np.asarray(matches.player), width))
 
 
 @at_once
@@ -135,7 +133,7 @@ def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float 
     if schedule != "stream":
         suited = _suited(player, most, worth if schedule == "auto" else 0.0)
         if suited is not None:
-            return _levels(matches, *suited)
+            return _levels(matches, suited)
     return stream_of(matches)
 
 
@@ -157,7 +155,7 @@ def in_form(matches: Matches, form: Form) -> Plan:
     """Checked matches arranged for the same program as others before them, unless they need more room."""
     if form.width == 0:
         return stream_of(matches, form.size)
-    return _levels(matches, form.width, slots_of(np.asarray(matches.player), form.width), form.size, form.steps)
+    return _levels(matches, _slots(np.asarray(matches.player), *form))
 
 
 @at_once
@@ -197,32 +195,68 @@ def width_launched(player: NumPy) -> int:
     return _between(_mean(player), LAUNCHED)
 
 
-def _suited(player: NumPy, most: int, worth: float) -> tuple[int, Slots] | None:
-    """The width that suits matches [n, 2], and their slots; None where the mean width is below `worth`.
+class Slots(NamedTuple):
+    """Where matches stand."""
 
-    Both are of the schedule without a limit. It has no more steps than one with a limit, so it need not be made where
-    that is wide enough.
+    number: NumPy  # [steps, width] of the match in a slot; from `size` on, each once: none
+    size: int
+    num_steps: int  # that hold matches; they come first
+
+
+def _suited(player: NumPy, most: int, worth: float) -> Slots | None:
+    """The slots of matches [n, 2] in the width that suits them; None where the mean width is below `worth`.
+
+    The mean is of the schedule without a limit. It has no more steps than one with a limit, so it need not be made
+    where that is wide enough.
     """
     n = len(player)
     if n > CHUNK:
         widest = _width(np.inf, most)
         if _mean(player[n // 2 : n // 2 + LOOK]) >= 2 * widest:
-            slots = slots_of(player, widest)
-            mean = n / _count(slots[0])
+            made = _slots(player, widest)
+            mean = n / made.num_steps
             if mean >= worth and _width(mean, most) == widest:
-                return widest, slots
+                return made
     mean = _mean(player)
-    width = _width(mean, most)
-    return (width, slots_of(player, width)) if mean >= worth else None
+    return _slots(player, _width(mean, most)) if mean >= worth else None
 
 
+@at_once
 def _mean(player: NumPy) -> float:
     """Matches per step of an unlimited schedule."""
-    return len(player) / max(_count(slots_of(player, LAST_ID)[0]), 1)
+    return len(player) / max([_count(step) for step, _ in slots(player, LAST_ID)] + [1])
 
 
 def _count(step: NumPy) -> int:
     return int(step.max(initial=-1)) + 1
+
+
+def _slots(player: NumPy, width: int, size: int = 0, steps: int = 0) -> Slots:
+    """The slots of matches [n, 2], with room for so many predictions (`size`) and steps at the least."""
+    n, low, num_steps = len(player), 0, 0
+    size = max(roomy(n) if n else 0, size)
+
+    def enough(steps: int) -> int:
+        return roomy(steps, COARSE // width, STEPS)
+
+    number = _longer(np.empty((0, width), np.int32), size, steps)
+    for step, slot in slots(player, width):
+        high, num_steps = low + len(step), max(_count(step), num_steps)
+        if enough(num_steps) > len(number):  # a guess: no slot stays empty, or there are half as many steps again
+            number = _longer(number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width)))
+        number.reshape(-1)[step.astype(np.intp) * width + slot] = np.arange(low, high)
+        low = high
+    return Slots(number[: max(enough(num_steps) if n else 0, steps)], size, num_steps)
+
+
+def _longer(number: NumPy, size: int, steps: int) -> NumPy:
+    """Numbers [., width] made [steps, width] by slots of no match."""
+    width = number.shape[1]
+    longer = aligned((steps, width), np.int32)
+    start = np.arange(size, size + steps * width, width, dtype=np.int32)
+    np.add(start[:, None], np.arange(width, dtype=np.int32), out=longer)
+    longer[: len(number)] = number
+    return longer
 
 
 def check(raw: Matches) -> Matches:
@@ -234,27 +268,18 @@ def _num_players(matches: Matches) -> int:
     return int(np.max(matches.player, initial=-1)) + 1
 
 
-def _levels(matches: Matches, width: int, slots: Slots, size: int = 0, steps: int = 0) -> Plan:
+def _levels(matches: Matches, slots: Slots) -> Plan:
     """Matches in slots, the slots last; padding is a draw between distinct players past the end.
 
-    In further columns it has the values of a match, since rules may not bear others. There is room for so many
-    predictions (`size`) and steps at the least.
+    In further columns it has the values of a match, since rules may not bear others.
     """
-    n, (step, slot) = len(matches.score), slots
-    num_steps, size = _count(step), max(roomy(n) if n else 0, size)
-    steps = max(roomy(num_steps, COARSE // width, STEPS) if n else 0, steps)
-    number = aligned((steps * width,), np.int32)
-    number[:] = np.arange(size, size + steps * width, dtype=np.int32)
-    for low in range(0, n, BLOCK):
-        part = slice(low, min(low + BLOCK, n))
-        number[step[part].astype(np.intp) * width + slot[part]] = np.arange(part.start, part.stop)
-    number = number.reshape(steps, width)
-    past = LAST_ID - 2 * np.arange(width, dtype=np.int32)
+    number, size, num_steps = slots
+    past = LAST_ID - 2 * np.arange(number.shape[1], dtype=np.int32)
     context = jax.tree.map(lambda x: 0, matches.context._replace(columns=None))
     columns = jax.tree.map(lambda x: np.asarray(x[-1:])[..., None], matches.context.columns)
     fill = Matches(np.stack([past - 1, past]), 0.5, 0.0, context._replace(columns=columns))
-    events, number = jax.device_put((_slotted(matches, number, fill), number))
-    return Plan(events, number, _num_players(matches), n, num_steps, size)
+    events, placed = jax.device_put((_slotted(matches, number, fill), number))
+    return Plan(events, placed, _num_players(matches), len(matches.score), num_steps, size)
 
 
 def _slotted(matches: Matches, number: NumPy, fill: Matches) -> Matches:

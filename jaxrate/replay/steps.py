@@ -7,7 +7,7 @@ Histories of some length are arranged by a loop that XLA compiles to native code
 done with them than compiled.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -49,29 +49,27 @@ def at_once(function: Callable[..., Result]) -> Callable[..., Result]:
     return eager
 
 
-@at_once
-def slots_of(player: NumPy, width: int) -> tuple[NumPy, NumPy]:
+def slots(player: NumPy, width: int) -> Iterator[tuple[NumPy, NumPy]]:
     """The step of each match when at most `width` share one, and its slot there: how many came to the step before it.
 
     Args:
       player: [n, 2] ids, in order of time.
       width: the room of a step.
 
-    Returns:
-      ([n], [n]) int32.
+    Yields:
+      ([m], [m]) int32 of the next m matches.
     """
     if player.size <= SHORT:
-        return _by_python(player, width)
-    n, step, slot = len(player), np.empty(len(player), np.int32), np.empty(len(player), np.int32)
-    zeros = _nobody_yet(player)
-    with jax.default_device(_host()), jax.disable_jit(False):  # without jit the loop would not end
+        yield _by_python(player, width)
+        return
+    n, zeros = len(player), _nobody_yet(player)
+    with jax.default_device(_host()):
         carry = jax.device_put((zeros, np.zeros(roomy(n + 1, least=LEAST), np.int32), np.int32(0)))
-        for low in range(0, n, CHUNK):
-            high = min(low + CHUNK, n)
-            chunk = lengthened(player[low:high].astype(np.int32, copy=False), CHUNK, 0)
-            carry, (steps, slots, _) = _place(carry, chunk, np.int32(high - low), np.int32(width))
-            step[low:high], slot[low:high] = np.asarray(steps)[: high - low], np.asarray(slots)[: high - low]
-    return step, slot
+    for low in range(0, n, CHUNK):
+        chunk = player[low : low + CHUNK].astype(np.int32, copy=False)
+        with jax.default_device(_host()), jax.disable_jit(False):  # without jit the loop would not end
+            carry, (step, slot, _) = _place(carry, lengthened(chunk, CHUNK, 0), np.int32(len(chunk)), np.int32(width))
+        yield np.asarray(step)[: len(chunk)], np.asarray(slot)[: len(chunk)]
 
 
 @at_once
