@@ -235,15 +235,22 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     [
         (("--show", "venue"), "--show and --points name columns of --file FILE"),
         (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
-        (("--names", "games.csv"), "games.csv: no column 'id'"),
+        (
+            ("--file", "games.csv", "--points", "a", "b"),
+            "--points: column 'a' of games.csv holds no numbers, but 'play",
+        ),
+        (("--file", "other.csv", "--show", "venue"), "--file: other.csv is not what was rated: its row 0 should be of"),
+        (("--names", "games.csv"), "--names: games.csv: no column 'id'"),
         (("--season",), "--season plays the matches of --coming FILE"),
         (("--results", "games.csv"), "--results and --relegated go with --season"),
-        (("--out", "."), "holds other files; name a new folder, or the one of an earlier site"),
+        (("--out", "."), "--out . holds other files; name a new folder, or the one of an earlier site"),
     ],
 )
 def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     jaxrate("rate", games, "--system", "elo", "--out", "run", "-q")
+    rows = (f"Dunedin,{i % 7},{i % 5}\n" for i in range(600))
+    (tmp_path / "other.csv").write_text("venue,a,b\n" + "".join(rows), encoding="utf-8")
     code, text, errors = jaxrate("site", "run", "--out", "public", *arguments)
     assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
 

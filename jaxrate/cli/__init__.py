@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -59,13 +60,22 @@ def main() -> None:
     except Exception as error:
         if {"-v", "--verbose"} & set(sys.argv):
             say(traceback.format_exc(), err=True)
-        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        message = _in_words(error) if isinstance(error, click.ClickException) else str(error)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "memory does not do; `jaxrate plan FILE` says what a file takes"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
             raise
         say(f"jaxrate: {message}", err=True)
         sys.exit(2)
+
+
+def _in_words(error: click.ClickException) -> str:
+    """What click says, without its names of types, and where more is said."""
+    message = error.format_message()
+    for kind, plain in (("float", "number"), ("integer", "whole number")):
+        message = re.sub(rf"is not a valid {kind}( range)?\.", f"is no {plain}.", message)
+    context = getattr(error, "ctx", None)
+    return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
 
 
 @contextmanager

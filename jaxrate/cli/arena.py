@@ -12,7 +12,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.options import finite
-from jaxrate.cli.outputs import check_file, titled
+from jaxrate.cli.outputs import check_file, check_page, titled
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns_of
 from jaxrate.cli.terminal import say
@@ -109,7 +109,7 @@ def arena(
     if page is not None:
         from jaxrate.records.report import installed
 
-        check_file("--report", page, "page.html")
+        check_page("--report", page, "page.html")
         installed()
     votes = votes_of(report, file, options, (wins, losses, tied), clusters, moved)
     with report.stage("finding strengths"), naming(votes.source, votes.rows):

@@ -28,6 +28,13 @@ def check_file(option: str, path: Path, example: str) -> None:
         raise ValueError(f"{option} {path} cannot be written: {_why(error)}") from None
 
 
+def check_page(option: str, path: Path, example: str) -> None:
+    """ValueError as of `check_file`, and for a name that browsers do not take for a page."""
+    if path.suffix.lower() not in (".html", ".htm") and not path.is_dir():
+        raise ValueError(f"{option} {path}: a page is HTML; name a file, as {example}")
+    check_file(option, path, example)
+
+
 def check_folder(option: str, path: Path) -> None:
     """ValueError if no folder of this name can be made with those above it, or if nothing can be written in it."""
     there = next(x for x in (path, *path.absolute().parents) if x.exists())

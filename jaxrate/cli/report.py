@@ -15,7 +15,7 @@ from jaxrate.cli.hindsight import smoothed_of
 from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.options import Asked, asking, complete_systems, share_option
-from jaxrate.cli.outputs import check_file, titled
+from jaxrate.cli.outputs import check_page, titled
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
@@ -71,7 +71,7 @@ def report(
     from jaxrate.records.site.told import shown_names
     from jaxrate.systems.choosing import make, those_with
 
-    check_file("--out", out, "report.html")
+    check_page("--out", out, "report.html")
     installed()
     check_asked(asked)
     for other in others:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, noting, reporting
 from jaxrate.cli.terminal import say
+from jaxrate.text import cell
+
+LOOKED_AT = 100  # rows of --file, whether they are those that were rated
 
 EXAMPLES = """\b
 Examples:
@@ -69,7 +74,8 @@ def site(
     from jaxrate.records.site.pages import check_site
 
     check_folder("--out", out)
-    check_site(out)
+    with _said_of("--out "):
+        check_site(out)
     if seasonal and coming is None:
         raise ValueError("--season plays the matches of --coming FILE")
     if (results or relegated) and not seasonal:
@@ -80,6 +86,9 @@ def site(
     names_of = {} if names is None else called(names, rated.players)
     wanted = dict.fromkeys([*show, *(points or ())])
     columns = _columns(file, list(wanted), rated) if file is not None else {}
+    for name in points or ():
+        if columns[name].dtype.kind not in "iuf":
+            raise ValueError(f"--points: column {name!r} of {file} holds no numbers, but {cell(columns[name][0])}")
     with noting(report):
         fixtures = None if coming is None else jr.fixtures(rated, coming)
         season = jr.season(rated, coming, results=results, relegated=relegated) if seasonal else None
@@ -125,11 +134,12 @@ def _loaded(file: Path, names: list[str]) -> list[np.ndarray[Any, Any]]:
 
 def called(file: Path, players: Any) -> dict[Any, str]:
     """What players are called, by what they are called in the events."""
-    ids, names = _loaded(file, ["id", "name"])
+    with _said_of("--names: "):
+        ids, names = _loaded(file, ["id", "name"])
     found = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
     known = {x: found[str(x)] for x in players.tolist() if str(x) in found}
     if not known:
-        raise ValueError(f"{file.name}: none of its ids is a player, such as {players[0]!r}")
+        raise ValueError(f"--names: {file.name}: none of its ids is a player, such as {players[0]!r}")
     return known
 
 
@@ -137,7 +147,39 @@ def _columns(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
-    rows, loaded = rated.predictions["row"].to_numpy(), _loaded(file, names)
+    with _said_of("--file: "):
+        rows, loaded = rated.predictions["row"].to_numpy(), _loaded(file, names)
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
+    _check_rows(file, rated)
     return {name: values[rows] for name, values in zip(names, loaded, strict=True)}
+
+
+def _check_rows(file: Path, rated: jr.Rated) -> None:
+    """ValueError if none of some rows of the file names the players that were rated in it."""
+    from jaxrate.data.tables import open_file
+
+    some = np.unique(np.linspace(0, len(rated.predictions) - 1, LOOKED_AT).astype(int))
+    sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]
+    told = rated.predictions.select(["row", *sides]).take(some).to_pylist()
+    columns = _loaded(file, list(open_file(file).names))
+    for row in told:
+        there = {_folded(x[row["row"]]) for x in columns}
+        if all(any(x == who or (len(x) > 2 and x in who) for x in there) for who in (_folded(row[x]) for x in sides)):
+            return
+    names = " and ".join(cell(told[0][x]) for x in sides)
+    raise ValueError(f"--file: {file.name} is not what was rated: its row {told[0]['row']} should be of {names}")
+
+
+def _folded(value: Any) -> str:
+    """As names are compared, whatever their case and blanks; formats make them of several columns."""
+    return " ".join(str(value).casefold().split())
+
+
+@contextmanager
+def _said_of(option: str) -> Iterator[None]:
+    """A ValueError says which option it is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{option}{error}") from None

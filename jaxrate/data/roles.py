@@ -151,6 +151,8 @@ def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form
     def column(part: str) -> str:
         return given[part] or find_name(names, part) or part
 
+    if form != CONTESTS and column(form[0]) == column(form[1]):
+        raise ValueError(f"{form[0]} and {form[1]} are the same column, {column(form[0])!r}; name one for each player")
     if form == WON:
         if given["score"] is not None:
             raise ValueError(

@@ -315,5 +315,6 @@ def check_names(names: Sequence[str], wanted: Sequence[str]) -> None:
         if name not in names:
             hint = near(name, names)
             if name in ("a", "b") and not hint:
-                hint = "; name the players' columns, a and b or winner and loser, or those of contests"
+                hint = "; name the players' columns, a and b or winner and loser, or those of contests, "
+                hint += "as by a='home', or --a home on the command line"
             raise ValueError(f"no column {name!r}{hint} (there are: {', '.join(map(str, names))})")

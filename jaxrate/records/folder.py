@@ -151,7 +151,8 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     before = None
     while True:
         if not (raw := _pointer(folder)):
-            raise ValueError(f"no saved run there: {POINTER} is missing")
+            made = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
+            raise ValueError(f"no saved run there: {POINTER} is missing; {made}")
         try:
             about = parsed(raw)
             return about, {name: _found(folder, raw, name, about) for name in FILES}
