@@ -16,9 +16,10 @@ from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, noting
 from jaxrate.cli.terminal import say
 
-LOOKED_AT = 1000  # rows, from which it is told what the system must know
+LOOKED_AT = 100_000  # rows, from which it is told what the system must know, and how large margins are
 OWN = "chunk", "brief", "resume"
-TAKEN = {*OWN, "file", "name", "params", "fit", "out", "top", "as_json", "sort", "quiet", "verbose"}
+TAKEN = {*OWN, "file", "name", "params", "fit", "out", "top", "as_json", "sort", "quiet", "verbose", "period"}
+TAKEN |= {"margin", "covariate", "column", "season"}
 CHUNK = (
     "Rate Parquet by chunks of so many matches, in bounded memory, into --out. Folders of Parquet files, and patterns, "
 )
@@ -65,24 +66,25 @@ def _rated(
     report: Report, file: str, asked: Asked, columns: dict[str, Any], out: Path, options: dict[str, Any]
 ) -> jr.RatedFiles:
     from jaxrate.data.parts import find_parts, source_of
-    from jaxrate.data.streams import roles_in
+    from jaxrate.data.streams import roles_in, seasons_in
 
     parts = find_parts(file)
-    timed = roles_in(parts, columns).time is not None
+    asked_of = {name: x for name, x in columns.items() if name != "season"}
+    roles = roles_in(parts, asked_of)
     with noting(report):
-        first = jr.read(source_of(parts, LOOKED_AT)._replace(noted=False), sort=timed, **columns)
+        first = jr.read(source_of(parts, LOOKED_AT)._replace(noted=False), sort=roles.time is not None, **asked_of)
+    if "season" in columns:
+        first = first._replace(seasons=seasons_in(parts, columns["season"], roles))
     chosen = choose(report, asked, first, file)
-    if chosen.period is not None:
-        raise ValueError(f"{chosen.system.name} is rated here in periods, which does not go by chunks")
     with report.stage(f"rating {parts.rows:,} matches", parts.rows) as done:
-        return jr.rate_files(chosen.system, parts, out, **columns, **options, progress=done)
+        return jr.rate_files(chosen.system, parts, out, **asked_of, **options, period=chosen.period, progress=done)
 
 
 def _as_json(found: jr.RatedFiles, board: Any) -> str:
     from jaxrate.records.shown import Columns
 
     system = found.system
-    told = {"system": system.name, "params": system.params._asdict() | system.settings, "period": None}
+    told = {"system": system.name, "params": system.params._asdict() | system.settings, "period": found.period}
     told |= {"matches": found.matches, "players": len(found.players)} | found.quality
     rows = Columns({name: x for name, x in board._asdict().items() if np.ndim(x)}).rows()
     return json.dumps(told | {"leaderboard": rows}, indent=1)
@@ -96,4 +98,5 @@ def _as_text(found: jr.RatedFiles, board: Any) -> str:
     took = f"{found.matches:,} matches in {found.seconds['all']:.2f} s, reading, writing and compilation included"
     lines = [took, *(f"{name:<{width}}{x:>{digits}}" for name, x in measures.items())]
     title = f"{found.system.name}: {found.matches:,} matches of {len(found.players):,} players"
+    title += "" if found.period is None else f" in periods of {found.period:g}"
     return "\n\n".join([title, str(board), "\n".join(lines)])

@@ -1,18 +1,22 @@
 """What is known of matches beside their score: the margin, and the season."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.data.columns import is_name, to_ids
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.tables import Column, Values
-from jaxrate.events import fail_where
+from jaxrate.events import RowError, fail_where
 from jaxrate.text import cell, number
 
 SHOWN = 3  # rows that a note names
+TIMELESS = "season needs a column of time, which says when each begins"
 
 
 def check_known(seasons: Any) -> None:
@@ -25,51 +29,107 @@ def check_known(seasons: Any) -> None:
         raise ValueError("seasons must say by name when each begins, as `seasons` of an earlier dataset does")
 
 
-def season_starts(
-    name: str, columns: dict[str, Column], time: Values, known: Mapping[str, float] | None
-) -> dict[str, float]:
+class InSeasons(NamedTuple):
+    """Matches, in which season each is, and when."""
+
+    first: int  # the number of the first of them
+    names: list[str]  # of seasons
+    which: Values  # [n] of these names
+    time: Values  # [n]
+
+
+def in_seasons(name: str, columns: dict[str, Column], time: Values, first: int = 0) -> InSeasons:
+    """Matches by their column of seasons.
+
+    Raises:
+      RowError: where a season has no name.
+      ValueError: if names are neither text nor numbers.
+    """
+    with rows_from(first):
+        code, labels = to_ids([name], columns)
+    return InSeasons(first, [_spelt(name, label) for label in labels.tolist()], code[:, 0], time)
+
+
+def season_starts(pieces: Callable[[], Iterable[InSeasons]], known: Mapping[str, float] | None) -> dict[str, float]:
     """When each season begins, by its name and in order of time: those `known`, and the first time of each other one.
 
     A match that is played when a later season has begun counts as of that one.
 
+    Args:
+      pieces: makes all matches, in some pieces; called for each look at them.
+      known: seasons that are known already.
+
     Raises:
-      RowError: where a season has no name, begins before one that is known, or is not over, for the most part, when the
-        next begins.
-      ValueError: if names are neither text nor numbers.
+      RowError: where a season begins before one that is known, or is not over, for the most part, when the next begins.
     """
-    code, labels = to_ids([name], columns)
-    starts = dict(known or {})
-    spelt = [_spelt(name, label) for label in labels.tolist()]
-    ids = {text: i for i, text in enumerate(dict.fromkeys([*starts, *spelt]))}
-    season = np.array([ids[text] for text in spelt])[code[:, 0]]
-    texts, before = list(ids), len(starts)
-    begin = np.full(len(ids), np.inf)
-    np.minimum.at(begin, season, time)
-    begin[:before] = list(starts.values())
-    new = np.arange(len(ids)) >= before
-    if before:
-        last = max(starts, key=lambda text: starts[text])
-        early = new & (begin <= starts[last])
-        fail_where(
-            early[season],
-            lambda row: f"season {cell(texts[season[row]])} is new, but {cell(last)}, which is known, began later",
-        )
-    order = np.argsort(begin, kind="stable")
-    following = np.full(len(ids), -1)
-    following[order[:-1]] = order[1:]
-    over = np.append(begin, np.inf)[following]
-    late = time >= over[season]
-    mixed = new & (2 * np.bincount(season, late, len(ids)) > np.bincount(season, minlength=len(ids)))
+    starts, new = dict(known or {}), dict[str, float]()
+    for piece in pieces():
+        least = np.full(len(piece.names), np.inf)
+        np.minimum.at(least, piece.which, piece.time)
+        for name, begin in zip(piece.names, least.tolist(), strict=True):
+            if name not in starts:
+                new[name] = min(begin, new.get(name, np.inf))
+    if starts:
+        last = max(starts, key=lambda name: starts[name])
+        early = {name for name, begin in new.items() if begin <= starts[last]}
+        say = f"is new, but {cell(last)}, which is known, began later"
+        _fail(pieces, early, {}, lambda name: f"season {cell(name)} {say}")
+    starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
+    following = dict(pairwise(starts))
+    over = {name: starts[after] for name, after in following.items()}
+    _fail(
+        pieces,
+        _mixed(pieces, over) & new.keys(),
+        over,
+        lambda name: (
+            f"season {cell(name)}, when season {cell(following[name])} has begun, as for most of its matches; seasons "
+            "follow each other, so give both one name, or name another column"
+        ),
+    )
+    return starts
 
-    def say(row: int) -> str:
-        own, later = season[row], following[season[row]]
-        return (
-            f"season {cell(texts[own])}, when season {cell(texts[later])} has begun, as for most of its matches; "
-            "seasons follow each other, so give both one name, or name another column"
-        )
 
-    fail_where(late & mixed[season], say)
-    return {texts[i]: float(begin[i]) for i in order}
+def _mixed(pieces: Callable[[], Iterable[InSeasons]], over: Mapping[str, float]) -> set[str]:
+    """Seasons most of whose matches are played when the next has begun."""
+    excess = dict[str, int]()  # of those that are over those that are not
+    for piece in pieces():
+        late = _late(piece, over)
+        found = np.bincount(piece.which, np.where(late, 1, -1), len(piece.names))
+        for name, more in zip(piece.names, found.tolist(), strict=True):
+            excess[name] = excess.get(name, 0) + int(more)
+    return {name for name, more in excess.items() if more > 0}
+
+
+def _late(piece: InSeasons, over: Mapping[str, float]) -> Values:
+    """[n] whether a match is played when its season is over."""
+    return piece.time >= np.array([over.get(name, np.inf) for name in piece.names])[piece.which]
+
+
+def _fail(
+    pieces: Callable[[], Iterable[InSeasons]],
+    wrong: Set[str],
+    over: Mapping[str, float],
+    say: Callable[[str], str],
+) -> None:
+    """RowError at matches of seasons that are wrong, only those that are late if it is told when these are over."""
+    for piece in pieces() if wrong else ():
+        bad = np.array([name in wrong for name in piece.names])[piece.which]
+        bad &= _late(piece, over) if over else True
+        with rows_from(piece.first):
+            fail_where(bad, partial(_say, piece, say))
+
+
+def _say(piece: InSeasons, say: Callable[[str], str], row: int) -> str:
+    return say(piece.names[piece.which[row]])
+
+
+@contextmanager
+def rows_from(first: int) -> Iterator[None]:
+    """Errors about rows count them from this one."""
+    try:
+        yield
+    except RowError as error:
+        raise error.but(lambda row, message: (first + row, message)) from None
 
 
 def _spelt(name: str, label: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.data.categories import Shares, to_categories
 from jaxrate.data.columns import check_order, to_flags, to_ids, to_numbers, to_times
 from jaxrate.data.dataset import Dataset, Fields
-from jaxrate.data.evidence import ahead_by, season_starts
+from jaxrate.data.evidence import TIMELESS, ahead_by, in_seasons, season_starts
 from jaxrate.data.roles import Roles
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import fail_where, matches
@@ -28,12 +28,31 @@ def match_fields(
     Raises:
       RowError: where a column does not hold what its part asks for.
     """
-    form, labels, starts = roles.form, None, None
-    player, players = to_ids(form.who, columns, players)
+    labels, starts = None, None
+    player, players = to_ids(roles.form.who, columns, players)
     first, second = player.T
     fail_where(first == second, lambda row: f"{name_of(players[first[row]])} is on both sides; remove the row")
-    values: dict[str, Any] = {"player": player, "score": np.full(len(player), 1.0 if form.won else 0.5)}
-    margin = [np.zeros(len(player)) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
+    values = {"player": player} | numbers_of(roles, columns, len(player))
+    if roles.category:
+        values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
+    time, clock = to_times(roles.time, columns)
+    if roles.season is not None:
+        if clock is None:
+            raise ValueError(TIMELESS)
+        found = in_seasons(roles.season, columns, time["time"])
+        starts = season_starts(lambda: [found], seasons)
+    return Fields(values | time, players, clock, labels, seasons=starts)
+
+
+def numbers_of(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, Any]:
+    """Scores, weights, sides and further columns of n matches, as `matches` takes them.
+
+    Raises:
+      RowError: where a column does not hold what its part asks for.
+    """
+    form = roles.form
+    values: dict[str, Any] = {"score": np.full(n, 1.0 if form.won else 0.5)}
+    margin = [np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
     if form.result is not None:
         values["score"] = to_numbers(form.result, columns[form.result])
     elif margin and not form.won:
@@ -41,21 +60,14 @@ def match_fields(
     if roles.weight is not None:
         values["weight"] = to_numbers(roles.weight, columns[roles.weight])
     if roles.everywhere is not None:
-        values["side"] = np.full(len(player), roles.everywhere)
+        values["side"] = np.full(n, roles.everywhere)
     elif roles.side is not None:
         values["side"] = to_numbers(roles.side, columns[roles.side])
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
-    if roles.category:
-        values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
     values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.known}
     values["columns"] |= dict(zip(roles.margin, margin, strict=True))
-    time, clock = to_times(roles.time, columns)
-    if roles.season is not None:
-        if clock is None:
-            raise ValueError("season needs a column of time, which says when each begins")
-        starts = season_starts(roles.season, columns, time["time"], seasons)
-    return Fields(values | time, players, clock, labels, seasons=starts)
+    return values
 
 
 def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, sort: bool) -> Values | slice:

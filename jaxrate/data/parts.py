@@ -1,7 +1,7 @@
 """Parquet files that are one table, of any size: read a chunk at a time, in bounded memory."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
 from hashlib import sha256
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.tables import Source, check_names, located, pyarrow
+from jaxrate.data.tables import Source, Values, check_names, located, pyarrow
 from jaxrate.events import RowError
 from jaxrate.memory import check_room
 
@@ -157,24 +157,46 @@ def batches(parts: Parts, columns: Sequence[str], start: int = 0) -> Iterator[tu
                 skip = 0
 
 
-def chunks(parts: Parts, columns: Sequence[str], size: int, start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of the first row, and the columns by name, of so many rows each; only the last may be shorter."""
+def chunks(
+    parts: Parts,
+    columns: Sequence[str],
+    size: int,
+    start: int = 0,
+    together: Callable[[Any], Values] | None = None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of the first row, and the columns by name, of so many rows each; only the last may be shorter.
+
+    Rows in a row to which `together` gives the same number, from a record batch, are not parted: a chunk is as much
+    shorter as they ask for, or holds all of them if they are more.
+    """
     arrow = pyarrow()
     waiting: list[Any] = []
-    count = 0
+    count, ends, last = 0, np.zeros(0, np.int64), np.nan  # ends: after so many rows a chunk may end
 
     def taken(rows: int) -> dict[str, Any]:
-        nonlocal waiting, count
+        nonlocal waiting, count, ends
         table = arrow.Table.from_batches(waiting)
-        waiting, count = table.slice(rows).to_batches(), len(table) - rows
+        waiting, count, ends = table.slice(rows).to_batches(), len(table) - rows, ends[ends > rows] - rows
         return {name: table[name].slice(0, rows) for name in columns}
 
+    def whole() -> int:
+        """How many of the rows that wait are the next chunk; 0: that cannot be said yet."""
+        if together is None:
+            return size if count >= size else 0
+        if count <= size or not len(ends):
+            return 0
+        return int(ends[max(int(np.searchsorted(ends, size, "right")) - 1, 0)])
+
     for _, batch in batches(parts, columns, start):
+        if together is not None:
+            number = together(batch)
+            changes = np.flatnonzero(np.diff(number, prepend=number[0] if last != last else last))
+            ends, last = np.append(ends, count + changes), number[-1]
         waiting.append(batch)
         count += len(batch)
-        while count >= size:
-            yield start, taken(size)
-            start += size
+        while rows := whole():
+            yield start, taken(rows)
+            start += rows
     if count:
         yield start, taken(count)
 

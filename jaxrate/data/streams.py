@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.columns import to_column, to_days, to_flags, to_numbers
+from jaxrate.data.columns import to_column, to_days
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.evidence import TIMELESS, InSeasons, in_seasons, rows_from, season_starts
+from jaxrate.data.matches import numbers_of
 from jaxrate.data.numbering import numbering
 from jaxrate.data.ordering import ROW, put_in_order
-from jaxrate.data.parts import Parts, backwards, check_whole, chunks, ranges
+from jaxrate.data.parts import Parts, backwards, batches, check_whole, chunks, ranges
 from jaxrate.data.roles import Roles, roles_of
 from jaxrate.data.tables import Values, located, pyarrow
-from jaxrate.events import RowError, fail_where, matches
+from jaxrate.events import RowError, fail_where, matches, period_number
 from jaxrate.text import name_of
 
 ROLES = ("a", "b", "winner", "loser", "score", "time", "side", "neutral", "weight")  # that columns may have
@@ -54,6 +57,29 @@ def roles_in(parts: Parts, given: Mapping[str, Any]) -> Roles:
         if roles.form.contest is not None:
             raise ValueError("contests are not rated by chunks; read them into memory")
         return roles
+
+
+def seasons_in(parts: Parts, season: str, roles: Roles) -> dict[str, float]:
+    """When each season in this column begins, as in a `Dataset` of the whole table; two columns are read.
+
+    Raises:
+      ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
+    """
+    time = roles.time
+
+    def pieces() -> Iterator[InSeasons]:
+        first = 0
+        for _, batch in batches(parts, [season, str(time)]):
+            found = {name: to_column(name, pyarrow().chunked_array([batch[name]])) for name in (season, str(time))}
+            with rows_from(first):
+                days = to_days(str(time), found[str(time)])[0]
+            yield in_seasons(season, found, days, first)
+            first += len(batch)
+
+    with located(f"{parts.title}: ", parts.where):
+        if time is None:
+            raise ValueError(TIMELESS)
+        return season_starts(pieces, None)
 
 
 def used(parts: Parts, roles: Roles) -> str:
@@ -135,20 +161,29 @@ def _close(parts: Parts, who: list[str]) -> tuple[int, int] | None:
     return (low, high) if high - low < max(SPARSE * parts.rows, FEW) else None
 
 
-def datasets(opened: Opened, size: int, start: int = 0) -> Iterator[tuple[int, Dataset, int]]:
+def datasets(
+    opened: Opened, size: int, start: int = 0, period: float | None = None
+) -> Iterator[tuple[int, Dataset, int]]:
     """The number of the first row, the matches of a chunk, and how many players are known by its end.
 
-    The datasets have no names of players of their own: these are in `opened`.
+    With rating periods of this length, each is whole in its chunk. The datasets have no names of players of their own:
+    these are in `opened`.
     """
     roles, nobody = opened.roles, np.zeros(0, object)
     columns = [*roles.wanted, *([ROW] if opened.ordered else [])]
-    for first, found in chunks(opened.table, columns, size, start):
+    together = None if period is None else partial(_numbers, str(roles.time), period)
+    for first, found in chunks(opened.table, columns, size, start, together):
         rows = np.arange(first, first + len(found[columns[0]]))
         if opened.ordered:
             rows = found[ROW].to_numpy()
         with rows_named(opened.source, rows):
             fields, known = _fields(opened, {name: to_column(name, found[name]) for name in roles.wanted})
             yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), known
+
+
+def _numbers(time: str, length: float, batch: Any) -> Values:
+    """[n] the numbers of the rating periods that rows lie in."""
+    return period_number(to_days(time, to_column(time, pyarrow().chunked_array([batch[time]])))[0], length)
 
 
 @contextmanager
@@ -171,18 +206,7 @@ def _fields(opened: Opened, columns: dict[str, Any]) -> tuple[dict[str, Any], in
         same = player[:, 0] == player[:, 1]
         fail_where(same, lambda row: f"{name_of(player[row, 0])} is on both sides; remove the row")
         player, known = opened.ids(player)
-    n = len(player)
-    fields: dict[str, Any] = {"player": player, "score": np.ones(n)}
-    if roles.form.result is not None:
-        fields["score"] = to_numbers(roles.form.result, columns[roles.form.result])
-    if roles.weight is not None:
-        fields["weight"] = to_numbers(roles.weight, columns[roles.weight])
-    if roles.everywhere is not None:
-        fields["side"] = np.full(n, roles.everywhere)
-    elif roles.side is not None:
-        fields["side"] = to_numbers(roles.side, columns[roles.side])
-    if roles.neutral is not None:
-        fields["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, fields["side"])
+    fields = {"player": player} | numbers_of(roles, columns, len(player))
     if roles.time is not None:
         fields["time"] = to_days(roles.time, columns[roles.time])[0]
     return fields, known

@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.streams import Opened, datasets, rows_named
 from jaxrate.data.tables import Values, pyarrow, replacing
-from jaxrate.events import Array
+from jaxrate.events import Array, Matches, Ragged, RowError, period_number, periods
 from jaxrate.records.folder import to_disk
 from jaxrate.records.history import History, recording
 from jaxrate.records.outlooks import of_matches
@@ -19,6 +19,7 @@ from jaxrate.records.rated import moments
 from jaxrate.records.rating import match_columns
 from jaxrate.records.relays import ahead, behind
 from jaxrate.records.sums import Sums, added
+from jaxrate.replay.blocks import NO_ROOMS, Blocks, arranged
 from jaxrate.replay.compiling import most, worth
 from jaxrate.replay.pure import replayed
 from jaxrate.replay.schedule import Form, Plan, in_form, plan
@@ -38,7 +39,7 @@ class Progress(NamedTuple):
     games: Values  # [known]
     sums: Sums
     last: float | None  # the time of the last match
-    width: int | None  # of a step of the schedule; 0: a stream; None: as suits the first chunk
+    width: int | None  # of a step of the schedule; 0: a stream; None: as suits the first chunk, or periods
 
 
 class Work(NamedTuple):
@@ -49,6 +50,7 @@ class Work(NamedTuple):
     folder: Path
     size: int  # matches of a chunk
     brief: bool  # only the row and the prediction are written
+    period: float | None  # the length of rating periods
     key: Array | None
 
 
@@ -58,7 +60,7 @@ class Piece(NamedTuple):
     first: int  # the number of its first row
     number: int  # of the chunk
     data: Dataset
-    plan: Plan
+    plan: Plan | Blocks
     known: int  # players who have played by its end
 
 
@@ -109,22 +111,36 @@ def rate_chunks(
 def _arranged(work: Work, begin: Progress, room: int, seconds: dict[str, float]) -> Iterator[Piece]:
     """The chunks, all arranged for one program."""
     system, number = work.system, begin.parts
-    form = None if begin.width is None else Form(begin.width)
+    form, rooms = None if begin.width is None else Form(begin.width), NO_ROOMS
     start = time.perf_counter()
-    for first, data, known in datasets(work.opened, work.size, begin.rows):
+    for first, data, known in datasets(work.opened, work.size, begin.rows, work.period):
         read = time.perf_counter()
+        made: Plan | Blocks
         with rows_named(work.opened.source, data.rows):
-            check_events(system, data.matches, work.key)
-        if form is None:
+            if work.period is not None and number == begin.parts:
+                _check_begins(data.matches, begin.last, work.period)
+            events = data.matches if work.period is None else periods(data.matches, work.period)
+            check_events(system, events, work.key)
+        if isinstance(events, Ragged):
+            made = arranged(events, None, rooms)
+            rooms = rooms.having(made)
+        elif form is None:
             looked = system if work.brief else system._replace(rules=recording(system.rules, system.summary))
-            made = plan(data.matches, "auto", worth(looked, system.params, work.key, data.matches), room)
+            made = plan(events, "auto", worth(looked, system.params, work.key, events), room)
         else:
-            made = in_form(data.matches, form)
-        form = Form.of(made)
+            made = in_form(events, form)
+        form = Form.of(made) if isinstance(made, Plan) else None
         seconds["reading"] += read - start
         seconds["scheduling"] += time.perf_counter() - read
         yield Piece(first, number, data, made, known)
         number, start = number + 1, time.perf_counter()
+
+
+def _check_begins(matches: Matches, last: float | None, period: float) -> None:
+    """RowError if matches go on with the rating period in which those that are rated ended."""
+    if last is not None and period_number(matches.time[0], period) == period_number(last, period):
+        said = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
+        raise RowError(0, f"{said}; rate all matches anew, in another folder")
 
 
 def _writer(
@@ -147,7 +163,9 @@ def _writer(
         np.add.at(games, matches.player.ravel(), 1)
         sums = added(now.sums, guess, matches.score, matches.context.weight)
         last = float(matches.time[-1]) if piece.data.clock else None
-        rows, width = piece.first + len(matches.score), Form.of(piece.plan).width
+        rows, width = piece.first + len(matches.score), None
+        if isinstance(piece.plan, Plan):
+            width = Form.of(piece.plan).width
         now = Progress(rows, piece.number + 1, piece.known, state, games[: piece.known], sums, last, width)
         if state is not None:
             for path in (*written, work.folder / FOLDER):

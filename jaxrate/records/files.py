@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,7 @@ from jaxrate.data.roles import Roles
 from jaxrate.data.streams import open_matches, roles_in
 from jaxrate.data.tables import Values, pyarrow
 from jaxrate.data.writing import write
-from jaxrate.events import Array, Matches
+from jaxrate.events import Array, Matches, Periods, period_number
 from jaxrate.records.careers import leaves, rating_table
 from jaxrate.records.checkpoints import NAME, read_checkpoint, write_checkpoint
 from jaxrate.records.chunked import FOLDER, Progress, Work, part_name, rate_chunks
@@ -39,6 +39,7 @@ EVERY = 60.0  # seconds between checkpoints
 SHARE = 20.0  # so many times as long as writing one takes, at the least, is worked before the next
 ORDERED = ".ordered"
 LEFT = re.compile(r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp")  # what a process that was killed left
+GAMES, NAMES = "players.games", "players.names"  # in a checkpoint, beside leaves of the state
 KINDS = ("ordering", "reading", "scheduling", "rating", "writing")  # of work
 
 
@@ -52,6 +53,7 @@ class RatedFiles(NamedTuple):
     matches: int
     last: float | None  # the time of the last match; None if there are no times
     clock: str | None  # of the times, as in `Dataset`
+    period: float | None  # the length of the rating periods; None: match by match
     quality: dict[str, float]  # the measures of `metrics.scores` by name
     seconds: dict[str, float]  # of each kind of work in this call, which overlap, and "all"
     folder: Path
@@ -75,6 +77,10 @@ def rate_files(
     side: str | None = None,
     neutral: str | None = None,
     weight: str | None = None,
+    margin: str | Sequence[str] = (),
+    covariates: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    period: float | None = None,
     chunk: int = CHUNK,
     brief: bool = False,
     resume: bool = False,
@@ -90,7 +96,7 @@ def rate_files(
     Memory is taken by the state, some chunks, and what may be given to DuckDB, which puts the rows in order of time
     where times decrease and makes ids of names that are text (`pip install "jaxrate[large]"`). The numbers are those of
     `rate` on the whole table, sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills and mean
-    reversion to rounding; with Urnings by chance.
+    reversion to rounding; with Urnings by chance. When seasons begin, the system has to know: `skills(seasons=...)`.
 
     The folder gets predictions/part-000000.parquet and so on, one for each chunk, with the columns of `rate`, where
     `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
@@ -104,8 +110,9 @@ def rate_files(
         list of files; or one file. In a folder or pattern, files whose names begin with "." or "_" or end in
         ".truth.parquet" do not count.
       out: the folder for what is rated.
-      a, b, winner, loser, score, time, side, neutral, weight: columns, as in `read`. Names are text or whole numbers,
-        times are dates, timestamps or numbers.
+      a, b, winner, loser, score, time, side, neutral, weight, margin, covariates, columns: columns, as in `read`. Names
+        are text or whole numbers, times are dates, timestamps or numbers.
+      period: the length of rating periods, as in `rate`. A chunk then ends where a period does, and has at least one.
       chunk: matches that are rated at a time.
       brief: predictions have the row and the prediction only, which takes a tenth of the room.
       resume: go on with the run in the folder, if there is one.
@@ -122,32 +129,41 @@ def rate_files(
       ImportError: if pyarrow is not installed, or DuckDB where it is needed.
     """
     check_system(system)
-    check_kind(system, Matches)
+    check_kind(system, Matches if period is None else Periods)
     if not (isinstance(chunk, int) and chunk >= 1):
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
     if system.rules.draw is not None and key is None:
         key = jax.random.key(0)
     given = {"a": a, "b": b, "winner": winner, "loser": loser, "score": score, "time": time, "side": side}
     folder, parts = Path(out), find_parts(source)
-    roles = roles_in(parts, given | {"neutral": neutral, "weight": weight})
+    more = {"neutral": neutral, "weight": weight, "margin": margin, "covariates": covariates, "columns": columns}
+    roles = roles_in(parts, given | more)
+    if period is not None:
+        period_number(0.0, period)  # which refuses what is no length
+        if roles.time is None:
+            raise ValueError("rating periods need times; name the column of time")
     if any(part.path.resolve().parent in (folder.resolve(), (folder / FOLDER).resolve()) for part in parts.files):
         raise ValueError(f"{folder} has the files that are to be rated; name another folder for what comes of them")
-    how = _how(system, roles, chunk, brief, key)
+    how = _how(system, roles, period, chunk, brief, key)
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         begun = _begun(system, folder, parts, roles, how, resume)
         return _rated(system, folder, parts, roles, how, begun, key, memory, progress or (lambda rows: None))
 
 
-def _how(system: RatingSystem, roles: Roles, chunk: int, brief: bool, key: Array | None) -> dict[str, Any]:
+def _how(
+    system: RatingSystem, roles: Roles, period: float | None, chunk: int, brief: bool, key: Array | None
+) -> dict[str, Any]:
     """What a run must have in common with one that it goes on with."""
     return {
         "version": version("jaxrate"),
         "system": system.name,
-        "settings": {name: str(getattr(x, "name", x)) for name, x in system.settings.items()},
+        "settings": {name: str(getattr(x, "name", x)) for name, x in system.settings.items() if name != "seasons"},
+        "seasons": [*(system.settings.get("seasons") or ())],
         "hyperparameters": {name: None if x is None else float(x) for name, x in system.params._asdict().items()},
         "precision": str(jnp.result_type(float)),
-        "columns": [str(x) for x in (*roles.form.who, roles.form.result, *roles[1:6])],
+        "columns": [str(x) for x in (*roles.form.who, roles.form.result, *roles[1:6], *roles.margin, *roles.known)],
+        "period": None if period is None else float(period),
         "chunk": chunk,
         "brief": brief,
         "key": None if key is None else np.asarray(jax.random.key_data(key)).tolist(),
@@ -172,15 +188,18 @@ def _begun(
         return None
     about, arrays = found
     for name, mine in how.items():
-        if about["how"][name] != mine:
-            was = f"the run in {folder} has {name} {about['how'][name]}, this one {mine}"
+        theirs = about["how"].get(name)
+        if name == "seasons" and about["last"] is not None:  # those to come may be others
+            theirs, mine = ([x for x in starts if x <= about["last"]] for starts in (theirs or (), mine))
+        if theirs != mine:
+            was = f"the run in {folder} has {name} {theirs}, this one {mine}"
             raise ValueError(f"{was}; go on as it began, or name another folder")
     _check_files(folder, about, parts, roles)
     for number in range(about["parts"]):
         if not (folder / FOLDER / part_name(number)).is_file():
             gone = f"{FOLDER}/{part_name(number)} is missing in {folder}"
             raise ValueError(f"{gone}; put it back, or rate all matches anew, in another folder")
-    names, games = arrays.pop("names", None), arrays.pop("games")
+    names, games = arrays.pop(NAMES, None), arrays.pop(GAMES)
     state = as_state(system, about["known"], arrays)
     weight, losses, above, other = about["sums"]
     sums = Sums(weight, tuple(losses), tuple(above), None if other is None else tuple(other))
@@ -211,7 +230,7 @@ def _rated(
     done, names = begun or Begun(Progress(0, 0, 0, None, np.zeros(0, np.int64), Sums(), None, None), None)
     opened = open_matches(parts, roles, folder / ORDERED, how["chunk"], memory, names)
     seconds["ordering"] = time.perf_counter() - start
-    work = Work(system, opened, folder, how["chunk"], how["brief"], key)
+    work = Work(system, opened, folder, how["chunk"], how["brief"], how["period"], key)
     told = {"how": how, "files": _listed(parts), "ordered": opened.ordered}
     next_time = time.monotonic() + EVERY
 
@@ -219,8 +238,8 @@ def _rated(
         nonlocal done, next_time
         begin = time.monotonic()
         about = told | now._asdict() | {"state": None, "games": None}
-        arrays = leaves(now.state) | {"games": now.games}
-        arrays |= {} if opened.ordered else {"names": opened.names[: now.known]}
+        arrays = leaves(now.state) | {GAMES: now.games}
+        arrays |= {} if opened.ordered else {NAMES: opened.names[: now.known]}
         write_checkpoint(folder, about, arrays)
         done, end = now, time.monotonic()
         next_time = end + max(EVERY, SHARE * (end - begin))
@@ -239,13 +258,15 @@ def _rated(
         raise InterruptedError(errno.EINTR, "asked to end, before all was rated; go on with resume", str(folder))
     players = opened.names if opened.ids is None else opened.names[: done.known]
     players = np.asarray(players.to_numpy() if opened.ids is None else players)
-    rated = Rated(system, done.state, players, done.games, None, done.last, opened.clock, pyarrow().table({}), {})
+    rated = Rated(
+        system, done.state, players, done.games, how["period"], done.last, opened.clock, pyarrow().table({}), {}
+    )
     write(rating_table(rated), folder / "ratings.parquet")
     shutil.rmtree(folder / ORDERED, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
-    quality = measures(done.sums)
+    matches, last, clock, period = done.rows, done.last, opened.clock, how["period"]
     return RatedFiles(
-        system, done.state, players, done.games, done.rows, done.last, opened.clock, quality, seconds, folder
+        system, done.state, players, done.games, matches, last, clock, period, measures(done.sums), seconds, folder
     )
 
 

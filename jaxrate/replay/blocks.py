@@ -65,14 +65,57 @@ class Blocks(NamedTuple):
         return self._replace(events=with_columns(self.events, own, place, columns))
 
 
+class Kind(NamedTuple):
+    """What the program of a block is compiled for."""
+
+    size: tuple[int, int]  # as of a `Block`
+    steps: int
+    width: int
+
+    @property
+    def cost(self) -> int:
+        return self.steps * self.width * sum(self.size)
+
+
+class Rooms(NamedTuple):
+    """What programs of ragged events were compiled for."""
+
+    events: int = 0  # for which there is room
+    entries: int = 0
+    rows: int = 0
+    kinds: tuple[Kind, ...] = ()
+
+    def having(self, made: Blocks) -> "Rooms":
+        """These rooms, and those that a history has."""
+        kinds = dict.fromkeys([*self.kinds, *(Kind(size, *number.shape) for number, size in made.blocks)])
+        return Rooms(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
+
+    def kind(self, wanted: Kind) -> Kind:
+        """The cheapest known kind that holds a block, if that wastes little or half of it; else a new, coarse one."""
+        if not self.kinds:
+            return wanted
+        bound = max(2 * wanted.cost, LITTLE)
+        holding = [x for x in self.kinds if np.all(np.hstack(x) >= np.hstack(wanted)) and x.cost <= bound]
+        if holding:
+            return min(holding, key=lambda x: x.cost)
+        players, others = (1 << (x - 1).bit_length() for x in wanted.size)
+        return Kind((players, others), wanted.steps, wanted.width)
+
+
+NO_ROOMS = Rooms()
+
+
 @at_once
-def arranged(ragged: Ragged, parts: Iterable[Block] | None = None) -> Blocks:
-    """Ragged events in blocks: these, or those of `blocks`."""
+def arranged(ragged: Ragged, parts: Iterable[Block] | None = None, rooms: Rooms = NO_ROOMS) -> Blocks:
+    """Ragged events in blocks: these, or those of `blocks`; in the rooms of others before them, where these do."""
     flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
     num_events, entries = len(start) - 1, int(start[-1])
     rows = entries if pair_start is None else int(pair_start[-1])
     least = LEAST[type(flat)]
-    room, entry_room, size = (roomy(x, least=least) if x else 0 for x in (num_events, entries, rows))
+    room, entry_room, size = (
+        max(roomy(x, least=least) if x else 0, have)
+        for x, have in ((num_events, rooms.events), (entries, rooms.entries), (rows, rooms.rows))
+    )
     if isinstance(flat, Rounds):
         known = np.zeros(num_events, bool)
         strict, solo = None if teams_tie(ragged) else known, None if some_in_teams(ragged) else known
@@ -88,9 +131,10 @@ def arranged(ragged: Ragged, parts: Iterable[Block] | None = None) -> Blocks:
     made, steps = [], []
     for number, (players, others) in blocks(ragged) if parts is None else parts:
         inside = number < num_events
-        whole = np.full((roomy(len(number), least=1), number.shape[1]), room, np.int32)
-        whole[: len(number)] = np.where(inside, number, room)
-        made.append(Block(whole, (close(players), close(others))))
+        kind = rooms.kind(Kind((close(players), close(others)), roomy(len(number), least=1), number.shape[1]))
+        whole = np.full((kind.steps, kind.width), room, np.int32)
+        whole[: len(number), : number.shape[1]] = np.where(inside, number, room)
+        made.append(Block(whole, kind.size))
         steps.append(int(np.flatnonzero(inside.any(axis=1)).max(initial=-1)) + 1)
     num_players, events = int(np.max(flat.player, initial=-1)) + 1, flat._replace(**columns)
     return Blocks(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
@@ -117,6 +161,9 @@ SMALL = 64  # players and pairs below which padding costs nothing
 
 
 CALL = 1000  # players and pairs that cost about as much as one more call
+
+
+LITTLE = 32 * CALL  # players and pairs up to which a block of a known kind is none too large
 
 
 COMPILE = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save

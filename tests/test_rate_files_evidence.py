@@ -1,0 +1,189 @@
+"""Matches in files, rated by chunks in rating periods, and by their margins, covariates and seasons: as in memory."""
+
+import json
+import os
+import signal
+from itertools import pairwise
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.records import chunked
+from tests.test_rate_files import N, as_text, contents, made_table, written
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+ds = pytest.importorskip("pyarrow.dataset")
+
+pytestmark = [
+    pytest.mark.usefixtures("in_a_hurry"),
+    pytest.mark.filterwarnings("ignore:.* matches repeat an earlier one"),
+]
+PERIOD = 30.0
+
+
+@pytest.fixture(scope="module")
+def table():
+    """With the points of both, rest, and the year."""
+    random, table = np.random.default_rng(1), made_table()
+    lost = random.integers(0, 30, N)
+    won = lost + np.sign(table["score"].to_numpy() - 0.5).astype(int) * random.integers(1, 30, N)
+    years = [f"{2000 + int(x) // 365}" for x in table["t"].to_pylist()]
+    more = {"for": won, "against": lost, "rest": random.normal(size=N), "year": years}
+    for name, values in more.items():
+        table = table.append_column(name, pa.array(values))
+    return table
+
+
+def shuffled(table):
+    """The same in disorder, with names and dates."""
+    named = as_text(table.select(["a", "b", "score", "t", "home"]))
+    order = pa.array(np.random.default_rng(0).permutation(N))
+    for name in ("for", "against", "rest", "year"):
+        named = named.append_column(name, table[name].take(order))
+    return named
+
+
+def interrupted(monkeypatch, chunk):
+    """A run is asked to end when it comes to this chunk."""
+    given, left = chunked.replayed, chunk
+
+    def asked(*arguments, **options):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        return given(*arguments, **options)
+
+    monkeypatch.setattr(chunked, "replayed", asked)
+
+
+@pytest.mark.parametrize("chunk", [700, 40], ids=["several periods", "less than one"])
+def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, chunk, x64):
+    games, system = written(table, tmp_path / "games"), jr.glicko2()
+    found = jr.rate_files(system, games, tmp_path / "out", chunk=chunk, period=PERIOD)
+    whole = jr.rate(system, jr.read(table), period=PERIOD)
+    for mine, theirs in zip(found.state, whole.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
+    for name in whole.predictions.column_names:
+        assert predictions[name].to_pylist() == whole.predictions[name].to_pylist(), name
+    parts = sorted((tmp_path / "out" / "predictions").iterdir())
+    times = [pq.read_table(part)["time"].to_numpy() // PERIOD for part in parts]
+    assert all(one[-1] < other[0] for one, other in pairwise(times))
+    assert all(len(x) <= chunk or len(set(x)) == 1 for x in times) and len(parts) > 3
+    with monkeypatch.context() as changed:
+        interrupted(changed, 2)
+        with pytest.raises(KeyboardInterrupt):
+            jr.rate_files(system, games, tmp_path / "other", chunk=chunk, period=PERIOD)
+    assert len([*(tmp_path / "other" / "predictions").iterdir()]) == 2
+    jr.rate_files(system, games, tmp_path / "other", chunk=chunk, period=PERIOD, resume=True)
+    assert contents(tmp_path / "other") == contents(tmp_path / "out")
+
+
+def test_periods_of_many_sizes_share_few_programs(tmp_path, monkeypatch):
+    """Random sizes would ask for a program or two for each chunk."""
+    random, programs, given = np.random.default_rng(0), set(), chunked.replayed
+    days = np.repeat(np.arange(400.0), random.poisson(random.lognormal(3.0, 1.2, 400)))
+    a = random.integers(0, 500, len(days))
+    table = {"a": a, "b": (a + random.integers(1, 500, len(days))) % 500, "score": a % 2, "t": days}
+    pq.write_table(pa.table(table), tmp_path / "games.parquet")
+
+    def counted(rules, params, state, plan, *more, **options):
+        programs.update((x.size, x.number.shape, len(plan.events.player), plan.size) for x in plan.blocks)
+        return given(rules, params, state, plan, *more, **options)
+
+    monkeypatch.setattr(chunked, "replayed", counted)
+    jr.rate_files(jr.elo(), tmp_path / "games.parquet", tmp_path / "out", chunk=500, brief=True, period=1.0)
+    chunks = len([*(tmp_path / "out" / "predictions").iterdir()])
+    assert len(programs) <= 16 and chunks > 30, (len(programs), chunks)
+
+
+def test_a_period_is_whole_also_where_files_are_added(table, tmp_path):
+    games, times = tmp_path / "games", table["t"].to_numpy()
+    games.mkdir()
+    begin = int(np.searchsorted(times, 300.0))
+    inside = int(np.searchsorted(times, 315.0))
+    pq.write_table(table.slice(0, begin), games / "0.parquet")
+    options = {"chunk": 500, "period": PERIOD, "resume": True}
+    jr.rate_files(jr.elo(), games, tmp_path / "out", **options)
+    pq.write_table(table.slice(begin, inside - begin), games / "1.parquet")
+    jr.rate_files(jr.elo(), games, tmp_path / "out", **options)
+    pq.write_table(table.slice(inside), games / "2.parquet")
+    with pytest.raises(ValueError, match=r"2.parquet: row 0 .*: it is in the same rating period as the last match"):
+        jr.rate_files(jr.elo(), games, tmp_path / "out", **options)
+    with pytest.raises(ValueError, match="has period 30.0, this one None; go on as it began"):
+        jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+    with pytest.raises(ValueError, match="the length of a period must be above 0, got 0"):
+        jr.rate_files(jr.elo(), games, tmp_path / "new", period=0.0)
+    with pytest.raises(ValueError, match="trueskill rates Matches .*not Periods"):
+        jr.rate_files(jr.trueskill(), games, tmp_path / "new", period=PERIOD)
+
+
+@pytest.mark.parametrize("kind", ["as it stands", "put in order"])
+def test_evidence_by_chunks_is_evidence_in_memory(table, tmp_path, monkeypatch, kind):
+    if kind == "put in order":
+        pytest.importorskip("duckdb")
+        table = shuffled(table)
+    columns = {"margin": ["for", "against"], "covariates": "rest"}
+    data = jr.read(table, season="year", sort=True, **columns)
+    system = jr.skills("margin", margin=("for", "against"), covariates="rest", rest=20.0, seasons=data.seasons)
+    whole, games = jr.rate(system, data), written(table, tmp_path / "games")
+    with monkeypatch.context() as changed:
+        interrupted(changed, 2)
+        with pytest.raises(KeyboardInterrupt):
+            jr.rate_files(system, games, tmp_path / "out", chunk=700, **columns)
+    found = jr.rate_files(system, games, tmp_path / "out", chunk=700, resume=True, **columns)
+    for mine, theirs in zip(jax.tree.leaves(found.state), jax.tree.leaves(whole.state), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+    guess = ds.dataset(tmp_path / "out" / "predictions").to_table()["prediction"].to_numpy()
+    np.testing.assert_allclose(guess, whole.predictions["prediction"].to_numpy(), atol=1e-5)
+    with pytest.raises(ValueError, match="skills needs the column 'rest' of the matches"):
+        jr.rate_files(system, games, tmp_path / "new", margin=columns["margin"])
+    with pytest.raises(ValueError, match="has columns .*go on as it began"):
+        jr.rate_files(system, games, tmp_path / "out", chunk=700, resume=True, columns="home", **columns)
+
+
+def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate):
+    games, whole = written(table, tmp_path / "games"), tmp_path / "whole.parquet"
+    pq.write_table(table, whole)
+    for system, options in (
+        ("skills", ["--margin", "for", "against", "--covariate", "rest", "--season", "year"]),
+        ("glicko", ["--period", "30"]),
+    ):
+        given = ["--system", system, *options, "--json"]
+        out = tmp_path / system
+        code, printed, errors = jaxrate("rate", games, *given, "--chunk", "500", "--out", out)
+        assert code == 0, errors
+        code, expected, errors = jaxrate("rate", whole, *given)
+        assert code == 0, errors
+        one, other = json.loads(printed), json.loads(expected)
+        assert one["params"] == other["params"] and one["period"] == other["period"]
+        assert one["log loss"] == pytest.approx(other["log loss"], abs=1e-5)
+
+
+def test_seasons_are_found_in_all_files_and_may_go_on(table, tmp_path, jaxrate):
+    games = written(table, tmp_path / "games")
+    (games / "2.parquet").rename(tmp_path / "later.parquet")
+    given = "rate", games, "--system", "skills", "--season", "year", "--out", tmp_path / "out", "--resume", "--json"
+    code, printed, errors = jaxrate(*given)
+    assert code == 0 and len(json.loads(printed)["params"]["seasons"]) == 2, errors
+    (tmp_path / "later.parquet").rename(games / "2.parquet")
+    code, printed, errors = jaxrate(*given)
+    assert code == 0, errors
+    seasons = json.loads(printed)["params"]["seasons"]
+    assert seasons == [*jr.read(table, season="year").seasons.values()]
+    years = table["year"].to_pylist()
+    for change, message in (
+        ({7: None}, "0.parquet: row 7 (counting from 0): column 'year' has no value"),
+        (
+            {i: ("1999", "2001")[i % 2] for i in range(1200, N)},
+            "2.parquet: row 51 (counting from 0): season '2001', when season '1999' has begun",
+        ),
+    ):
+        wrong = pa.array([change.get(i, year) for i, year in enumerate(years)])
+        written(table.set_column(table.column_names.index("year"), "year", wrong), games)
+        code, _, errors = jaxrate(*given[:-3], tmp_path / "new", "--json")
+        assert code == 2 and message in errors
