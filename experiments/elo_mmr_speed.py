@@ -36,7 +36,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.events import Rounds, part
 from jaxrate.replay.compiling import blank
-from jaxrate.systems.rounds import field, performance
+from jaxrate.systems.rounds import field, performance, standings
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}
 REFERENCE = {"elo_mmr": (33, 53), "elo_mmx": (33, 33), "codeforces": (1140, 1140), "topcoder": (611, 611)}
@@ -154,7 +154,7 @@ def part_accuracy(options):
             for name in ("logistic", "gaussian")[: 1 if options.quick else None]:
                 exact, small = None, field.SMALL
                 for direct, double in ((True, True), (False, True), (False, False)):
-                    field.SMALL = performance.SMALL = 10**9 if direct else small
+                    field.SMALL = performance.SMALL = standings.SMALL = 10**9 if direct else small
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
                         points = field.in_precision(field.enough(200.0))
@@ -166,7 +166,7 @@ def part_accuracy(options):
                         about = {"players": players, "spread": spread, "performances": name}
                         about["precision"] = "float64" if double else "float32"
                         rows.append(about | {"largest_difference": np.abs(found - exact).max()})
-                field.SMALL = performance.SMALL = small
+                field.SMALL = performance.SMALL = standings.SMALL = small
     return {"off direct sums in float64": rows}
 
 

@@ -24,15 +24,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxrate import numerics
 from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Rounds
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.field import SMALL, Field
+from jaxrate.systems.rounds.standings import Curves, Guess, Hazard, cumulative
 
-_BLOCK = 4  # participants whose place in the standings is looked at one by one
 C = field.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 
 
@@ -134,7 +133,7 @@ def _one_by_one_logistic(half: float, who: Array, everyone: Field, group: Array)
 class Noise(NamedTuple):
     """What is asked of the density f of performances, of mean 0 and variance 1."""
 
-    above: Callable[[Any, Array], tuple[Array, Array]]  # f / (1 - F) and its slope; of side 1 those of f mirrored
+    above: Hazard  # f / (1 - F) and its slope; of side 1 those of f mirrored
     draw: Callable[[Array], tuple[Array, Array]] | None  # f'/f and its slope; None: it is -z
     margins: Callable[[Array], tuple[Array, Array]]  # how far below and above everybody a tie outweighs so many
 
@@ -150,8 +149,6 @@ def _margins(opponents: Array) -> tuple[Array, Array]:
 
 
 NORMAL = Noise(_above, None, _margins)
-Curves = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
-Guess = Callable[[Array, Array, Array, Array], Array]
 
 
 class Standing(NamedTuple):
@@ -174,7 +171,7 @@ class Standing(NamedTuple):
 def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int) -> Standing:
     """The round, with the arguments of `logistic_sums`.
 
-    In large rounds each block of `_BLOCK` participants has a table of 3/2 so many points. They are read off by
+    In large rounds each block of `standings.BLOCK` participants has a table of 3/2 so many points. They are read off by
     interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
     """
     there, num_players = field.real(event), len(event.rank)
@@ -190,7 +187,7 @@ def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, point
     end = begin + field.sum_by(group, there.astype(jnp.int32))
     mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    curves = _cumulative(noise, Field(centre[order], inverse[order], inverse[order], low, high), 3 * points // 2)
+    curves = cumulative(noise.above, Field(centre[order], inverse[order], inverse[order], low, high), 3 * points // 2)
     everyone = Field(centre, inverse, inverse, low, high)
     return Standing(noise, everyone, group, order, begin, end, stiffness, mean, *curves, points)
 
@@ -284,72 +281,3 @@ def _one_by_one(
         return jnp.sum(inverse * value, axis=1), jnp.sum(inverse**2 * steep, axis=1)
 
     return q
-
-
-def _cumulative(noise: Noise, standings: Field, points: int) -> tuple[Curves, Curves, Guess | None]:
-    """The sums of l over those before a place k [P] in the standings, and of v over the others.
-
-    Each is a function of k, and that of x [P], with values and slopes [P]. Large rounds tabulate them at some
-    ratings, with a first guess of the zeros of q.
-    """
-    num_players = len(standings.centre)
-    block = num_players + 1 if num_players <= SMALL else _BLOCK
-    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block).T for x in standings[:2]]
-    per_point = (points - 5) / (standings.high - standings.low)  # three neighbours on each side of every rating
-    at = standings.low + jnp.arange(-2.0, points - 2.0) / per_point
-
-    def curves(table: Array | None, side: int) -> Curves:
-        sign, before = 1.0 - 2.0 * side, side == 0
-
-        def at_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
-            whole = k // block
-            centre, inverse = (x[:, whole] for x in columns)  # [block, P]
-            inside = (jnp.arange(block, dtype=jnp.int32)[:, None] < (k - whole * block)[None, :]) == before
-            gain = jnp.where(inside, inverse, 0.0)
-
-            def both(x: Array) -> tuple[Array, Array]:
-                h, rise = noise.above(side, sign * (x[None, :] - centre) * inverse)
-                value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
-                if table is not None:
-                    place = (x - standings.low) * per_point
-                    number = jnp.clip(place.astype(jnp.int32), 0, points - 6)
-                    u = place - number.astype(x.dtype)
-                    more, steepness = field.everett([table[whole, number + i] for i in range(6)], u)
-                    value, slope = value + more, slope + steepness * per_point
-                return -sign * value, -sign * slope
-
-            return both
-
-        return at_place
-
-    if block > num_players:
-        return curves(None, 0), curves(None, 1), None
-
-    def tabulate(tables: tuple[Array, Array], side: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        """[blocks, points] the sums over each block, one by one: XLA is slower at a sum over one of three axes."""
-        number, sign = side
-        rows = ((x[:, None], y[:, None]) for x, y in zip(*columns, strict=True))
-        return (tables[1], sum(y * noise.above(number, sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
-
-    # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
-    none = jnp.zeros((len(columns[0][0]), points), at.dtype)
-    sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
-    losses, wins = lax.scan(tabulate, (none, none), sides)[0]
-    losses, wins = numerics.sums_before(losses), numerics.sums_before(wins, after=True)
-
-    def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
-        """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""
-
-        def among(table: Array, k: Array) -> Array:
-            whole = k // block
-            part = (k - whole * block).astype(at.dtype)[:, None] / block
-            return (1.0 - part) * table[whole] + part * table[jnp.minimum(whole + 1, len(table) - 1)]
-
-        q = among(wins_from, end) - among(losses, begin) - stiffness[:, None] * (at[None, :] - mean[:, None])
-        cell = jnp.clip(jnp.sum(q > 0, axis=1) - 1, 0, len(at) - 2)
-        left, right = (jnp.take_along_axis(q, (cell + i)[:, None], axis=1)[:, 0] for i in (0, 1))
-        part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
-        return at[cell] + part / per_point
-
-    wins_from = jnp.concatenate([wins[:1], wins[:-1]])  # from a block on; of the first nearly
-    return curves(losses, 0), curves(wins, 1), guess
