@@ -46,6 +46,31 @@ end = time.perf_counter()
 seconds = {"reading": read - start, "rating": done - read, "writing": end - done, "all": end - start}
 print(json.dumps({"matches": len(rated.predictions), "seconds": seconds, "peak_mb": resident("VmHWM")}))
 """
+TIMED = """
+import json, sys, time
+import jax
+import jaxrate as jr
+from jaxrate.records import chunked
+games, out, name, chunk = sys.argv[1:]
+replayed, rated, told = chunked.replayed, [], []
+
+def timed(*given, **options):
+    start = time.perf_counter()
+    done = jax.block_until_ready(replayed(*given, **options))
+    rated.append(time.perf_counter() - start)
+    return done
+
+chunked.replayed = timed
+found = jr.rate_files(
+    jr.SYSTEMS[name](), games, out, chunk=int(chunk), progress=lambda rows: told.append((rows, time.perf_counter()))
+)
+whole = found.matches // int(chunk)  # chunks, but for the last if it is shorter
+late = told[whole // 2 - 1 : whole]
+quarter = max(len(late) // 2, 1)
+speeds = [(y[0] - x[0]) / (y[1] - x[1]) for x, y in zip(late, late[quarter:])]
+told = {"rating_per_second": int(chunk) / min(rated[whole // 2 : whole]), "all_per_second": max(speeds)}
+print(json.dumps(told | {"seconds": found.seconds}))
+"""
 SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills", "blat_mmr"
 KINDS = "ordering", "reading", "scheduling", "rating", "writing"
 
@@ -202,23 +227,35 @@ def kills(options):
 
 
 def systems(options):
-    """What a billion matches would take by each system: from shorter histories, once the program is compiled."""
+    """What a billion matches of five million players would take by each system.
+
+    Measured are chunks of the second half of a history, when the program is compiled and most players have come: the
+    fastest of them as far as rating goes, and the quickest quarter with all that goes with it, in the best of some
+    runs. BlatMMR has a fifth of a million players, whose state is larger than any cache as well.
+    """
     rows = []
-    for name in ("glicko2",) if options.quick else SYSTEMS:
-        matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
-        if name == "blat_mmr":
-            matches, players = 1_000_000, 50_000
-        games, out = simulated(options, matches, players), clean(options.work / "out")
-        found = ran(CHUNKED, games, out, name, 0, min(options.chunk, matches // 4))
-        clean(out)
+    for name in options.systems or (["glicko2"] if options.quick else SYSTEMS):
+        matches, players = (20_000, 2_000) if options.quick else (20_000_000, 5_000_000)
+        chunk = options.chunk
+        if name == "blat_mmr" and not options.quick:
+            matches, players, chunk = 1_000_000, 200_000, 1 << 17
+        games, found = simulated(options, matches, players), []
+        for _ in range(options.runs):
+            out = clean(options.work / "out")
+            found += filter(None, [ran(TIMED, games, out, name, chunk)])
+            clean(out)
+        if not found:
+            continue
         system = jr.SYSTEMS[name]()
         state = jax.eval_shape(lambda p, system=system: system.init(p, 1), system.params)
         size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
-        million = matches / (found["seconds"]["all"] - found["seconds"]["ordering"]) / 1e6
-        slowest = max((kind for kind in KINDS if kind != "ordering"), key=found["seconds"].get)
-        row = {"system": name, "million_per_second": million, "slowest": slowest, "bytes_of_a_player": size}
-        rows.append(row | {"hours_for_a_billion": 1e3 / million / 3600, "gb_of_100_million_players": size / 10})
-    return {"each system": rows}
+        row = {"system": name, "matches": matches, "players": players, "chunk": chunk, "runs": len(found)}
+        best = {key: max(one[key] for one in found) / 1e6 for key in ("rating_per_second", "all_per_second")}
+        seconds = max(found, key=lambda one: one["all_per_second"])["seconds"]
+        slowest = max((kind for kind in KINDS if kind != "ordering"), key=seconds.get)
+        row |= {"bytes_of_a_player": size} | best | {"slowest": slowest}
+        rows.append(row | {"hours_for_a_billion": 1e3 / min(best.values()) / 3600})
+    return {"each system, million matches a second": rows}
 
 
 PARTS = {"alone": alone, "beside": beside, "disorder": disorder, "kills": kills, "long": long, "systems": systems}
@@ -230,6 +267,8 @@ def main():
     parser.add_argument("--matches", type=int, default=100_000_000, help="of the part long")
     parser.add_argument("--players", type=int, default=5_000_000, help="of the part long")
     parser.add_argument("--system", default="glicko2", help="of the part long")
+    parser.add_argument("--systems", nargs="*", help="of the part systems")
+    parser.add_argument("--runs", type=int, default=2, help="of each system, of which the best counts")
     parser.add_argument("--brief", action="store_true", help="the part long writes row and prediction only")
     parser.add_argument("--chunk", type=int, default=1 << 20, help="matches rated at a time")
     parser.add_argument("--work", type=Path, default=Path("larger_than_memory"), help="a folder for all files")
