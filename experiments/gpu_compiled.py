@@ -117,13 +117,24 @@ def loops_of(found, name):
             yield rest, re.search(r"body=%([\w.-]+)", rest)[1]
 
 
+def named(rest):
+    """The operands of an instruction."""
+    return re.findall(r"%([\w.-]+)", rest.split(")")[0])
+
+
 def turns_of(found, rest):
     """How many turns a loop takes; None: that is not known."""
-    known = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
-    condition = found[re.search(r"condition=%([\w.-]+)", rest)[1]]
-    plain = "parameter", "get-tuple-element", "bitcast"
-    repairs = all(operation in plain for _, operation, _ in condition.lines.values())  # goes on if told so
-    return int(known[1]) if known else 0 if repairs else None
+    if known := re.search(r'known_trip_count":\{"n":"(\d+)"', rest):
+        return int(known[1])
+    condition = found[re.search(r"condition=%([\w.-]+)", rest)[1]].lines.values()
+    if any(operation not in ("parameter", "get-tuple-element", "bitcast") for _, operation, _ in condition):
+        return None
+    lines = {name: line for one in found.values() for name, line in one.lines.items()}
+    place = re.search(r"index=(\d+)", " ".join(rest for _, _, rest in condition))  # of what says whether to go on
+    name = named(lines[named(rest)[0]][2])[int(place[1])]
+    while lines[name][1] == "copy":
+        name = named(lines[name][2])[0]
+    return None if lines[name][1:] == ("constant", "true)") else 0  # 0: if need be it repairs
 
 
 def within(found, name):
@@ -143,9 +154,9 @@ def written(found, name):
         elif operation == "fusion":
             inner = found[re.search(r"calls=%([\w.-]+)", rest)[1]]
             kind, last, given = inner.lines[inner.root]
-            ends = re.findall(r"%([\w.-]+)", given.split(")")[0]) if last == "tuple" else [inner.root]
+            ends = named(given) if last == "tuple" else [inner.root]
             for kind, last, given in (inner.lines[end] for end in ends):
-                operands = re.findall(r"%([\w.-]+)", given.split(")")[0])
+                operands = named(given)
                 if last == "scatter":
                     total += sum(size_of(inner.lines[x][0]) for x in operands[len(operands) // 2 + 1 :])
                 elif last == "dynamic-update-slice":

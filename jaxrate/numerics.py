@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.device import launches
 from jaxrate.events import Array
 
 
@@ -247,3 +248,41 @@ def circular(transformed: Array, p: Array) -> Array:
     """
     length = fast_length(2 * p.shape[-1] - 1)
     return jnp.fft.irfft(transformed * jnp.fft.rfft(p, length), length)[..., : p.shape[-1]]
+
+
+Columns = tuple[Array, ...]
+
+
+@jax.custom_jvp
+def scaled_sums(exponent: Array, scaled: Columns, plain: Columns) -> tuple[Array, Columns, Columns]:
+    """Of each row the largest exponent, top; the sums of columns times exp(exponent - top); and sums of columns.
+
+    Args:
+      exponent: [..., n], finite.
+      scaled, plain: columns, each of that shape.
+    """
+    if not launches():
+        part = jnp.exp(exponent - jnp.max(exponent, axis=-1, keepdims=True))
+        sums = tuple(jnp.sum(part * x, axis=-1) for x in scaled), tuple(jnp.sum(x, axis=-1) for x in plain)
+        return jnp.max(exponent, axis=-1), *sums
+    count, zero = len(scaled), jnp.zeros((), exponent.dtype)
+
+    def merged(one: Columns, other: Columns) -> Columns:  # in one pass, which is one kernel
+        top = jnp.maximum(one[0], other[0])
+        p, q = jnp.exp(one[0] - top), jnp.exp(other[0] - top)
+        pairs = [*zip(one[1:], other[1:], strict=True)]
+        return top, *(p * x + q * y for x, y in pairs[:count]), *(x + y for x, y in pairs[count:])
+
+    none = jnp.full_like(zero, np.finfo(exponent.dtype).min), *[zero] * (count + len(plain))
+    top, *sums = lax.reduce((exponent, *scaled, *plain), none, merged, (exponent.ndim - 1,))
+    return top, tuple(sums[:count]), tuple(sums[count:])
+
+
+@scaled_sums.defjvp
+def _slopes_of_sums(primal: tuple[Any, ...], tangent: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Those at the top that there is, which takes no part in what the sums say."""
+    (exponent, scaled, _), (rise, changes, slopes) = primal, tangent
+    top, *sums = scaled_sums(*primal)
+    part = jnp.exp(exponent - top[..., None])
+    changes = tuple(jnp.sum(part * (dx + x * rise), axis=-1) for x, dx in zip(scaled, changes, strict=True))
+    return (top, *sums), (jnp.zeros_like(top), changes, tuple(jnp.sum(x, axis=-1) for x in slopes))

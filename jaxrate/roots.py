@@ -40,7 +40,7 @@ def decreasing_root(
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            x, low, high, last, count = carry
+            x, low, high, last = carry
             value, slope = function(x)
             low, high = jnp.where(value > 0, x, low), jnp.where(value > 0, high, x)
             newton = x - value / slope
@@ -51,15 +51,24 @@ def decreasing_root(
             new = jnp.where(trusted, newton, 0.5 * (low + high))
             size = jnp.abs(new - x)
             moved = jnp.where(size > jnp.where(trusted, tolerance, rounding) * scale, size, 0.0)  # 0: converged
-            return new, low, high, moved, count + 1
+            return new, low, high, moved
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
-        found: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low), 0)
+        found: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low))
         if turns is not None and launches():
             for _turn in range(turns):
                 found = step(found)
             return found[0]
-        return lax.while_loop(lambda c: jnp.any(c[3] > 0) & (c[4] < TURNS), step, found)[0]
+        if launches():  # no kernel to count turns, or to look at a condition: brackets shrink, so it ends
+
+            def turn(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+                found = step(carry[:4])
+                return *found, jnp.any(found[3] > 0)
+
+            return lax.while_loop(lambda c: c[4], turn, (*found, jnp.array(True)))[0]
+        return lax.while_loop(
+            lambda c: jnp.any(c[3] > 0) & (c[4] < TURNS), lambda c: (*step(c[:4]), c[4] + 1), (*found, 0)
+        )[0]
 
     def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         gain = linear(jnp.ones_like(y))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,12 @@ import pytest
 import jaxrate as jr
 from jaxrate.fitting import slopes
 from jaxrate.replay import compiling, estimates, programs
-from jaxrate.systems.rounds import field, pairs
+from jaxrate.systems.rounds import field, pairs, performance
 from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.cases import near
 from tests.conftest import quick
+from tests.reference import performance_twin as twin
+from tests.test_far_performances import some_players
 
 glicko2 = import_module("jaxrate.systems.glicko2")
 SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
@@ -114,6 +117,33 @@ def test_a_round_is_compared_with_itself_the_same():
     near("beaten", *(quick(x)(there) for x in (on_gpu(beaten), lambda x: beaten(x))), 1e-6)
 
 
+def test_who_beats_whom_is_the_same_without_nodes(x64):
+    """Of logistic performances, of which one is up to a million times as wide as the other."""
+    random, kind = np.random.default_rng(0), np.float64 if x64 else np.float32
+    one, ratio = np.exp(random.uniform(0, 7, 2000)), np.exp(random.uniform(-14, 14, 2000))
+    columns = [jnp.asarray(x, kind) for x in (one * random.normal(0, 10, 2000), one, one * ratio)]
+    wanted, found = (quick(f)(*columns) for f in (lambda *x: pairs.logistic(*x), on_gpu(pairs.logistic)))
+    for x, y in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-4, atol=1e-12 if x64 else 1e-6)
+
+
+@pytest.mark.parametrize("deviation", [300.0, 20.0])
+def test_performances_are_right_far_from_everybody(deviation, x64):
+    """From all pairs, with players up to 300 scales apart, and ties; and their slopes."""
+    centre, rank = some_players(70, second=deviation > 100.0)
+    event = SimpleNamespace(rank=jnp.asarray(np.append(rank, 71), jnp.int32), weight=jnp.append(jnp.ones(70), 0.0))
+
+    def infer(deviation):
+        sums = performance.logistic_sums(jnp.append(jnp.asarray(centre, float), 0.0), deviation, event, 72)
+        return performance.logistic(sums, event, False)
+
+    spread = jnp.full(71, deviation)
+    found, slope = quick(lambda x: jax.jvp(on_gpu(infer), (x,), (jnp.ones_like(x),)))(spread)
+    low, right, high = (twin.performances(centre, np.full(70, deviation + x), rank) for x in (-1e-3, 0.0, 1e-3))
+    np.testing.assert_allclose(found[:70], right, rtol=0, atol=1e-6 if x64 else 0.05)
+    np.testing.assert_allclose(slope[:70], (high - low) / 2e-3, rtol=0, atol=1e-4 if x64 else 1e-2)
+
+
 def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
     kind, random, n = np.float64 if x64 else np.float32, np.random.default_rng(0), 20_000
     games, far = random.integers(1, 30, n), np.exp(-random.exponential(2.0, n))
@@ -158,11 +188,11 @@ def test_estimates_are_of_the_counts():
     reason="JAX's CUDA packages, which compile for a GPU, are not installed",
 )
 def test_a_replay_is_one_graph_of_few_kernels(tmp_path):
-    out, systems = tmp_path / "counts.json", ["glicko", "glicko2", "trueskill", "category_glicko"]
+    out, systems = tmp_path / "counts.json", ["glicko", "glicko2", "trueskill", "category_glicko", "elo_mmr"]
     subprocess.run([sys.executable, SCRIPT, "--quick", "--out", out, "--only", *systems], check=True)
     rows = json.loads(out.read_text())["results"]["step"]
     assert all(row["waits"] == 0 and row["graphs"] == 0 for row in rows)
     kernels = {(row["system"], row["events"]): row["kernels"] for row in rows}
     most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5, ("glicko", "periods"): 9}
-    most |= {("trueskill", "rounds"): 25, ("category_glicko", "periods"): 25}
+    most |= {("trueskill", "rounds"): 25, ("category_glicko", "periods"): 25, ("elo_mmr", "rounds"): 22}
     assert all(kernels[key] <= count for key, count in most.items()), kernels

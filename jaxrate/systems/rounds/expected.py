@@ -51,11 +51,12 @@ class Integrals(NamedTuple):
     coarse: Kind  # for opponents down to about half as wide as oneself
     fine: Kind  # down to a sixteenth
     beats: Beats  # for all
+    each: int  # ratings of a pair at which that looks where kernels are launched
     smooth: float  # on which scale it is as smooth as the logistic one of scale 1
     reach: float  # in scales, beyond which next to nothing lies
 
 
-LOGISTIC = Integrals(field.LOGISTIC, field.LOGISTIC_FINE, pairs.logistic, 1.0, 16.0)
+LOGISTIC = Integrals(field.LOGISTIC, field.LOGISTIC_FINE, pairs.logistic, 1, 1.0, 16.0)
 
 
 def logistic(centre: Array, deviation: Array, there: Array, points: int) -> Array:
@@ -66,7 +67,7 @@ def logistic(centre: Array, deviation: Array, there: Array, points: int) -> Arra
 def general(integrals: Integrals, centre: Array, deviation: Array, there: Array, points: int) -> Array:
     """The same of any performances, each with mean `centre`."""
     all_of = Performances(centre, jnp.where(there, deviation, 1.0), None)
-    if len(there) <= field.small(pairs.NODES):
+    if len(there) <= field.small(integrals.each):
         return pairs.everybody(integrals.beats, all_of, there)[0]
     scale = lax.stop_gradient(deviation) / integrals.coarse.deviation
     least, most = jnp.min(jnp.where(there, scale, jnp.inf)), jnp.max(jnp.where(there, scale, 0.0))

@@ -113,7 +113,9 @@ def performances(table: Table) -> Noise:
 def integrals(table: Table, about: Tabulated) -> Integrals:
     """What `expected.general` needs."""
     coarse, fine = (Kind(partial(shape, table), 1.0, *rule) for rule in (about.coarse, about.finer))
-    return Integrals(coarse, fine, partial(_beats, table, about.pairs), _SMOOTH / about.fine, about.reach)
+    return Integrals(
+        coarse, fine, partial(_beats, table, about.pairs), len(about.pairs.nodes), _SMOOTH / about.fine, about.reach
+    )
 
 
 def _beats(table: Table, rule: Quadrature, lead: Array, one: Array, other: Array) -> tuple[Array, Array]:

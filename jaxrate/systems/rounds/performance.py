@@ -21,14 +21,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxrate import numerics
 from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Rounds
-from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds import field, one_by_one
 from jaxrate.systems.rounds.field import SMALL, Field
 from jaxrate.systems.rounds.standings import Curves, Guess, Hazard, cumulative
 
@@ -73,7 +71,7 @@ def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
     centre, inverse, gain, low, high = known.everyone
     half = 0.5 if split_ties else 1.0
     if _at_once(event):
-        return _one_by_one_logistic(half, jnp.arange(len(group), dtype=jnp.int32), known.everyone, group)
+        return one_by_one.logistic(half, jnp.arange(len(group), dtype=jnp.int32), known.everyone, group)
     tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = numerics.sums_before(tied, after=True), numerics.sums_before(tied)
     from_below = won <= lost  # the smaller side keeps its relative accuracy
@@ -89,45 +87,13 @@ def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
 
     guess = known.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
     found = field.balance(known.of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
-    again = partial(_one_by_one_logistic, half)
+    again = partial(one_by_one.logistic, half)
     return numerics.mended(there & known.doubt(found), again, known.everyone, group, found)
 
 
 def _at_once(event: Rounds) -> bool:
     """Whether everybody's performance is found from all pairs: without tables, and so without mending what they say."""
     return launches() and len(event.rank) <= field.small()
-
-
-def _one_by_one_logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
-    """[R] the performances of some, where what they lack is balanced, without cancellation.
-
-    Of those above x nearly all that was won of them is won too much, and of those below nearly all that was lost is
-    lost too much. What these two differ by is a constant between two participants, and the rest are tails.
-    """
-    rank, others = group[who][:, None], group[None]
-    centre, inverse, gain = (x[None] for x in everyone[:3])
-    share = jnp.where(others == rank, half, 1.0) * gain
-    won, lost = (jnp.where(x, share, 0.0) for x in (others >= rank, others <= rank))
-    both = jnp.log(won + lost)
-    rounding = 8.0 * float(np.finfo(gain.dtype).eps) * jnp.sum(won + lost, axis=1)
-
-    def log_ratio(x: Array) -> tuple[Array, Array]:
-        z = (x[:, None] - centre) * inverse
-        over, distance = z < 0, jnp.abs(z)
-        tail = both - distance - jnp.log1p(jnp.exp(-distance))
-        more = jnp.sum(jnp.where(over, won, -lost), axis=1)
-        more = jnp.where(jnp.abs(more) <= rounding, 0.0, more)
-
-        def side(these: Array, more: Array) -> tuple[Array, Array]:
-            terms = jnp.where(these, tail, -jnp.inf)
-            value = jnp.logaddexp(jnp.log(jnp.maximum(more, 0.0)), jax.nn.logsumexp(terms, axis=1))
-            return value, jnp.sum(jnp.exp(terms - value[:, None]) * inverse * jax.nn.sigmoid(distance), axis=1)
-
-        (up, fall), (down, rise) = side(~over, more), side(over, -more)
-        return up - down, -fall - rise
-
-    there = jnp.ones_like(who, bool)
-    return field.solve(log_ratio, everyone.centre[who], there, everyone.low, everyone.high)
 
 
 class Noise(NamedTuple):
