@@ -1,0 +1,44 @@
+"""What a site says of contests, in words: against the measures of the same predictions."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import jaxrate as jr
+from jaxrate.records.quality import quality
+from jaxrate.records.site.worded import worded
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def test_words_about_contests_of_teams():
+    """Of two sides they are those of matches, of more a team is one participant."""
+    random, n = np.random.default_rng(1), 80
+    for teams in (2, 3):
+        rank = np.array([random.permutation(teams) + 1 for _ in range(n)])
+        each = {"team": np.tile(np.repeat(np.arange(teams), 2), n), "rank": np.repeat(rank.ravel(), 2)}
+        player = np.array([random.permutation(12)[: 2 * teams] for _ in range(n)]).ravel()
+        table = each | {"contest": np.repeat(np.arange(n), 2 * teams), "player": player}
+        data = jr.read(table, team="team")
+        rated = jr.rate(jr.trueskill(), data)
+        said = worded(rated)
+        if teams == 2:
+            found = quality(rated, data)
+            assert f"The favourite won {100 * found['accuracy']:.1f} % of {n} contests." in said.texts[0]
+            assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) > 1
+        else:
+            first = rated.predictions["prediction"].to_numpy()[::2].reshape(n, teams)
+            i, j = np.triu_indices(teams, 1)
+            right = (first[:, i] - first[:, j]) * (rank[:, j] - rank[:, i]) >= 0
+            assert said.texts[0].startswith("Of two teams, the one that was expected to be ahead was not behind in ")
+            assert f" {100 * right.mean():.1f} %. By tossing a coin it would be 50 %." in said.texts[0]
+
+
+def test_a_coin_is_right_about_ties_too(recwarn):
+    table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
+    alone = {"contest": [*table["contest"], 4], "player": [*table["player"], "x"], "rank": [*table["rank"], 1]}
+    with pytest.warns(UserWarning, match="one participant"):
+        data = jr.read(alone)
+    said = worded(jr.rate(jr.elo_mmr(), data))
+    assert "By tossing a coin it would be 66.7 %." in said.texts[0] and not len(recwarn)
