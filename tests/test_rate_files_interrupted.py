@@ -23,13 +23,22 @@ def table():
 
 def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_path):
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
             jr.rate_files(jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert (out / "checkpoint").exists() and not (out / "ratings.parquet").exists()
+
+
+def test_signals_that_are_ignored_or_not_heard_by_python_are_left_alone(table, tmp_path, monkeypatch):
+    games, getsignal, changed = written(table, tmp_path / "games"), signal.getsignal, []
+    handlers = {signal.SIGTERM: None, signal.SIGINT: signal.SIG_IGN}  # None: of C, which Python cannot put back
+    monkeypatch.setattr(signal, "getsignal", lambda number: handlers.get(number, getsignal(number)))
+    monkeypatch.setattr(signal, "signal", lambda number, handler: changed.append(number))
+    found = jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
+    assert found.matches == 3000 and not {*changed} & {*handlers}
 
 
 def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monkeypatch, jaxrate):

@@ -294,8 +294,8 @@ def _stopping() -> Iterator[threading.Event]:
         asked.set()
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    if before[signal.SIGINT] is signal.SIG_IGN:  # in the background of a shell
-        del before[signal.SIGINT]
+    kept = None, signal.SIG_IGN  # handlers that are not of Python cannot be put back; a shell's background ignores
+    before = {number: handler for number, handler in before.items() if handler not in kept}
     for number in before:
         signal.signal(number, hear)
     try:
