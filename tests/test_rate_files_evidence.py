@@ -120,6 +120,10 @@ def test_a_period_is_whole_also_where_files_are_added(table, tmp_path):
         jr.rate_files(jr.elo(), games, tmp_path / "new", period=0.0)
     with pytest.raises(ValueError, match="trueskill rates Matches .*not Periods"):
         jr.rate_files(jr.trueskill(), games, tmp_path / "new", period=PERIOD)
+    endless = pa.array([*times[inside:-1], np.inf])
+    pq.write_table(table.slice(inside).set_column(3, "t", endless), games / "2.parquet")
+    with pytest.raises(ValueError, match=rf"2.parquet: row {N - inside - 1} .*: time is inf, not a finite number"):
+        jr.rate_files(jr.elo(), games, tmp_path / "new", period=PERIOD)
 
 
 @pytest.mark.parametrize("kind", ["as it stands", "put in order"])

@@ -18,7 +18,7 @@ from jaxrate.data.ordering import ROW, put_in_order
 from jaxrate.data.parts import Parts, backwards, batches, check_whole, chunks, ranges
 from jaxrate.data.roles import Roles, roles_of
 from jaxrate.data.tables import Values, located, pyarrow
-from jaxrate.events import RowError, fail_where, matches, period_number
+from jaxrate.events import RowError, fail_where, matches
 from jaxrate.text import name_of
 
 ROLES = ("a", "b", "winner", "loser", "score", "time", "side", "neutral", "weight")  # that columns may have
@@ -182,8 +182,8 @@ def datasets(
 
 
 def _numbers(time: str, length: float, batch: Any) -> Values:
-    """[n] the numbers of the rating periods that rows lie in."""
-    return period_number(to_days(time, to_column(time, pyarrow().chunked_array([batch[time]])))[0], length)
+    """[n] the numbers of the rating periods that rows lie in, as `period_number` tells them once times are checked."""
+    return np.floor(to_days(time, to_column(time, pyarrow().chunked_array([batch[time]])))[0] / length)
 
 
 @contextmanager
