@@ -171,14 +171,19 @@ def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate):
 def test_seasons_are_found_in_all_files_and_may_go_on(table, tmp_path, jaxrate):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
-    given = "rate", games, "--system", "skills", "--season", "year", "--out", tmp_path / "out", "--resume", "--json"
+    given = "rate", games, "--system", "skills", "--season", "year", "--margin", "for", "against"
+    given = *given, "--out", tmp_path / "out", "--resume", "--json"
     code, printed, errors = jaxrate(*given)
-    assert code == 0 and len(json.loads(printed)["params"]["seasons"]) == 2, errors
+    begun = json.loads(printed)["params"]
+    assert code == 0 and len(begun["seasons"]) == 2, errors
     (tmp_path / "later.parquet").rename(games / "2.parquet")
-    code, printed, errors = jaxrate(*given)
-    assert code == 0, errors
-    seasons = json.loads(printed)["params"]["seasons"]
-    assert seasons == [*jr.read(table, season="year").seasons.values()]
+    for _ in range(2):  # margins are larger or smaller in what was added, but the system stays
+        code, printed, errors = jaxrate(*given)
+        assert code == 0, errors
+        found = json.loads(printed)["params"]
+        assert found == begun | {"seasons": [*jr.read(table, season="year").seasons.values()]}
+    code, _, errors = jaxrate(*given, "--param", "noise=200")
+    assert code == 2 and "has hyperparameters {'noise': 300.0}, this one {'noise': 200.0}; go on as it" in errors
     years = table["year"].to_pylist()
     for change, message in (
         ({7: None}, "0.parquet: row 7 (counting from 0): column 'year' has no value"),

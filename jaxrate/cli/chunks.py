@@ -67,12 +67,16 @@ def _rated(
 ) -> jr.RatedFiles:
     from jaxrate.data.parts import find_parts, source_of
     from jaxrate.data.streams import roles_in, seasons_in
+    from jaxrate.records.files import rows_at_first
 
     parts = find_parts(file)
     asked_of = {name: x for name, x in columns.items() if name != "season"}
     roles = roles_in(parts, asked_of)
+    looked_at = LOOKED_AT
+    if options.get("resume"):  # files that were added change nothing of the system
+        looked_at = min(looked_at, rows_at_first(out) or looked_at)
     with noting(report):
-        first = jr.read(source_of(parts, LOOKED_AT)._replace(noted=False), sort=roles.time is not None, **asked_of)
+        first = jr.read(source_of(parts, looked_at)._replace(noted=False), sort=roles.time is not None, **asked_of)
     if "season" in columns:
         first = first._replace(seasons=seasons_in(parts, columns["season"], roles))
     chosen = choose(report, asked, first, file)

@@ -15,7 +15,7 @@ from jaxrate.records.contents import file_named, unpacked
 from jaxrate.records.folder import to_disk
 
 NAME = "checkpoint"
-HEAD = b"jaxrate checkpoint 1\n"
+HEAD = b"jaxrate checkpoint 2\n"
 ANEW = "rate all anew, in another folder"
 
 

@@ -102,7 +102,7 @@ def rate_files(
     `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
     every minute and when the process is asked to end, by SIGTERM or Ctrl-C. With `resume` a run goes on from its
     checkpoint, and ends with the same files as if it had never been interrupted. One that had ended goes on with files
-    that were added since, if they begin after its end and the rows did not have to be put in order.
+    that were added since, if they do not begin before its end, and if DuckDB was not needed.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -175,6 +175,7 @@ class Begun(NamedTuple):
 
     progress: Progress
     names: Values | None  # of those who have an id; None if the table was put in order
+    at_first: int  # rows of the table when the run began
 
 
 def _begun(
@@ -192,6 +193,8 @@ def _begun(
         if name == "seasons" and about["last"] is not None:  # those to come may be others
             theirs, mine = ([x for x in starts if x <= about["last"]] for starts in (theirs or (), mine))
         if theirs != mine:
+            if isinstance(mine, dict) and isinstance(theirs, dict):
+                theirs, mine = ({key: x[key] for key in x if theirs.get(key) != mine.get(key)} for x in (theirs, mine))
             was = f"the run in {folder} has {name} {theirs}, this one {mine}"
             raise ValueError(f"{was}; go on as it began, or name another folder")
     _check_files(folder, about, parts, roles)
@@ -204,7 +207,14 @@ def _begun(
     weight, losses, above, other = about["sums"]
     sums = Sums(weight, tuple(losses), tuple(above), None if other is None else tuple(other))
     rows, number, known = about["rows"], about["parts"], about["known"]
-    return Begun(Progress(rows, number, known, state, games, sums, about["last"], about["width"]), names)
+    done = Progress(rows, number, known, state, games, sums, about["last"], about["width"])
+    return Begun(done, names, about["at_first"])
+
+
+def rows_at_first(folder: Path) -> int | None:
+    """Rows of the table when the run in the folder began; None if there is none."""
+    found = read_checkpoint(folder)
+    return None if found is None else found[0]["at_first"]
 
 
 def _check_files(folder: Path, about: dict[str, Any], parts: Parts, roles: Roles) -> None:
@@ -227,11 +237,12 @@ def _rated(
 ) -> RatedFiles:  # fmt: skip
     """What `rate_files` returns, once all is rated and written."""
     start, seconds = time.perf_counter(), dict.fromkeys(KINDS, 0.0)
-    done, names = begun or Begun(Progress(0, 0, 0, None, np.zeros(0, np.int64), Sums(), None, None), None)
+    nothing = Progress(0, 0, 0, None, np.zeros(0, np.int64), Sums(), None, None)
+    done, names, at_first = begun or Begun(nothing, None, parts.rows)
     opened = open_matches(parts, roles, folder / ORDERED, how["chunk"], memory, names)
     seconds["ordering"] = time.perf_counter() - start
     work = Work(system, opened, folder, how["chunk"], how["brief"], how["period"], key)
-    told = {"how": how, "files": _listed(parts), "ordered": opened.ordered}
+    told = {"how": how, "files": _listed(parts), "ordered": opened.ordered, "at_first": at_first}
     next_time = time.monotonic() + EVERY
 
     def keep(now: Progress) -> None:
