@@ -14,7 +14,7 @@ from functools import partial
 import jax
 import numpy as np
 from common import circumstances, declare, distance, find, measure, parse, race, write
-from speed import F, compiled, numba
+from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.data.simulate import league

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from common import circumstances, declare, look_for, measure, parse, race, tennis, write
-from speed import F, compiled, numba
+from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.events import part
