@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import jaxrate as jr
+from jaxrate.data import ordering
 from jaxrate.records import chunked
-from tests.test_rate_files import contents, made_table, written
+from tests.test_rate_files import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
 
@@ -39,6 +41,27 @@ def test_signals_that_are_ignored_or_not_heard_by_python_are_left_alone(table, t
     monkeypatch.setattr(signal, "signal", lambda number, handler: changed.append(number))
     found = jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
     assert found.matches == 3000 and not {*changed} & {*handlers}
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit])
+def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypatch, ended):
+    pytest.importorskip("duckdb")
+    games = written(as_text(table), tmp_path / "games")
+
+    def long(run, *arguments):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        run("SELECT sum(a.range * b.range) FROM range(1000000) a, range(2000) b")
+
+    def hear(number, frame):
+        raise ended
+
+    monkeypatch.setattr(ordering, "_prepare", long)
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        with pytest.raises(ended):
+            jr.rate_files(jr.elo(), games, tmp_path / "out")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monkeypatch, jaxrate):

@@ -6,6 +6,7 @@ It is installed with `pip install "jaxrate[large]"`.
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -66,8 +67,17 @@ def _opened(folder: Path, memory: str) -> Iterator[Any]:
     engine = duckdb()
     settings = {"memory_limit": memory, "temp_directory": str(folder), "preserve_insertion_order": False}
     connection = engine.connect(config=settings)
+
+    def run(query: str) -> Any:
+        with ThreadPoolExecutor(1) as other:  # in this thread DuckDB would lose what a signal raises
+            try:
+                return other.submit(connection.execute, query).result()
+            except BaseException:
+                connection.interrupt()
+                raise
+
     try:
-        yield connection.execute
+        yield run
     except engine.OutOfMemoryException as error:
         raise MemoryError(f"DuckDB needs more than {memory} to put the rows in order: {one_line(str(error))}") from None
     except engine.IOException as error:
