@@ -7,6 +7,8 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate.records.quality import quality
+from jaxrate.records.site.players import summaries_of
+from jaxrate.records.site.told import about_site, told_of
 from jaxrate.records.site.worded import worded
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -42,3 +44,30 @@ def test_a_coin_is_right_about_ties_too(recwarn):
         data = jr.read(alone)
     said = worded(jr.rate(jr.elo_mmr(), data))
     assert "By tossing a coin it would be 66.7 %." in said.texts[0] and not len(recwarn)
+
+
+def test_one_is_not_said_as_many():
+    columns = {"a": ["Ada"], "b": ["Bo"], "score": [1.0], "date": np.array(["2026-07-19"], "datetime64[D]")}
+    rated = jr.rate(jr.elo(), jr.read(columns))
+    assert " of 1 match. " in worded(rated).texts[0]
+    told = told_of(rated, {}, {}, None, None, {})
+    assert about_site(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
+    with pytest.warns(UserWarning, match="one participant"):
+        alone = jr.read({"contest": [1, 2], "player": ["Ada"] * 2, "rank": [1, 1]})
+    told = told_of(jr.rate(jr.elo_mmr(), alone), {}, {}, None, None, {})
+    about = about_site(told, "")
+    assert about["summary"] == "2 contests of 1 player."
+    assert summaries_of(told, about)[0].startswith("Number 1 of 1 player, rating 1,500")
+
+
+def test_results_add_up_where_no_score_is_a_half():
+    rated = jr.rate(jr.elo(), jr.read({"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}))
+    told = told_of(rated, {}, {}, None, None, {})
+    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summaries_of(told, about_site(told, ""))[0]
+
+
+def test_of_a_hundred_no_more_than_all_win():
+    """Whoever won the last match is thought much the better one, and loses the next."""
+    table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
+    said = worded(jr.rate(jr.elo(k=600), jr.read(table)))
+    assert said.texts[2].endswith(", on average: of 100 who were given 70 %, about 0 or 100 won.")

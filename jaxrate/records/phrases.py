@@ -33,12 +33,17 @@ def current_said(current: Leaderboard) -> str:
 
 
 def span(rated: Rated) -> str:
-    """From when to when."""
+    """From when to when, or when, if it was all at once."""
     if rated.clock is None:
         return ""
     times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
     ends = np.array([times.min(), times.max()])
-    return " to ".join(times_said(ends.astype("datetime64[D]") if dated else ends, dates=dated))
+    return " to ".join(dict.fromkeys(times_said(ends.astype("datetime64[D]") if dated else ends, dates=dated)))
+
+
+def so_many(count: int, one: str) -> str:
+    """As "1 match", "2 matches" or "3 players"."""
+    return f"{count:,} {one}{'' if count == 1 else 'es' if one.endswith('ch') else 's'}"
 
 
 def period_said(rated: Rated) -> str:

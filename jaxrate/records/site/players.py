@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.records.phrases import so_many
 from jaxrate.records.site.told import Told, board_of, days, exact, plain, spread
 
 
@@ -96,7 +97,7 @@ def _json(career: dict[str, Any]) -> str:
 def summaries_of(told: Told, about: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
     board, digits, several = told.everybody, told.digits, len(told.listed)
-    who = "current players" if about["some_current"] else "players"
+    who = so_many(several, "current player" if about["some_current"] else "player")
     results = None if told.careers.opponent is None else _results(told)
     columns = board_of(told)
     last, peaked = (_said(told, columns.get(key, [])) for key in ("last", "peaked"))
@@ -106,9 +107,9 @@ def summaries_of(told: Told, about: dict[str, Any]) -> list[str]:
         rating = f"{board.rating[at]:,.{digits}f}"
         if board.deviation is not None:
             rating += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
-        begin = f"Number {rank[i]:,} of {several:,} {who}, rating" if i in rank else "Rating"
+        begin = f"Number {rank[i]:,} of {who}, rating" if i in rank else "Rating"
         games = columns["games"][at]
-        text = f"{begin} {rating}. {games:,} {about['event'] if games == 1 else about['events']}"
+        text = f"{begin} {rating}. {so_many(games, about['event'])}"
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if about['draws'] else ''}{lost:,} lost"

@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.records.everyone import Careers, careers, in_hindsight
 from jaxrate.records.leaderboard import Leaderboard, leaderboard
-from jaxrate.records.phrases import current_said, span, times_said
+from jaxrate.records.phrases import current_said, so_many, span, times_said
 from jaxrate.records.rated import Rated, to_days
 from jaxrate.text import coarse
 
@@ -98,7 +98,7 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
     rated = told.rated
     matches = rated.contests is None
     event, events = ("match", "matches") if matches else ("contest", "contests")
-    count = len(rated.predictions) if matches else rated.contests
+    count = len(rated.predictions) if rated.contests is None else rated.contests
     between = f"{', times ' if rated.clock == 'numbers' else ', '}{span(rated)}" if span(rated) else ""
     dated = rated.clock == "dates"
     last = "" if rated.last is None else times_said(np.array([rated.last]), dates=dated)[0]
@@ -109,14 +109,14 @@ def about_site(told: Told, title: str) -> dict[str, Any]:
         "made": datetime.now(UTC).date().isoformat(),
         "event": event,
         "events": events,
-        "summary": f"{count:,} {events} of {len(told.names):,} players{between}.",
+        "summary": f"{so_many(count, event)} of {so_many(len(told.names), 'player')}{between}.",
         "last_said": f"Up to {last}." if last and dated else "",
         "now_said": f"as of {last}" if last and dated else f"after the last {event}",
         "some_current": len(told.listed) < len(told.order),
         "current_said": current_said(told.current),
         "since": told.current.scope.partition("since ")[2],
         "dated": dated,
-        "draws": bool((score == 0.5).any()),
+        "draws": bool(((score > 0) & (score < 1)).any()),
         "full": "win" in rated.predictions.column_names,
         "periods": rated.period is not None,
         "hindsight": told.known is not None,

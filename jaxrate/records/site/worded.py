@@ -8,6 +8,7 @@ import numpy as np
 from jaxrate.data.tables import Values
 from jaxrate.events import rounds
 from jaxrate.records.metrics import both_sides, calibration, scores, seen, standings
+from jaxrate.records.phrases import so_many
 from jaxrate.records.rated import Rated
 
 NOTHING = "There is nothing to tell by yet."
@@ -26,10 +27,10 @@ def worded(rated: Rated) -> Worded:
 
 def _of_matches(rated: Rated) -> Worded:
     table = rated.predictions
-    return _of_two(table["prediction"].to_numpy(), table["score"].to_numpy(), "matches")
+    return _of_two(table["prediction"].to_numpy(), table["score"].to_numpy(), "match")
 
 
-def _of_two(prediction: Values, score: Values, events: str) -> Worded:
+def _of_two(prediction: Values, score: Values, event: str) -> Worded:
     """Of events of two sides, from the expected score and the score of one of them."""
     guess, score = prediction.astype(float), score.astype(float)
     found = scores(guess, score)
@@ -38,9 +39,9 @@ def _of_two(prediction: Values, score: Values, events: str) -> Worded:
     kept = [list(x) for x in np.transpose(bins[:3])[bins.weight > 0].tolist()]
     drawn = " (a draw counts as half)" if ((score > 0) & (score < 1)).any() else ""
     off = 100 * found["calibration error"]
-    won_of = " or ".join(f"{x:.0f}" for x in dict.fromkeys((round(70 - off), round(70 + off))))
+    won_of = " or ".join(f"{x:.0f}" for x in dict.fromkeys((max(round(70 - off), 0), min(round(70 + off), 100))))
     texts = [
-        f"The favourite won {found['accuracy']:.1%} of {len(score):,} {events}{drawn}. "
+        f"The favourite won {found['accuracy']:.1%} of {so_many(len(score), event)}{drawn}. "
         "By tossing a coin it would be 50 %.",
         f"What happened had been given a chance of {math.exp(-found['log loss']):.1%}, on average; "
         "a coin gives 50 %, and more is better. "
@@ -74,7 +75,7 @@ def _of_duels(table: Any, which: Values) -> Worded:
     rank, first = table["rank"].to_numpy(), np.flatnonzero(np.diff(which, prepend=-1))
     best, worst = np.minimum.reduceat(rank, first), np.maximum.reduceat(rank, first)
     score = np.where(rank[first] > best, 0.0, np.where(worst > best, 1.0, 0.5))
-    return _of_two(table["prediction"].to_numpy()[first], score, "contests")
+    return _of_two(table["prediction"].to_numpy()[first], score, "contest")
 
 
 def _of_many(table: Any, which: Values) -> Worded:
