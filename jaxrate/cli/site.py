@@ -85,7 +85,7 @@ def site(
     rated = jr.load(run)
     names_of = {} if names is None else called(names, rated.players)
     wanted = dict.fromkeys([*show, *(points or ())])
-    columns = _columns(file, list(wanted), rated) if file is not None else {}
+    columns = columns_of(file, list(wanted), rated) if file is not None else {}
     for name in points or ():
         if columns[name].dtype.kind not in "iuf":
             raise ValueError(f"--points: column {name!r} of {file} holds no numbers, but {cell(columns[name][0])}")
@@ -119,8 +119,8 @@ def _hindsight(run: Path) -> dict[str, Any] | None:
     return None
 
 
-def _loaded(file: Path, names: list[str]) -> list[np.ndarray[Any, Any]]:
-    """Columns of a file; ValueError if it lacks one."""
+def _loaded(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
+    """Columns of a file, of a CSV as they are written there if as text; ValueError if it lacks one."""
     from jaxrate.data.tables import open_file
     from jaxrate.text import near
 
@@ -128,14 +128,14 @@ def _loaded(file: Path, names: list[str]) -> list[np.ndarray[Any, Any]]:
     for name in names:
         if name not in source.names:
             raise ValueError(f"{file.name}: no column {name!r}{near(name, source.names)}")
-    loaded = source.load(names, (), ())
+    loaded = source.load(names, names if text else (), ())
     return [loaded[name].to_numpy() for name in names]
 
 
 def called(file: Path, players: Any) -> dict[Any, str]:
     """What players are called, by what they are called in the events."""
     with _said_of("--names: "):
-        ids, names = _loaded(file, ["id", "name"])
+        ids, names = _loaded(file, ["id", "name"], text=True)
     found = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
     known = {x: found[str(x)] for x in players.tolist() if str(x) in found}
     if not known:
@@ -143,7 +143,7 @@ def called(file: Path, players: Any) -> dict[Any, str]:
     return known
 
 
-def _columns(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
+def columns_of(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
@@ -162,13 +162,14 @@ def _check_rows(file: Path, rated: jr.Rated) -> None:
     some = np.unique(np.linspace(0, len(rated.predictions) - 1, LOOKED_AT).astype(int))
     sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]
     told = rated.predictions.select(["row", *sides]).take(some).to_pylist()
-    columns = _loaded(file, list(open_file(file).names))
+    names = list(open_file(file).names)
+    columns = [*_loaded(file, names), *_loaded(file, names, text=True)]  # who is "007" is no number
     for row in told:
         there = {_folded(x[row["row"]]) for x in columns}
         if all(any(x == who or (len(x) > 2 and x in who) for x in there) for who in (_folded(row[x]) for x in sides)):
             return
-    names = " and ".join(cell(told[0][x]) for x in sides)
-    raise ValueError(f"--file: {file.name} is not what was rated: its row {told[0]['row']} should be of {names}")
+    who = " and ".join(cell(told[0][x]) for x in sides)
+    raise ValueError(f"--file: {file.name} is not what was rated: its row {told[0]['row']} should be of {who}")
 
 
 def _folded(value: Any) -> str:
