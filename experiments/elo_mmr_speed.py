@@ -49,7 +49,7 @@ def read(options):
     if options.quick:
         return contests(1000, 30, size=(100, 500), seed=1, grid=20).rounds
     path = find(options, "codeforces2020.parquet")
-    return path and jr.read(path, rank="rank_lo", last="rank_hi").rounds
+    return path and jr.read(path, rank="rank_lo", last_rank="rank_hi").rounds
 
 
 def part_history(options):

@@ -120,7 +120,7 @@ def part_codeforces(options):
     path = find(options, "codeforces2020.parquet")
     if not path:
         return None
-    rounds = jr.read(path, rank="rank_lo", last="rank_hi").rounds
+    rounds = jr.read(path, rank="rank_lo", last_rank="rank_hi").rounds
     return {"Codeforces": of_rounds("Codeforces", part(rounds, 0, int(np.searchsorted(rounds.player_start, 200_000))))}
 
 

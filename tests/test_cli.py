@@ -499,7 +499,7 @@ def test_weights_count(jaxrate, tmp_path):
 
 def test_rate_by_categories(jaxrate, races, tmp_path):
     """Two columns and a mixture; periods of the system's own length; the tables name the categories."""
-    by = ["--system", "category_glicko", "--category", "race_a", "race_b", "--mixture", "Random", races]
+    by = ["--system", "category_glicko", "--category", "race_a", "race_b", "--mixtures", "Random", races]
     code, out, err = jaxrate("rate", *by, "--out", tmp_path / "run")
     assert code == 0, err
     assert "category_glicko rates rating periods, here of 14" in err and "in periods of 14" in out
@@ -522,7 +522,7 @@ def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
     cut = 1 + int(np.searchsorted(times, 504.0))
     for name, rows in (("first", lines[1:cut]), ("second", lines[cut:])):
         (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *rows]) + "\n")
-    by = ["--category", "race_a", "race_b", "--mixture", "Random=Zerg:0.5,Protoss:0.5"]
+    by = ["--category", "race_a", "race_b", "--mixtures", "Random=Zerg:0.5,Protoss:0.5"]
     for file, more in (("first", by), ("second", ["--state", tmp_path / "run"])):
         system = ["--system", "category_glicko"] if file == "first" else []
         code, _, err = jaxrate("rate", tmp_path / f"{file}.csv", *system, *more, "--out", tmp_path / "run")
@@ -590,15 +590,18 @@ def test_plan_says_what_category_glicko_lacks(jaxrate, races):
         (["--system", "category_glicko"], "needs the categories of both players of every match"),
         (["--category", "race_a", "race_b", "--param", "categories=2"], r"row \d+ .*category 2, counting from 0, but"),
         (["--category", "race_a", "rcae_b"], "no column 'rcae_b'; did you mean 'race_b'"),
-        (["--category", "race_a", "--mixture", "Random=Zerg,Teran"], "has 'Teran', which is no category; did you mean"),
-        (["--category", "race_a", "--mixture", "Random=Zerg:x"], "--mixture Random=Zerg:x: write as in Random,"),
         (
-            ["--category", "race_a", "--mixture", "Random=Zerg:0.5,Zerg:0.5"],
-            "--mixture Random=Zerg:0.5,Zerg:0.5: write",
+            ["--category", "race_a", "--mixtures", "Random=Zerg,Teran"],
+            "has 'Teran', which is no category; did you mean",
         ),
-        (["--category", "race_a", "--mixture", "Randm"], "the mixture 'Randm' is in no row; did you mean 'Random'"),
-        (["--category", "race_a", "--mixture", "Random", "--mixture", "Random"], "--mixture names one twice"),
-        (["--mixture", "Random"], "mixtures and categories need category"),
+        (["--category", "race_a", "--mixtures", "Random=Zerg:x"], "--mixtures Random=Zerg:x: write as in Random,"),
+        (
+            ["--category", "race_a", "--mixtures", "Random=Zerg:0.5,Zerg:0.5"],
+            "--mixtures Random=Zerg:0.5,Zerg:0.5: write",
+        ),
+        (["--category", "race_a", "--mixtures", "Randm"], "the mixture 'Randm' is in no row; did you mean 'Random'"),
+        (["--category", "race_a", "--mixtures", "Random", "--mixtures", "Random"], "--mixtures names one twice"),
+        (["--mixtures", "Random"], "mixtures and categories need category"),
         (["--category", "race_a", "race_b", "--category", "map"], "category must be one column or the pair"),
         (["--category", "map", "--time", "race_a"], "row 0 .*column 'race_a' is .*, not an ISO date"),
     ],
@@ -620,7 +623,7 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
 
     monkeypatch.setitem(jr.SYSTEMS, "told", lambda **params: elo._replace(rules=elo.rules._replace(predict=say)))
     (tmp_path / "games.csv").write_text("a,b,score,lead,weather\nx,y,1,0.25,1\ny,x,0,-0.125,0\n")
-    further = ("--column", "lead", "--column", "weather", "--out", tmp_path / "run")
+    further = ("--columns", "lead", "--columns", "weather", "--out", tmp_path / "run")
     code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "told", *further)
     assert code == 0, errors
     assert pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")["prediction"].to_pylist() == [0.75, 0.375]
@@ -756,7 +759,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     out = tmp_path / "run"
     code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", out, "--csv", "--player", "driver 03")
     assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
-    data = jr.read(contests, contest="race", player="driver", rank="place")
+    data = jr.read(contests, contest="race", participant="driver", rank="place")
     system = jr.SYSTEMS["share"](k=60)
     result = jr.history(system, data.rounds)
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
@@ -791,7 +794,7 @@ def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     given = ("--system", "elo_mmr", "--param", "density=gumbel", "--param", "history=2")
     code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--noise", "loud")
     assert code == 0
-    data = jr.read(contests, contest="race", player="driver", rank="place", noise="loud")
+    data = jr.read(contests, contest="race", participant="driver", rank="place", noise="loud")
     np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
     system = jr.elo_mmr(2, density="gumbel")
     board = str(jr.leaderboard(jr.rate(system, data), top=10))
@@ -812,7 +815,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     assert text.split("\n\n")[:2] == whole.split("\n\n")[:2] and "\n20 new contests, 120 participations in " in text
     one, two = (jr.load(tmp_path / name) for name in ("run", "whole"))
     np.testing.assert_allclose(one.predictions["prediction"], two.predictions["prediction"], rtol=1e-5)
-    data = jr.read(contests, contest="race", player="driver", rank="place")
+    data = jr.read(contests, contest="race", participant="driver", rank="place")
     late = np.arange(180) >= 60
     assert re.findall(r"(\S+%)", text) == lines_of(data.rounds, two.predictions["rating"].to_numpy(), late)
     ids = [data.players.tolist().index(name) for name in ("driver 03", "driver 07")]
@@ -905,7 +908,7 @@ def test_compare_of_contests(jaxrate, contests):
     systems = ("--system", "share", "--system", "glicko", "--param", "share.k=60")
     code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
     assert code == 0 and errors == ""
-    data = jr.read(contests, contest="race", player="driver", rank="place")
+    data = jr.read(contests, contest="race", participant="driver", rank="place")
     before = jr.history(jr.SYSTEMS["share"](k=60), data.rounds).before.mean
     title, body = text.split("\n\n")
     assert title == "30 contests, 180 participations of 13 players"

@@ -54,7 +54,7 @@ def same(said, found):
 def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     data = jr.read({name: votes[name] for name in ("a", "b", "score", "length")}, covariates="length")
     found = jr.static(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})
-    options = "--covariate", "length", "--cluster", "voter", "--anchor", "Bo=1000"
+    options = "--covariates", "length", "--cluster", "voter", "--anchor", "Bo=1000"
     said = plain(jaxrate, file, *options)
     same(said, found)
     assert said["errors"] == "sandwich" and said["model"] == "davidson" and said["converged"]
@@ -169,7 +169,7 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("nofile.csv",), "nofile.csv: no such file"),
         (("FILE", "--cluster", "votr"), "no column 'votr' for --cluster; did you mean 'voter'?"),
         (("FILE", *("--cluster", "voter") * 3), "--cluster takes one column or two, got 3"),
-        (("FILE", "--covariate", "lenght"), "no column 'lenght'; did you mean 'length'?"),
+        (("FILE", "--covariates", "lenght"), "no column 'lenght'; did you mean 'length'?"),
         (("FILE", "--anchor", "Ada"), "--anchor Ada: write NAME=RATING, as in Ada=1500"),
         (("FILE", "--anchor", "Ada=inf"), "--anchor Ada=inf: write NAME=RATING"),
         (("FILE", "--anchor", "Ada=1", "--anchor", "Ada=2"), "--anchor names Ada twice"),
@@ -245,7 +245,7 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
 
 def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     page = tmp_path / "page.html"
-    said = plain(jaxrate, file, "--covariate", "length", "--report", page)
+    said = plain(jaxrate, file, "--covariates", "length", "--report", page)
     text = page.read_text()
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
     for row, wanted in zip(data["board"], said["players"], strict=True):

@@ -1,6 +1,7 @@
 """What the command line says of files: notes, bad rows, and names that would command a terminal."""
 
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ def league(tmp_path):
     return tmp_path
 
 
-EVIDENCE = ["--margin", "pa", "pb", "--covariate", "rest", "--season=season", "--system", "skills"]
+EVIDENCE = ["--margin", "pa", "pb", "--covariates", "rest", "--season=season", "--system", "skills"]
 SCALE = ["--param", "margin_scale=20", "--param", "compression=5"]  # which else follow from the first margins
 
 
@@ -114,7 +115,7 @@ def test_evidence_from_columns(jaxrate, league):
 
 
 def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
-    games, known = league / "games.csv", ["--season", "season", "--covariate", "rest", "--system", "skills"]
+    games, known = league / "games.csv", ["--season", "season", "--covariates", "rest", "--system", "skills"]
     weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
     for two in (
         ["--margin=pa", "pb", games],
@@ -140,7 +141,7 @@ def test_mistakes_in_evidence(jaxrate, league):
         (["--margin", "pa", "pq"], "no column 'pq'"),
         (["--margin", "pa", "pb", "--margin", "rest"], "margin must be one column, or two"),
         (["--margin", "pa"], "no column 'score'"),
-        (["--margin", "pa", "pb", "--covariate", "pb"], "column 'pb' tells the result"),
+        (["--margin", "pa", "pb", "--covariates", "pb"], "column 'pb' tells the result"),
         (["--margin", "pa", "pb", "--season", "b"], "when season '"),
         (["--margin", "pa", "pb", "--param", "season_keep=0.5"], "season_keep needs seasons"),
         (["--margin", "pa", "pb", "--format", "tennis"], "--margin does not go with --format"),
@@ -178,3 +179,9 @@ def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
     assert code == 0 and "skills: 3 matches of 3 players" in said and "strength against" not in said
     code, said, _ = jaxrate("predict", tmp_path / "run", more)
     assert code == 0 and re.search(r"Cy +Ada +0\.[0-4]", said)
+
+
+def test_options_have_the_names_of_arguments():
+    options = {name.replace("-", "_") for name in cli.reading.COLUMNS} - {"format"}
+    others = {"source", "players", "categories", "seasons", "upcoming"}  # which are no options
+    assert options == {*signature(jr.read).parameters} - others

@@ -154,7 +154,7 @@ def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate):
     games, whole = written(table, tmp_path / "games"), tmp_path / "whole.parquet"
     pq.write_table(table, whole)
     for system, options in (
-        ("skills", ["--margin", "for", "against", "--covariate", "rest", "--season", "year"]),
+        ("skills", ["--margin", "for", "against", "--covariates", "rest", "--season", "year"]),
         ("glicko", ["--period", "30"]),
     ):
         given = ["--system", system, *options, "--json"]

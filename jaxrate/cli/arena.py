@@ -35,12 +35,12 @@ WIDE = 1.96  # deviations to either side: 95 %
 RANKED = 500  # players up to whom ranks are found: all pairs of them are compared
 COLUMNS = (
     *("format", "a", "b", "score", "winner", "loser", "contest", "participant", "rank", "time", "side", "neutral"),
-    *("weight", "covariate", "drop", "skip-incomplete", "normalise-names"),
+    *("weight", "covariates", "drop", "skip-incomplete", "normalise-names"),
 )
 
 EXAMPLES = """\b
 Examples:
-  jaxrate arena votes.csv --cluster voter --covariate length --anchor gpt-4=1200
+  jaxrate arena votes.csv --cluster voter --covariates length --anchor gpt-4=1200
   jaxrate arena votes.csv --cluster voter --moved --report page.html
   jaxrate arena counts.csv --wins wins --losses losses --tied ties --out table.csv"""
 
@@ -91,7 +91,7 @@ def arena(
 
     The order of the votes does not count. Ratings are on Elo's scale: 400 points are odds of 10 to 1. Each has a 95 %
     interval, and the best and the worst rank that the player may have; all these ranks hold together at 95 %. Votes
-    that go together, as those of one voter, need --cluster: without it intervals are too short. --covariate and --side
+    that go together, as those of one voter, need --cluster: without it intervals are too short. --covariates and --side
     have coefficients of their own. Contests are ranked by Plackett-Luce. --moved asks whether strengths stayed as they
     were, all players together at 5 %, and whether a rating that drifts predicts better than one that does not.
 

@@ -13,7 +13,6 @@ import jaxrate as jr
 from jaxrate.cli.hyperparameters import Fitted
 from jaxrate.cli.options import Asked
 from jaxrate.cli.progress import Report
-from jaxrate.cli.reading import ARGUMENTS
 
 if TYPE_CHECKING:
     from jaxrate.system import Facts
@@ -148,12 +147,12 @@ def idle_categories(system: jr.RatingSystem, columns: dict[str, Any]) -> bool:
     return "category" in columns and not system.traits.categories
 
 
-EVIDENCE = {"margin": "margin", "covariate": "covariates", "season": "seasons"}  # options, and settings of systems
+EVIDENCE = {"margin": "margin", "covariates": "covariates", "season": "seasons"}  # options, and settings of systems
 
 
 def idle_evidence(system: jr.RatingSystem, columns: dict[str, Any]) -> list[str]:
     """The options of evidence that were given and that the system takes no notice of."""
-    given = [option for option in EVIDENCE if ARGUMENTS.get(option, option) in columns]
+    given = [option for option in EVIDENCE if option in columns]
     return [option for option in given if EVIDENCE[option] not in system.settings]
 
 

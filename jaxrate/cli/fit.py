@@ -45,8 +45,8 @@ class Fitting(Reading):
 
         names = {field for make in jr.SYSTEMS.values() for field in make().params._fields}
         names |= {field for _, fields in WAYS.values() for field in fields}
-        covariates = [arg.partition("=")[2] for arg in args if arg.startswith("--covariate=")]
-        covariates += [arg for before, arg in pairwise(args) if before == "--covariate"]
+        covariates = [arg.partition("=")[2] for arg in args if arg.startswith("--covariates=")]
+        covariates += [arg for before, arg in pairwise(args) if before == "--covariates"]
         names |= {*covariates}  # whose weights have their names
         split: list[str] = []
         for arg in args:

@@ -30,7 +30,7 @@ from jaxrate.cli.lists import as_options, listing
 from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_folder
 from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import ARGUMENTS, Reading, are_parts, read
+from jaxrate.cli.reading import Reading, are_parts, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
 from jaxrate.events import as_moment, part, period_end
@@ -170,7 +170,7 @@ def rate(
         if last != 1 and asked.fitted is not None:
             hint_seen(report, [asked.fitted], file, last)
         idle = ["category", "mixtures"] if idle_categories(rated.system, asked.columns) else []
-        idle += [ARGUMENTS.get(option, option) for option in idle_evidence(rated.system, asked.columns)]
+        idle += idle_evidence(rated.system, asked.columns)
         columns = {key: x for key, x in asked.columns.items() if key not in idle}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options={"columns": columns, "sided": sided})

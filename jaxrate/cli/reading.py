@@ -48,7 +48,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN [COLUMN]",
         "multiple": True,
     },
-    "mixture": {
+    "mixtures": {
         "help": "A category that stands for all others in equal parts, or as in Random=Zerg:0.5,Terran:0.5; may be "
         "repeated.",
         "metavar": "NAME[=PARTS]",
@@ -59,12 +59,12 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN [COLUMN]",
         "multiple": True,
     },
-    "covariate": {
+    "covariates": {
         "help": "Column of what is known before a match and speaks for the first player, as rest; may be repeated.",
         "multiple": True,
     },
     "season": {"help": "Column of the season, as 2021 or 2020-21: each begins with its first match."},
-    "column": {
+    "columns": {
         "help": "A further column of numbers, which goes with the matches to a system of one's own; may be repeated.",
         "multiple": True,
     },
@@ -76,17 +76,6 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "is_flag": True,
     },
 }
-ARGUMENTS = {
-    "participant": "player",
-    "last-rank": "last",
-    "mixture": "mixtures",
-    "covariate": "covariates",
-    "column": "columns",
-    "skip-incomplete": "skip_incomplete",
-    "normalise-names": "normalise_names",
-}  # of `jaxrate.read`, where options have other names
-
-
 PAIRS = "--category", "--margin"
 
 
@@ -123,8 +112,8 @@ def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def wrapped(*args: Any, **options: Any) -> None:
-            given = {name: options.pop(name.replace("-", "_")) for name in kept}
-            given = {ARGUMENTS.get(name, name): x for name, x in given.items() if x not in (None, (), False)}
+            given = {name: options.pop(name) for name in (option.replace("-", "_") for option in kept)}
+            given = {name: x for name, x in given.items() if x not in (None, (), False)}
             if is_shipped(options.get("file")):
                 given = SHIPPED | given
             for name in {"category", "margin"} & given.keys():
@@ -133,7 +122,7 @@ def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
                 found = list(map(_mixture, given["mixtures"]))
                 given["mixtures"] = dict(found)
                 if len(given["mixtures"]) < len(found):
-                    raise ValueError("--mixture names one twice")
+                    raise ValueError("--mixtures names one twice")
             command(*args, options=given, **options)
 
         for name, about in reversed(kept.items()):
@@ -167,7 +156,7 @@ def _mixture(text: str) -> tuple[str, Any]:
         return name, given
     except ValueError:
         raise ValueError(
-            f"--mixture {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
+            f"--mixtures {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
         ) from None
 
 
@@ -217,6 +206,6 @@ def read(
         load = jr.formats.FORMATS[form]
         foreign = [name for name in (*options, *more) if name not in signature(load).parameters]
         if foreign:
-            option = {argument: option for option, argument in ARGUMENTS.items()}.get(foreign[0], foreign[0])
+            option = foreign[0].replace("_", "-")
             raise ValueError(f"--{option} does not go with --format {form}, which knows its own columns")
         return load(file, **options, **more)

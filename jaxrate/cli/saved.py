@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.cli.options import Asked
 
 # options of which new ones take the place of all
-FORM = {"format", "a", "b", "score", "winner", "loser", "contest", "player", "rank", "last"}
+FORM = {"format", "a", "b", "score", "winner", "loser", "contest", "participant", "rank", "last_rank"}
 
 
 def names_of(saved: jr.Rated | None) -> dict[str, Any]:

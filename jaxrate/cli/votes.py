@@ -84,13 +84,12 @@ def _counted(
 
     pairs = [(find_name(names, one), find_name(names, two)) for one, two in COUNTED]
     known = next((pair for pair in pairs if all(pair)), (None, None))
-    votes = sorted({"score", "winner", "loser", "contest", "participant", "player", "rank"} & options.keys())
+    votes = sorted({"score", "winner", "loser", "contest", "participant", "rank"} & options.keys())
     asked = wins is not None or losses is not None or bool(tied)
     if not asked and (votes or known[0] is None or find_name(names, "score") is not None):
         return None
     if votes or "weight" in options:
-        option = {"player": "participant"}.get(votes[0], votes[0]) if votes else "weight"
-        raise ValueError(f"--{option} is of votes; counts have --wins, --losses and --tied")
+        raise ValueError(f"--{votes[0] if votes else 'weight'} is of votes; counts have --wins, --losses and --tied")
     first, second = wins or known[0], losses or known[1]
     if first is None or second is None:
         missing = "--wins" if first is None else "--losses"

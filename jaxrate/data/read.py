@@ -23,7 +23,8 @@ from jaxrate.events import Ragged, RowError, warn_alone
 
 def read(
     source: Any, *, a: str | None = None, b: str | None = None, winner: str | None = None, loser: str | None = None,
-    contest: str | None = None, player: str | None = None, rank: str | None = None, last: str | None = None,
+    contest: str | None = None, participant: str | None = None, rank: str | None = None,
+    last_rank: str | None = None,
     team: str | None = None, ceiling: str | None = None, noise: str | None = None,
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None,
@@ -56,10 +57,10 @@ def read(
       loser: instead of `b`.
       contest: the column that says which rows are one contest, of any hashable type. Its rows stand together, unless
         `sort` brings them together, and the contests count in the order in which they stand.
-      player: the column of the participant.
+      participant: the column of the player who takes part. None: "player".
       rank: the column of their rank; lower is better, equal is a tie. If there is none, `score` ranks, higher is
         better.
-      last: a column of the last place of their tie, in the same count as `rank`. Checked, and used for nothing else:
+      last_rank: a column of the last place of their tie, in the same count as `rank`. Checked, and not used otherwise:
         those who tie have the same range of places, in which there is room for them all, and other ranges do not
         overlap it.
       team: a column of any hashable type: those with the same value in a contest play together and share the rank.
@@ -111,9 +112,9 @@ def read(
     """
     tables.pyarrow()
     table = tables.open_source(source)
-    given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "player": player, "rank": rank}
+    given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "rank": rank}
+    given |= {"participant": participant, "last_rank": last_rank}
     given |= {
-        "last": last,
         "team": team,
         "ceiling": ceiling,
         "noise": noise,

@@ -7,7 +7,8 @@ from jaxrate.data.tables import check_names, find_name
 from jaxrate.text import cell
 
 WON, PLAYED = ("winner", "loser"), ("a", "b")
-CONTESTS = ("contest", "player", "rank", "last", "team", "ceiling", "noise")
+CONTESTS = ("contest", "participant", "rank", "last_rank", "team", "ceiling", "noise")
+PLAIN = {"participant": "player"}  # names of columns that are not those of their parts
 
 
 class Form(NamedTuple):
@@ -90,7 +91,7 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Rol
     pair = [category] * 2 if isinstance(category, str) else [] if category is None else category
     if not isinstance(pair, (list, tuple)) or len(pair) not in (0, 2):
         raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
-    weight, last, team, ceiling, noise = (given[part] for part in ("weight", "last", "team", "ceiling", "noise"))
+    weight, last, team, ceiling, noise = (given[part] for part in ("weight", "last_rank", "team", "ceiling", "noise"))
     pair = list(pair)
     evidence = margin, covariates, season, further
     roles = Roles(
@@ -138,18 +139,19 @@ def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form
     named = [form for form in forms if any(given[part] is not None for part in form)]
     if len(named) > 1:
         raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
-    if upcoming and (WON in named or any(given[part] for part in ("rank", "last"))):
+    if upcoming and (WON in named or any(given[part] for part in ("rank", "last_rank"))):
         raise ValueError(
             "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
         )
     if not named:
         forms = forms[1:] if upcoming else forms
-        named = [form for form in forms if all(part in names for part in form[:2])]
-        named += [form for form in forms if all(find_name(names, part) for part in form[:2])]
+        named = [form for form in forms if all(PLAIN.get(part, part) in names for part in form[:2])]
+        named += [form for form in forms if all(find_name(names, PLAIN.get(part, part)) for part in form[:2])]
     form = named[0] if named else PLAYED
 
     def column(part: str) -> str:
-        return given[part] or find_name(names, part) or part
+        plain = PLAIN.get(part, part)
+        return given[part] or find_name(names, plain) or plain
 
     if form != CONTESTS and column(form[0]) == column(form[1]):
         raise ValueError(f"{form[0]} and {form[1]} are the same column, {column(form[0])!r}; name one for each player")
@@ -164,14 +166,14 @@ def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form
         told = pair and given["score"] is None and find_name(names, "score") is None  # by the points of both
         return Form([column(part) for part in form], None if upcoming or told else column("score"))
     if upcoming:
-        return Form([column("player")], None, column("contest"))
+        return Form([column("participant")], None, column("contest"))
     if given["rank"] is not None and given["score"] is not None:
         raise ValueError("give rank, lower is better, or score, higher is better, and not both")
     there = [given[part] or find_name(names, part) for part in ("rank", "score")]
     scored = given["score"] is not None or (there[0] is None and there[1] is not None)
-    if given["last"] is not None and (scored or given["team"] is not None):
-        raise ValueError("last, the last place of a tie, goes with rank, and not with score or team")
-    return Form([column("player")], column("score" if scored else "rank"), column("contest"), ranked=not scored)
+    if given["last_rank"] is not None and (scored or given["team"] is not None):
+        raise ValueError("last_rank, the last place of a tie, goes with rank, and not with score or team")
+    return Form([column("participant")], column("score" if scored else "rank"), column("contest"), ranked=not scored)
 
 
 def everywhere_of(names: Sequence[str], form: Form, side: str | None) -> float | None:

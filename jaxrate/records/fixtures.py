@@ -31,7 +31,7 @@ from jaxrate.text import cell
 OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each kind
 KNOWN = "category", "mixtures", "margin", "covariates", "season", "columns"  # of matches before they are played
 OF_MATCHES = "a", "b", "side", "neutral", *KNOWN, *OF_BOTH
-OF_CONTESTS = "contest", "player", "team", "weight", "ceiling", "noise", *OF_BOTH
+OF_CONTESTS = "contest", "participant", "team", "weight", "ceiling", "noise", *OF_BOTH
 SPARED = "time", "neutral", "season", "columns"  # saved columns that what is to come may lack
 RESULTS = "a", "b", "score", "winner", "loser", "margin", "skip_incomplete", "normalise_names"  # of what was played
 RECENT = 100_000  # matches, the last ones, by which draws are weighed

@@ -43,11 +43,11 @@ def test_contests_by_score_and_in_teams(source):
         "share": [1.0, 0.5] * 2 + [1],
     }
     columns |= {"car": ["red", "red", "blue", "red", "blue"], "bad": [0, 1, 0, 0, 0]}
-    dataset = read(source(columns), contest="race", player="who", team="car", weight="share")
+    dataset = read(source(columns), contest="race", participant="who", team="car", weight="share")
     weight, team = [1, 0.5, 1, 0.5, 1], [0, 0, 1, 0, 1]
     rank = [-2.5, -2.5, -3, -1, -2]
     same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], rank, team=team, weight=weight))
-    dataset = read(source(columns), contest="race", player="who", drop="bad", players=["r"])
+    dataset = read(source(columns), contest="race", participant="who", drop="bad", players=["r"])
     same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [-2.5, -3, -1, -2]))
     assert dataset.rows.tolist() == [0, 2, 3, 4]
 
@@ -62,7 +62,7 @@ def test_contests_sorted_as_wholes(source):
 def test_contests_with_ties_and_a_ceiling(source):
     """Ranges may have gaps, since rows may have been left out, and rows stand in any order."""
     columns = CONTESTS | {"rank": [2, 0, 0, 5, 3], "last": [2, 1, 1, 5, 4], "ceiling": [None] * 3 + [99.5] * 2}
-    dataset = read(source(columns), last="last", ceiling="ceiling")
+    dataset = read(source(columns), last_rank="last", ceiling="ceiling")
     ceiling = [np.inf] * 3 + [99.5] * 2
     same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 1, 3], [2, 0, 0, 5, 3], ceiling=ceiling))
     noisy = read(source(columns | {"hard": [2.0] * 3 + [0.5] * 2}), noise="hard").rounds.events
@@ -106,6 +106,7 @@ def test_contests_to_come(source):
     assert dataset.rounds.events.team.tolist() == [0, 1, 0, 0] and not dataset.rounds.events.rank.any()
 
 
+LAST = {"last_rank": "last"}
 BAD_CONTESTS = {
     "twice": ({"player": list("xyyxz")}, {}, 2, "player 'y' is in contest 'Spa' twice"),
     "again": ({"contest": ["p", "q", "p", "q", "q"]}, {}, 2, "contest 'p' begins a second time; put the rows"),
@@ -113,12 +114,12 @@ BAD_CONTESTS = {
     "ceiling, missing": ({"c": [1, None, 1, 1, 1]}, {"ceiling": "c"}, 1, "ceiling inf differs within contest 'Spa'"),
     "no noise": ({"n": [1, 1, 1, 1, None]}, {"noise": "n"}, 4, "column 'n' has no value"),
     "no rank": ({"rank": [1, 2, None, 1, 2]}, {}, 2, "column 'rank' has no value"),
-    "no last": ({"last": [1, 3, None, 9, 4]}, {"last": "last"}, 2, "column 'last' has no value"),
-    "backward": ({"last": [1, 3, 3, 8, 4]}, {"last": "last"}, 3, "the places 9 to 8 end before they begin"),
-    "overlap": ({"last": [2, 3, 3, 9, 4]}, {"last": "last"}, 1, "the places 2 to 3 overlap others of the same contest"),
-    "part": ({"last": [1, 4, 3, 9, 4]}, {"last": "last"}, 1, "the places 2 to 4 overlap others .* without being the"),
-    "within": ({"last": [1, 3, 3, 9, 9]}, {"last": "last"}, 3, "the places 9 to 9 overlap others of the same contest"),
-    "crowd": ({"last": [1, 2, 2, 9, 4]}, {"last": "last"}, 2, "the places 2 to 2 are fewer than the players who share"),
+    "no last": ({"last": [1, 3, None, 9, 4]}, LAST, 2, "column 'last' has no value"),
+    "backward": ({"last": [1, 3, 3, 8, 4]}, LAST, 3, "the places 9 to 8 end before they begin"),
+    "overlap": ({"last": [2, 3, 3, 9, 4]}, LAST, 1, "the places 2 to 3 overlap others of the same contest"),
+    "part": ({"last": [1, 4, 3, 9, 4]}, LAST, 1, "the places 2 to 4 overlap others .* without being the"),
+    "within": ({"last": [1, 3, 3, 9, 9]}, LAST, 3, "the places 9 to 9 overlap others of the same contest"),
+    "crowd": ({"last": [1, 2, 2, 9, 4]}, LAST, 2, "the places 2 to 2 are fewer than the players who share"),
     "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4.0 differs within contest 'Spa'"),
     "times, sorted": ({"t": [3, 3, 1, 5, 5]}, {"sort": True}, 2, "time differs within contest 'Spa'"),
     "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),

@@ -72,7 +72,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
         which = bisect_right(start, row) - 1
         return f"{files[which].name}: standings entry {row - start[which]} (counting from 0)"
 
-    size, timed, roles = np.diff(start), any(seconds), {"weight": "weight", "last": "last"}
+    size, timed, roles = np.diff(start), any(seconds), {"weight": "weight", "last_rank": "last"}
     table = {"contest": np.repeat([int(file.stem) for file in files], size), "player": spread(number, list(codes))}
     table |= {"rank": np.array(first), "last": np.array(last), "weight": np.repeat(np.array(weight, float), size)}
     if timed:

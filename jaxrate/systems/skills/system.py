@@ -66,7 +66,7 @@ def check(model: Model, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     context: Context = flat.context
-    wanted = dict.fromkeys(model.covariates, ("covariates", "--covariate"))
+    wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
     wanted |= dict.fromkeys(model.margin if model.outcome == "margin" else (), ("margin", "--margin"))
     for name, (argument, option) in wanted.items():
         if name not in (context.columns or {}):
