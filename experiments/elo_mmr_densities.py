@@ -3,8 +3,9 @@
     python experiments/elo_mmr_densities.py             # minutes; writes JSON to experiments/results
     python experiments/elo_mmr_densities.py --quick     # seconds, on a small set; writes nothing unless --out is given
 
-Scored as in `elo_mmr_tables.py`, with the defaults, on the first 200 contests of codeforces2020. The mirrored Gumbel
-density is one of one's own: of the worst of many tries, whose lower tail is the heavy one.
+Scored as in `elo_mmr_tables.py`, with the defaults, on the first 200 contests of codeforces2020; there as here contests
+in which all tie are skipped. The mirrored Gumbel density is one of one's own: of the worst of many tries, whose lower
+tail is the heavy one.
 """
 
 import jax.numpy as jnp
@@ -35,7 +36,7 @@ def part_densities(options):
     rounds = part(rounds, 0, int(np.searchsorted(contest[rounds.player_start[:-1]], CONTESTS)))
     contest, rows = contest[: rounds.player_start[-1]], []
     for density in DENSITIES[: 3 if options.quick else None]:
-        seconds, rating = replay(jr.elo_mmr(density=density), rounds)
+        seconds, rating = replay(jr.elo_mmr(density=density, skip_ties=True), rounds)
         name = getattr(density, "name", density)
         rows.append({"density": name} | quality(rounds, contest, rating) | {"seconds": seconds})
     return {"densities": rows}

@@ -95,7 +95,7 @@ SYSTEMS = {
 
 
 def middle(system, levels, deviation):
-    """H players who come in the middle of others of rating `levels` [T, H]; NaN: all tie, which changes nothing."""
+    """H players who come in the middle of others of rating `levels` [T, H]; NaN: all tie, which `skip_ties` skips."""
     played = np.isfinite(levels)[..., None]
     opponents = np.repeat(np.where(played, levels[..., None], 1500.0), len(MIDDLE) - 1, axis=2)
     return follow(system, 1500.0, opponents, played * MIDDLE, (deviation, deviation))
@@ -124,7 +124,7 @@ def robustness(quick):
         best = {f"{x:.0f} points above": y for x, y in zip(shift, change, strict=True) if x in (300, 1000, 3000)}
         changes.append({"system": name} | best)
     for rho in (1.0,) if quick else np.geomspace(0.03, 10.0, 16):
-        system, levels = jr.elo_mmr(rho=float(rho)), np.stack(list(CAREERS.values()) * 3, axis=1)
+        system, levels = jr.elo_mmr(rho=float(rho), skip_ties=True), np.stack(list(CAREERS.values()) * 3, axis=1)
         ratings, rows = middle(system, np.vstack([levels, np.repeat([-5500.0, 8500.0, np.nan], 2)]), 80.0)
         change, (low, high) = np.abs(ratings[-1] - ratings[-2]), bounds(system, rows)
         for i, name in enumerate(CAREERS):

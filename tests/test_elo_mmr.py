@@ -153,13 +153,13 @@ def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=routes.
 
 @lru_cache
 def league(ceilings=True, noises=(1.0,)):
-    """(rounds of the twin, players): 12 contests of 5 to 300 participants, with ties, weights, ceilings and noise."""
+    """(rounds of the twin, players): 12 contests of 5 to 300, with ties (two of all), weights, ceilings and noise."""
     rng, players = np.random.default_rng(11), 320
     skill = rng.normal(1500.0, 300.0, players)
     contests = []
     for k, size in enumerate([300, 5, 40, 300, 12, 150, 290, 7, 300, 90, 260, 25]):
         who = rng.permutation(players)[:size]
-        score = np.round((skill[who] + rng.normal(0.0, 250.0, size)) / 20.0)
+        score = np.round((skill[who] + rng.normal(0.0, 250.0, size)) / 20.0) * (k not in (2, 7))  # in which all tie
         rank = (score[None, :] > score[:, None]).sum(axis=1)
         ceiling = 1900.0 if ceilings and k % 4 == 1 else math.inf
         about = rng.choice([0.5, 1.0, 2.0]), 3.5 * k + rng.uniform(0.0, 3.0), ceiling

@@ -49,7 +49,7 @@ def test_the_twin_agrees_with_the_authors_program(history, name):
 
 def test_settings_are_translated():
     runs = GOLDEN["toyA2"]["runs"]
-    first = {"initial_rating": 1500.0, "initial_deviation": 350.0}
+    first = {"initial_rating": 1500.0, "initial_deviation": 350.0, "skip_ties": True}
     common = {"weight": 0.2, "limit_deviation": 80.0, "split_ties": False, "newcomer": (), **first}
     wanted = {
         "mmr_noob": ("elo_mmr", {**common, "rho": 1.0, "newcomer": (0.6, 0.8)}),
@@ -57,7 +57,10 @@ def test_settings_are_translated():
         "mmrsimple_iowa": ("elo_mmr", {**common, "limit_deviation": 0.0, "drift": 50.0, "rho": 0.1, "history": 999}),
         "mmr_rhoinf_split": ("elo_mmr", {**common, "rho": math.inf, "split_ties": True}),
         "mmx_split": ("elo_mmx", {**common, "split_ties": True}),
-        "cfsys_w0.5": ("codeforces", {"beta": 315.08922206661885, "weight": 0.5, "initial_rating": 1500.0}),
+        "cfsys_w0.5": (
+            "codeforces",
+            {"beta": 315.08922206661885, "weight": 0.5, "initial_rating": 1500.0, "skip_ties": True},
+        ),
         "tcsys": ("topcoder", {"weight_new": 0.6, "weight_limit": 0.18, **first}),
     }
     assert {name: twin.translate(runs[name]) for name in wanted} == wanted
@@ -221,6 +224,7 @@ def test_contests_that_rank_nobody_change_nothing(factory):
     played = [Round([0, 1, 2], [0, 1, 1], time=1.0), Round([2, 0], [0, 1], time=9.0)]
     idle = [Round([], [], time=2.0), Round([1], [0], time=3.0), Round([0, 2, 3], [0, 0, 0], time=4.0)]
     settings = {} if factory in (twin.codeforces, twin.topcoder) else {"drift": 30.0, "newcomer": (0.5, 0.7)}
+    settings["skip_ties"] = True
     trace = factory([played[0], *idle, played[1]], 4, **settings)
     wanted = factory(played, 4, **settings)
     assert np.array_equal(trace.rating, wanted.rating) and np.array_equal(trace.deviation, wanted.deviation)

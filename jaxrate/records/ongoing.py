@@ -180,7 +180,7 @@ class Ongoing:
         rows = np.frombuffer(log.seen, self.float).reshape(-1, width)
         shown, events = online.columns(rows, shapes, kind), history_of(log, kind)
         (guess, before), (inferred, _) = shown if infers else (shown, (None, None))
-        performed = None if inferred is None else where_contested(inferred, events)
+        performed = None if inferred is None else where_contested(self.system, inferred, events)
         own = np.arange(len(rows)) + self.before
         data = Dataset(events, players, own, self.categories, self.clock)
         base, result = self.base, History(state, guess, before)

@@ -38,9 +38,9 @@ def performances(
       options: `params`, `state`, `num_players` and `schedule`, as of `run`.
 
     Returns:
-      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests in which nobody
-      beat anybody; and ranks from 1, 0 in such contests and where even the first place would not have kept the rating,
-      since the ceiling lies below it.
+      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests that change
+      nothing, as those of one participant; and ranks from 1, 0 in such contests and where even the first place would
+      not have kept the rating, since the ceiling lies below it.
 
     Raises:
       ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
@@ -77,15 +77,16 @@ def with_performances(system: RatingSystem, events: Any, **options: Any) -> tupl
     result, found = recorded(system, events, system.traits.infer if contests else None, **options)
     if found is None:
         return result, None
-    return result, where_contested(jax.tree.map(np.asarray, found), opened)
+    return result, where_contested(system, jax.tree.map(np.asarray, found), opened)
 
 
-def where_contested(found: Performances, rounds: Ragged) -> Performances:
-    """The performances, none in contests in which nobody beat anybody."""
+def where_contested(system: RatingSystem, found: Performances, rounds: Ragged) -> Performances:
+    """The performances that a system inferred, none in contests that changed nothing."""
     if not len(found.performance):
         return found
     flat: Any = rounds.events
     start, performance = rounds.player_start, found.performance
-    contested = np.repeat(np.logical_or.reduceat(flat.rank > 0, start[:-1]), np.diff(start))
+    counts = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
+    contested = np.repeat(np.logical_or.reduceat(counts, start[:-1]), np.diff(start))
     performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
     return Performances(performance, np.where(contested, found.rank_needed, np.int32(0)))

@@ -93,7 +93,7 @@ def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -
 
 
 def infer(
-    points: int, params: Params, rows: State, event: Rounds, key: Array | None
+    points: int, skip_ties: bool, params: Params, rows: State, event: Rounds, key: Array | None
 ) -> tuple[State, inferred.Performances]:
     """Find the performances, and move towards them."""
     del key
@@ -117,12 +117,12 @@ def infer(
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     share = jax.nn.sigmoid(jnp.log(params.weight * field.weight(event)))  # v / (1 + v) of any v
-    state = State(jnp.where(field.contested(event), rows.rating + share * (p - rows.rating), rows.rating))
+    state = State(jnp.where(field.contested(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating))
     return state, inferred.performances(p, rows.rating, inferred.rank_by_sums(above - 0.5, everyone.gain, event), event)
 
 
-def update(points: int, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
-    return infer(points, params, rows, event, key)[0]
+def update(points: int, skip_ties: bool, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
+    return infer(points, skip_ties, params, rows, event, key)[0]
 
 
 def _balance(who: Array, everyone: Field, from_below: Array, target: Array) -> Array:
@@ -138,13 +138,14 @@ def summary(params: Params, rows: State) -> Rating:
 
 @factory
 def codeforces(
-    *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
+    skip_ties: bool = False, *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
 ) -> RatingSystem:
     """Codeforces, of rounds.
 
         jr.run(jr.codeforces(), rounds)
 
     Args:
+      skip_ties: contests in which all tie change nothing, as in the program of the paper's authors.
       beta: deviation of the difference of two performances (points, > 0).
       weight: what a contest counts against the rating before it (> 0).
       initial_rating: rating of a newcomer (points, -6000 to 9000).
@@ -152,8 +153,10 @@ def codeforces(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
+    skip_ties = bool(skip_ties)
     params = checked("codeforces", Params(beta, weight, initial_rating), SPACE)
     points = field.enough(params.beta)
-    rules = Rules(prepare, advance, bind(predict, points), bind(update, points))
-    traits = Traits(baseline=True, infer=bind(infer, points))
-    return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, clocked=never, traits=traits)
+    rules = Rules(prepare, advance, bind(predict, points), bind(update, points, skip_ties))
+    traits = Traits(baseline=True, infer=bind(infer, points, skip_ties))
+    static = (("skip_ties", skip_ties),)
+    return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, static, never, traits=traits)

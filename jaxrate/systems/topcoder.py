@@ -21,6 +21,7 @@ from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, PROPER_SHARE, RATING, Parameter, checked
+from jaxrate.plain import bind
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
 from jaxrate.systems.rounds import expected, field, inferred
 
@@ -78,7 +79,9 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     return expected.share(places(rows, event)[0], field.real(event))
 
 
-def infer(constants: Params, rows: State, event: Rounds, key: Array | None) -> tuple[State, inferred.Performances]:
+def infer(
+    skip_ties: bool, constants: Params, rows: State, event: Rounds, key: Array | None
+) -> tuple[State, inferred.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
     there, rating = field.real(event), rows.rating
@@ -101,7 +104,7 @@ def infer(constants: Params, rows: State, event: Rounds, key: Array | None) -> t
     left = (1.0 - q) / (1.0 - q + kept * q)
     cap = (150.0 + 1500.0 / (number + 1.0)) * jnp.sqrt(weight) * q / (0.18 + 0.42 / number)
     variance = left * (change * (p - rating) ** 2 + rows.variance)
-    contested = field.contested(event)
+    contested = field.contested(event, skip_ties)
     state = State(
         jnp.where(contested, rating + jnp.clip(change * (p - rating), -cap, cap), rating),
         jnp.where(contested, jnp.maximum(variance, LEAST), rows.variance),
@@ -110,8 +113,8 @@ def infer(constants: Params, rows: State, event: Rounds, key: Array | None) -> t
     return state, inferred.performances(p, rating, inferred.rank_by_sums(above - 0.5, gain, event), event)
 
 
-def update(constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
-    return infer(constants, rows, event, key)[0]
+def update(skip_ties: bool, constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
+    return infer(skip_ties, constants, rows, event, key)[0]
 
 
 def _deviate(part: Array, rest: Array, count: Array, there: Array) -> Array:
@@ -125,12 +128,9 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-RULES = Rules(prepare, advance, predict, update)
-TRAITS = Traits(infer=infer)
-
-
 @factory
 def topcoder(
+    skip_ties: bool = False,
     *,
     weight_new: float = 0.6,
     weight_limit: float = 0.18,
@@ -148,6 +148,7 @@ def topcoder(
     least volatility, or volatilities differ more than 60 times.
 
     Args:
+      skip_ties: contests in which all tie change nothing, as in the program of the paper's authors.
       weight_new: share that the first contest has in the rating after it (above 0, below 1).
       weight_limit: share that a contest has after many others (above 0, below 1).
       initial_rating: rating of a newcomer (points, any number).
@@ -157,4 +158,6 @@ def topcoder(
       ValueError: for an unknown name or a value out of range.
     """
     params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
-    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, RULES, summary, clocked=never, traits=TRAITS)
+    rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
+    static, traits = (("skip_ties", bool(skip_ties)),), Traits(infer=bind(infer, bool(skip_ties)))
+    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, rules, summary, static, never, traits=traits)

@@ -110,7 +110,7 @@ def learn(belief, performance, beta, history=None, gaussian=False):
 # Systems
 
 
-def replay(rounds, num_players, rate, initial_rating, initial_deviation):
+def replay(rounds, num_players, rate, initial_rating, initial_deviation, skip_ties):
     """Each round by `rate(round, rating, deviation)` -> the same of its participants; performances by rank."""
     rating, deviation = np.full(num_players, float(initial_rating)), np.full(num_players, float(initial_deviation))
     performance, ratings, deviations, again = [], [], [], []
@@ -118,11 +118,13 @@ def replay(rounds, num_players, rate, initial_rating, initial_deviation):
         players, rank = np.asarray(contest.players, int), np.asarray(contest.rank)
         weight = np.broadcast_to(np.asarray(contest.weight, float), players.shape)
         performance.append(np.full(players.shape, np.nan))
-        if len(np.unique(rank)) > 1:  # a contest in which everybody ties is as good as none
+        sides = players if contest.team is None else contest.team
+        counts = len(np.unique(rank if skip_ties else sides)) > 1
+        if counts:
             contest = contest._replace(players=players, rank=rank, weight=weight)
             rating[players], deviation[players], perform = rate(contest, rating[players], deviation[players])
             performance[-1] = perform(rank)
-        again.append(perform if len(np.unique(rank)) > 1 else None)
+        again.append(perform if counts else None)
         ratings.append(rating[players])
         deviations.append(deviation[players])
     return Trace(rating, deviation, performance, ratings, deviations, (), again)
@@ -143,6 +145,7 @@ def mmr(
     team_performance="sum",
     initial_rating=1500.0,
     initial_deviation=350.0,
+    skip_ties=False,
     density=None,
 ):
     """Algorithm 1. `drift` per day; `newcomer` are factors of the first contests' weight.
@@ -188,7 +191,9 @@ def mmr(
             beliefs[i] = add(beliefs[i], performance[at], beta[at], history, *model)
         return [beliefs[i].rating for i in contest.players], (deviation**-2 + beta**-2) ** -0.5, perform
 
-    return replay(rounds, num_players, rate, initial_rating, initial_deviation)._replace(beliefs=tuple(beliefs))
+    return replay(rounds, num_players, rate, initial_rating, initial_deviation, skip_ties)._replace(
+        beliefs=tuple(beliefs)
+    )
 
 
 def elo_mmr(rounds, num_players, *, rho=1.0, history=None, **settings):
@@ -207,7 +212,14 @@ def ties(rank):
 
 
 def codeforces(
-    rounds, num_players, *, beta=315.08922206661885, weight=1.0, initial_rating=1500.0, initial_deviation=350.0
+    rounds,
+    num_players,
+    *,
+    beta=315.08922206661885,
+    weight=1.0,
+    initial_rating=1500.0,
+    initial_deviation=350.0,
+    skip_ties=False,
 ):
     """Codeforces in the paper's form, without rounding or a correction of inflation."""
 
@@ -225,10 +237,19 @@ def codeforces(
         step = weight * contest.weight
         return (rating + step * perform(contest.rank)) / (1.0 + step), deviation, perform
 
-    return replay(rounds, num_players, rate, initial_rating, initial_deviation)
+    return replay(rounds, num_players, rate, initial_rating, initial_deviation, skip_ties)
 
 
-def topcoder(rounds, num_players, *, weight_new=0.6, weight_limit=0.18, initial_rating=1500.0, initial_deviation=350.0):
+def topcoder(
+    rounds,
+    num_players,
+    *,
+    weight_new=0.6,
+    weight_limit=0.18,
+    initial_rating=1500.0,
+    initial_deviation=350.0,
+    skip_ties=False,
+):
     """TopCoder; the deviation is what it calls volatility."""
     played = np.zeros(num_players)
 
@@ -251,7 +272,7 @@ def topcoder(rounds, num_players, *, weight_new=0.6, weight_limit=0.18, initial_
         volatility = np.sqrt((target - rating) ** 2 / step + deviation**2 / (1.0 + step))
         return np.clip(target, rating - cap, rating + cap), volatility, perform
 
-    return replay(rounds, num_players, rate, initial_rating, initial_deviation)
+    return replay(rounds, num_players, rate, initial_rating, initial_deviation, skip_ties)
 
 
 # Reference numbers
@@ -277,11 +298,16 @@ def contests(history):
 
 
 def translate(run):
-    """(factory, keywords) of a golden run. What is off there (drift, a bound of the history) is left out."""
+    """(factory, keywords) of a golden run, which skips ties of all. What is off (drift, a bound) is left out."""
     x = [float(number) for number in run["params"].split(",")]
     first = {"initial_rating": float(run["mu0"]), "initial_deviation": float(run["sig0"])}
+    first["skip_ties"] = True
     if run["system"] == "cfsys":
-        return "codeforces", {"beta": x[0], "weight": x[1], "initial_rating": first["initial_rating"]}
+        return "codeforces", {
+            "beta": x[0],
+            "weight": x[1],
+            **{key: first[key] for key in ("initial_rating", "skip_ties")},
+        }
     if run["system"] == "tcsys":
         return "topcoder", {"weight_new": x[0], "weight_limit": x[1], **first}
     settings = {"weight": x[0], "limit_deviation": x[1], "split_ties": x[3] == 1.0, **first}

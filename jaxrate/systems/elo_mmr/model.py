@@ -45,6 +45,7 @@ class Model(NamedTuple):
     density: Density  # of the noise of a performance
     history: int | None  # performances kept; None: normal ones, which need not be
     split_ties: bool
+    skip_ties: bool  # contests in which all tie change nothing
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
     teams: str | None = None  # what a team's performance is of its members', of `teams.PERFORMANCES`; None: no teams

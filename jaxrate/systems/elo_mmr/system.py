@@ -21,7 +21,7 @@ In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gi
 
 The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
 Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; `teams.py` has its teams.
-A contest in which nobody beats anybody changes nothing.
+A contest in which all tie is one like others, as in the paper; the authors' program skips it, and so does `skip_ties`.
 """
 
 import math
@@ -109,7 +109,7 @@ def _learn(
 ) -> tuple[State, Array, routes.Known | teams.Known]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = noise(constants, rows, field.weight(event), event.noise)
-    contested = field.contested(event)
+    contested = field.contested(event, model.skip_ties)
     influence = routes.influence_of(constants.table)
     drifted = diffuse(rows, growth, _rho(constants), contested, influence)
     variance = drifted.variance * square / (drifted.variance + square)
@@ -153,6 +153,7 @@ def elo_mmr(
     split_ties: bool = False,
     newcomer: Sequence[float] = (),
     density: Density | str = "logistic",
+    skip_ties: bool = False,
     *,
     weight: float | None = None,
     limit_deviation: float | None = None,
@@ -178,6 +179,7 @@ def elo_mmr(
       newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).
       density: of the noise of a performance: "logistic", "normal", "gumbel", "laplace", or a `jr.densities.Density` of
         your own, log-concave and without a corner. The normal one makes it Elo-MMX: `history` and `rho` do not matter.
+      skip_ties: contests in which all tie change nothing, as in the authors' program; not so in their paper.
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
@@ -193,9 +195,8 @@ def elo_mmr(
     counted("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = given_noise("elo_mmr", weight, limit_deviation, beta, gamma)
     given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
-    return _system(
-        "elo_mmr", given, SPACE, parse(density), history, split_ties, newcomer, Traits(baseline=True, noise=True)
-    )
+    traits = Traits(baseline=True, noise=True)
+    return _system("elo_mmr", given, SPACE, parse(density), history, (split_ties, skip_ties), newcomer, traits)
 
 
 @factory
@@ -203,6 +204,7 @@ def elo_mmx(
     split_ties: bool = False,
     newcomer: Sequence[float] = (),
     team_performance: str = "sum",
+    skip_ties: bool = False,
     *,
     weight: float | None = None,
     limit_deviation: float | None = None,
@@ -226,6 +228,7 @@ def elo_mmx(
     Args:
       split_ties, newcomer: as in `elo_mmr`.
       team_performance: what the performance of a team is of its members', "sum" or "mean".
+      skip_ties: as in `elo_mmr`.
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
@@ -243,7 +246,7 @@ def elo_mmx(
         hint, known = near(str(team_performance), teams.PERFORMANCES), " or ".join(teams.PERFORMANCES)
         raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
     space, traits, normal = GaussianParams(*SPACE[:-1]), Traits(teams=True, noise=True), DENSITIES["normal"]
-    return _system("elo_mmx", given, space, normal, None, split_ties, newcomer, traits, team_performance)
+    return _system("elo_mmx", given, space, normal, None, (split_ties, skip_ties), newcomer, traits, team_performance)
 
 
 def _system(
@@ -252,7 +255,7 @@ def _system(
     space: Any,
     density: Density,
     history: int | None,
-    split_ties: bool,
+    ties: tuple[bool, bool],
     newcomer: Sequence[float],
     traits: Traits,
     team: str | None = None,
@@ -268,12 +271,13 @@ def _system(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    static: dict[str, Any] = {"split_ties": bool(split_ties), "newcomer": factors}
+    split_ties, skip_ties = map(bool, ties)
+    static: dict[str, Any] = {"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties}
     named = density.name if density.name in DENSITIES else density
     static |= {} if history is None else {"history": history, "density": named}
     static |= {} if team is None else {"team_performance": team}
     kept = None if density.name == "normal" else history
-    model = Model(density, kept, bool(split_ties), factors, routes.enough(density, math.sqrt(square)), team)
+    model = Model(density, kept, split_ties, skip_ties, factors, routes.enough(density, math.sqrt(square)), team)
     return RatingSystem(
         name,
         params,

@@ -276,9 +276,9 @@ def tied(event: Rounds) -> Array:
     return sum_by(rank, real(event).astype(jnp.int32))[rank]
 
 
-def contested(event: Rounds) -> Array:
-    """[] whether anybody beats anybody."""
-    return jnp.any(real(event) & (event.rank > 0))
+def contested(event: Rounds, skip_ties: bool) -> Array:
+    """[] whether a contest counts: two players or teams take part; with `skip_ties` also, somebody beats another."""
+    return jnp.any(real(event) & ((event.rank if skip_ties else event.team) > 0))
 
 
 def sum_by(group: Array, values: Array) -> Array:

@@ -19,7 +19,9 @@ from jaxrate.systems.rounds import field, performance
 
 
 class Performances(NamedTuple):
-    performance: Array  # [P] the rating at which the result would have been expected; NaN where nobody beat anybody
+    performance: (
+        Array  # [P] the rating at which the result would have been expected; NaN where the contest did not count
+    )
     rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
 
 

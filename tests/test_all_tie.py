@@ -1,0 +1,81 @@
+"""Contests in which all tie: rated as the Elo-MMR paper says (Algorithms 1 to 3, Theorem 3.3), or skipped."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.events import build_rounds
+from tests.reference import elo_mmr_twin as twin
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+SYSTEMS = [jr.elo_mmr, jr.elo_mmx, jr.codeforces, jr.topcoder]
+CONTESTS = [
+    twin.Round([0, 1, 2], [0, 1, 1], time=1.0),
+    twin.Round([0, 1, 2], [0, 0, 0], time=2.0),
+    twin.Round([1], [0], time=3.0),
+    twin.Round([0, 1, 2, 3], [0, 3, 1, 2], time=4.0),
+]
+
+
+def as_events(contests):
+    size = [len(c.players) for c in contests]
+    columns = [np.concatenate([c[i] for c in contests]) for i in (0, 1)]
+    number, time = (np.repeat(x, size) for x in (np.arange(len(size)), [c.time for c in contests]))
+    return build_rounds(number, *columns, time=time)
+
+
+def ratings(system, events, state=None):
+    return jax.tree.map(np.asarray, jr.ratings(system, jr.run(system, events, state=state).state))
+
+
+def test_two_of_2000_and_1000_who_tie(x64):
+    """Nothing moved; these are the paper's numbers, of beta 200 and gamma 80."""
+    system = jr.elo_mmr(history=2, beta=200.0, gamma=80.0)
+    state = system.init(system.params, 2)
+    rating = jnp.asarray([2000.0, 1000.0], float)
+    state = state._replace(rating=rating, past=state.past._replace(mean=rating + 0.0))
+    got = ratings(system, jr.rounds([0, 0], [0, 1], [1, 1]), state)
+    np.testing.assert_allclose(got.mean, [1582.41, 1417.59], atol=0.005)
+    np.testing.assert_allclose(got.deviation, 174.72, atol=0.005)
+
+
+def test_a_draw_after_a_win_brings_two_together(x64):
+    """The draw changed nothing: 1629.4 and 1370.6."""
+    system = jr.elo_mmr(history=2)
+    one, two = ([0, 0], [0, 1], [0, 1]), ([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 0, 0])
+    np.testing.assert_allclose(ratings(system, jr.rounds(*one)).mean, [1629.4, 1370.6], atol=0.05)
+    np.testing.assert_allclose(ratings(system, jr.rounds(*two)).mean, [1567.6, 1432.4], atol=0.05)
+
+
+@pytest.mark.parametrize("skip_ties", [False, True])
+@pytest.mark.parametrize("factory", SYSTEMS)
+def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
+    """They count as games too, and so for the factors of newcomers; a contest of one never does."""
+    settings = {"drift": 30.0, "newcomer": (0.5, 0.7)} if factory in (jr.elo_mmr, jr.elo_mmx) else {}
+    short = {"history": 4} if factory is jr.elo_mmr else {}
+    wanted = getattr(twin, factory.__name__)(CONTESTS, 4, skip_ties=skip_ties, **settings)
+    system, events = factory(skip_ties=skip_ties, **settings, **short), as_events(CONTESTS)
+    got = ratings(system, events)
+    np.testing.assert_allclose(got.mean, wanted.rating, rtol=1e-9)
+    if got.deviation is not None:
+        np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-9)
+    performed = jr.performances(system, events)
+    np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), rtol=1e-9)
+    assert np.isnan(performed.performance[3:6]).all() == skip_ties and np.isnan(performed.performance[6])
+    assert ((performed.rank_needed > 0) == np.isfinite(performed.performance)).all()
+
+
+def test_two_teams_that_tie_and_a_team_alone(double):
+    """Teams of unequal strength come together; a team alone, whose members tie, changes nothing."""
+    teams = jr.rounds([0] * 4, [0, 1, 2, 3], [0, 0, 1, 1], team=[0, 0, 1, 1])
+    draw = jr.rounds([0] * 4, [0, 1, 2, 3], [0, 0, 0, 0], team=[0, 0, 1, 1])
+    alone = jr.rounds([0] * 2, [0, 1], [0, 0], team=[0, 0])
+    for skip_ties in (False, True):
+        system = jr.elo_mmx(skip_ties=skip_ties)
+        state = jr.run(system, teams).state
+        before, after, idle = (jr.run(system, x, state=state).state.rating for x in (teams, draw, alone))
+        assert (after[:2] < state.rating[:2]).all() != skip_ties and (before[:2] > state.rating[:2]).all()
+        assert (after[2:] > state.rating[2:]).all() != skip_ties
+        np.testing.assert_array_equal(idle, state.rating)
