@@ -117,6 +117,7 @@ from jaxrate.systems.urnings.inference import per_side as per_side
 from jaxrate.systems.urnings.inference import same_skill as same_skill
 from jaxrate.systems.urnings.law import UrnLaw as UrnLaw
 from jaxrate.systems.urnings.law import urn_law as urn_law
+from jaxrate.systems.urnings.law import urn_marginals as urn_marginals
 from jaxrate.systems.urnings.system import urnings as urnings
 from jaxrate.systems.urnings.system import urns as urns
 from jaxrate.systems.urnings.world import World as World

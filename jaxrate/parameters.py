@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.events.checks import check_known
+from jaxrate.text import cell
 
 ROUNDING = 1e-6  # relative: of numbers in float32
 
@@ -77,7 +78,7 @@ def _restored(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
 def counted(system: str, name: str, value: Any, least: int, most: int) -> int:
     """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{system}: {name} must be a whole number from {least} to {most}, got {value!r}")
+        raise ValueError(f"{system}: {name} must be a whole number from {least} to {most}, got {cell(value)}")
     return value
 
 
@@ -96,7 +97,7 @@ def checked(name: str, params: Any, space: Any) -> Any:
             continue
         number = _number(value)
         if number is None or not about.range.allows(number):
-            raise ValueError(f"{name}: {field} must be {about.range}, got {value!r}")
+            raise ValueError(f"{name}: {field} must be {about.range}, got {cell(value)}")
         if about.least and number < about.least * (1.0 - ROUNDING):
             raise ValueError(f"{name}: {field} must be at least {about.least:g} with these settings, got {value!r}")
         values[field] = number
@@ -113,7 +114,23 @@ def _number(value: Any) -> float | None:
     if isinstance(value, (bool, np.bool_)):
         return None
     array = getattr(value, "shape", None) == () and value.dtype.kind in "iufV"  # V: bfloat16
-    return float(value) if array or isinstance(value, Real) else None
+    return as_float(value) if array or isinstance(value, Real) else None
+
+
+def as_float(value: Any) -> float:
+    """A number as a float; infinite if it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def as_floats(values: Any) -> np.ndarray[Any, Any]:
+    """[...] float64, infinite where a number is too large."""
+    try:
+        return np.asarray(values, np.float64)
+    except OverflowError:
+        return np.asarray(np.vectorize(as_float)(np.asarray(values, object)), np.float64)
 
 
 # What many systems have, with the same meaning.

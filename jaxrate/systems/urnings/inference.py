@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxrate.events import Context, Matches, fail_where
 from jaxrate.systems.urnings.model import State
+from jaxrate.text import cell
 
 NumPy = np.ndarray[Any, Any]
 
@@ -46,7 +47,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
       ValueError: unless 0 < level < 1.
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must be above 0, below 1, got {level}")
+        raise ValueError(f"level must be above 0, below 1, got {cell(level)}")
     z = NormalDist().inv_cdf((1 + level) / 2)
     green, size = (np.asarray(x, np.float64) for x in state)
     centre = (green + z * z / 2) / (size + z * z)

@@ -15,6 +15,8 @@ the score X* = x has a probability proportional to
 and the balls of the real game replace those of the mock one, r_i + X - X* and r_j - X + X*, with probability
 min(1, A Q). U1 (the paper): N = n, g = r, A = Z before / Z after; if Z = 0, as when both urns are full, nothing moves
 (an urn of fewer than m balls never does).
+accept_all (Theorem 1): as U1, but A = 1 wherever balls can be drawn. Then two urns that play nobody else have the law
+of U1 times Z, (5) where m = 1: they lie further apart than the binomials. The law of more urns has no such form.
 U2 (the same authors, later): the real balls are put in first, N = n + m, g_i = r_i + X, g_j = r_j + m - X, and A = 1.
 Q is the probability that these two were matched, after over before: 1 if it does not depend on the urns, as `run` takes
 it.
@@ -38,7 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Array, Matches, fail_where
-from jaxrate.parameters import checked, counted
+from jaxrate.parameters import as_float, as_floats, checked, counted
 from jaxrate.plain import bind
 from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, factory, sides
 from jaxrate.systems.urnings.model import (
@@ -54,7 +56,9 @@ from jaxrate.systems.urnings.model import (
     predict_levels,
     prepare,
 )
+from jaxrate.text import cell
 
+VARIANTS = ("U2", "U1", "accept_all")
 MOST = 101  # outcomes: those of hundredths
 HEAVIEST = 1e9  # weight of a score: up to it, and from its inverse, no product leaves the range of float32
 PLAIN = 2  # up to this m no product leaves the range of float32
@@ -108,6 +112,8 @@ def correction(variant: str, constants: Constants, one: State, two: State, gain:
     """A, if the first urn gains so many green balls from the second; 0 if Z is."""
     if variant == "U2":
         return 1.0
+    if variant == "accept_all":
+        return jnp.where(sum(mock("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
     before, after = pairs(constants, one, two), pairs(constants, *moved(one, two, gain))
     unit = unit_of(before, constants)
     old, new = (sum(terms(factors, constants, unit)) for factors in (before, after))
@@ -210,7 +216,9 @@ def urnings(
         forgotten. Urns of several sizes are made by `urns`.
       outcomes: m + 1, how many scores there are: 0, 1/m, ..., 1. None: as many as weights, or 2.
       weights: [m + 1] of the scores: 0, or 1e-9 to 1e9 as those of 0 and 1 must be. None: ones, times `draw_weight`.
-      variant: "U2" or "U1".
+      variant: "U2"; "U1", the paper's; or "accept_all", which accepts every proposal (Theorem 1): two urns alone have
+        then the law of U1 times Z, [r_1 (n_2 - r_2) + (n_1 - r_1) r_2] of two outcomes. It is there to show the bias
+        that U1 mends.
       estimate: of pi in predictions, "mean" is (r + 1) / (n + 2), and "share" the paper's r / n: an empty urn then has
         no chance against one that is not, and a full one is certain to win. (Two of the same kind are equals.) Ratings
         are r / n either way.
@@ -227,22 +235,22 @@ def urnings(
     counted("urnings", "outcomes", outcomes, 2, MOST)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    given = (1.0,) * outcomes if weights is None else tuple(float(w) for w in weights)
+    given = (1.0,) * outcomes if weights is None else tuple(as_float(w) for w in weights)
     if len(given) != outcomes:
         raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(given)} weights")
     if not all(0.0 <= w < np.inf for w in given) or given[0] == 0.0 or given[-1] == 0.0:
         raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {given}")
-    if variant not in ("U1", "U2"):
-        raise ValueError(f"urnings: variant must be U1 or U2, got {variant!r}")
+    if variant not in VARIANTS:
+        raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {cell(variant)}")
     if estimate not in ESTIMATES:
         raise ValueError(f"urnings: estimate must be {' or '.join(ESTIMATES)}, got {estimate!r}")
     params = checked("urnings", Params(size, initial_proportion, draw_weight), SPACE)
     heavy = [*given, *(params.draw_weight * w for w in given[1:-1])]
     if any(w and not 1.0 / HEAVIEST <= w <= HEAVIEST for w in heavy):
         raise ValueError(f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
-    if variant == "U1" and params.size < outcomes - 1:
+    if variant != "U2" and params.size < outcomes - 1:
         raise ValueError(
-            f"urnings: U1 draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2"
+            f"urnings: {variant} draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2"
         )
     if not 0 < np.rint(params.size * params.initial_proportion) < params.size:
         raise ValueError(
@@ -282,7 +290,7 @@ def urns(size: Any, proportion: Any = 0.5) -> State:
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
         raise ValueError(f"size must be integers [num_players], got {sizes.dtype} of shape {sizes.shape}")
     fail_where((sizes < 1) | (sizes > LARGEST), lambda row: f"an urn has 1 to {LARGEST} balls, not {sizes[row]}")
-    shares = np.asarray(proportion, np.float64)
+    shares = as_floats(proportion)
     if shares.shape not in ((), sizes.shape):
         raise ValueError(f"proportion has shape {shares.shape}, expected () or {sizes.shape}")
     shares = np.broadcast_to(shares, sizes.shape)

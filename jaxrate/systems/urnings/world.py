@@ -34,6 +34,7 @@ from jaxrate.systems.urnings.matchmakers import (
 from jaxrate.systems.urnings.model import Constants, State
 from jaxrate.systems.urnings.system import level, play
 from jaxrate.systems.urnings.tries import Rule, by_tries, score_of
+from jaxrate.text import cell
 
 
 class World(NamedTuple):
@@ -80,7 +81,7 @@ def urnings_world(
         raise ValueError("proportions must be [num_players] numbers above 0 and below 1, of at least two players")
     every = games if every is None else every
     if games < 1 or every < 1 or games % every:
-        raise ValueError(f"games must be at least 1, and a multiple of every; got {games} and {every}")
+        raise ValueError(f"games must be at least 1, and a multiple of every; got {cell(games)} and {cell(every)}")
     state = system.init(system.params, len(truth)) if state is None else state
     if len(state.green) != len(truth):
         raise ValueError(f"there are {len(truth)} proportions, but {len(state.green)} urns")
