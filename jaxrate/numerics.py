@@ -212,18 +212,11 @@ def linear_recurrence(decay: Array, value: Array) -> Array:
     return jax.lax.associative_scan(both, (decay, value), axis=-1)[1]
 
 
-def fast_length(n: int) -> int:
-    """The least whole number from n without prime factors above 5, which fast Fourier transforms like."""
+def fourier_length(n: int) -> int:
+    """The least length from 2 n - 1, at which nothing of n points wraps around, that Fourier transforms are fast at."""
+    from scipy.fft import next_fast_len  # type: ignore[import-untyped]  # takes a tenth of a second, which few need
 
-    def smooth(k: int) -> bool:
-        for prime in (2, 3, 5):
-            while k % prime == 0:
-                k //= prime
-        return k == 1
-
-    while not smooth(n):
-        n += 1
-    return n
+    return int(next_fast_len(2 * n - 1, real=True))
 
 
 def differences(n: int) -> Array:
@@ -234,7 +227,7 @@ def differences(n: int) -> Array:
 def spectrum(function: Array) -> Array:
     """What `circular` needs of a function [..., 2 n - 1] of the differences."""
     n = (function.shape[-1] + 1) // 2
-    gap = fast_length(2 * n - 1) - (2 * n - 1)
+    gap = fourier_length(n) - (2 * n - 1)
     between = jnp.zeros((*function.shape[:-1], gap), function.dtype)
     return jnp.fft.rfft(jnp.concatenate([function[..., :n], between, function[..., n:]], axis=-1))
 
@@ -246,7 +239,7 @@ def circular(transformed: Array, p: Array) -> Array:
       transformed: `spectrum` of f; its conjugate gives f(j - i).
       p: [..., n].
     """
-    length = fast_length(2 * p.shape[-1] - 1)
+    length = fourier_length(p.shape[-1])
     return jnp.fft.irfft(transformed * jnp.fft.rfft(p, length), length)[..., : p.shape[-1]]
 
 

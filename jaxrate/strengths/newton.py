@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy.sparse.linalg import cg
 
 from jaxrate.events import Array
 from jaxrate.strengths.models import Terms, terms
@@ -125,25 +126,9 @@ def hessian(problem: Problem, found: Terms, extra: int) -> tuple[Array, Array]:
     return jnp.block([[laplacian, border], [border.T, corner]]), scale
 
 
-def conjugate(apply: Any, precondition: Any, b: Array, tolerance: Array) -> Array:
+def solve_by_gradients(apply: Any, precondition: Any, b: Array, tolerance: Array) -> Array:
     """The solution of A x = b by preconditioned conjugate gradients, to a residual of a share of that of zero."""
-
-    def go_on(state: tuple[Array, ...]) -> Array:
-        _, r, _, _, count = state
-        return (jnp.sqrt((r * r).sum()) > tolerance * jnp.sqrt((b * b).sum())) & (count < PRODUCTS)
-
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        x, r, d, rz, count = state
-        ad = apply(d)
-        share = rz / (d * ad).sum()
-        x, r = x + share * d, r - share * ad
-        z = precondition(r)
-        new = (r * z).sum()
-        return x, r, z + new / rz * d, new, count + 1
-
-    z = precondition(b)
-    begin = (jnp.zeros_like(b), b, z, (b * z).sum(), jnp.zeros((), int))
-    return lax.while_loop(go_on, step, begin)[0]
+    return cg(apply, b, tol=tolerance, maxiter=PRODUCTS, M=precondition)[0]
 
 
 def centred(problem: Problem, step: Array) -> Array:
@@ -169,14 +154,15 @@ def sparse_direction(problem: Problem, found: Terms, slope: Array, size: Array) 
     diagonal = jnp.concatenate([diagonal, *more])[: slope.shape[0]]
     scale = degree.sum() / n
     apply = partial(product, problem, found, scale)
-    return centred(problem, conjugate(apply, lambda r: r / diagonal, slope, jnp.clip(0.01 * size, 1e-8, 0.01)))
+    return centred(problem, solve_by_gradients(apply, lambda r: r / diagonal, slope, jnp.clip(0.01 * size, 1e-8, 0.01)))
 
 
 def near_direction(inverse: Array, problem: Problem, found: Terms, slope: Array, size: Array) -> Array:
     """[N + E] Newton's step by conjugate gradients, with the inverse [N + E, N + E] of a Hessian that is near."""
     matrix, _ = hessian(problem, found, slope.shape[0] - problem.held.shape[0])
     del size
-    step = conjugate(lambda v: matrix @ v, lambda r: inverse @ r, slope, jnp.full((), 0.1 * CLOSE, slope.dtype))
+    close = jnp.full((), 0.1 * CLOSE, slope.dtype)
+    step = solve_by_gradients(lambda v: matrix @ v, lambda r: inverse @ r, slope, close)
     return centred(problem, step)
 
 
@@ -302,6 +288,6 @@ def own(problem: Problem, weight: Array) -> Array:
     apply = partial(product, bare, found, degree.sum() / n)
     border = [gathered(bare, weight * problem.covariates[:, j], None) for j in range(problem.covariates.shape[1])]
     close = jnp.full((), 1e-9, weight.dtype)
-    solved = [conjugate(apply, lambda r: r / diagonal, column, close) for column in border]
+    solved = [solve_by_gradients(apply, lambda r: r / diagonal, column, close) for column in border]
     squares = problem.covariates.T @ (weight[:, None] * problem.covariates)
     return squares - jnp.stack(border) @ jnp.stack(solved).T
