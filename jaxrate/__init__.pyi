@@ -20,6 +20,7 @@ from jaxrate.fitting.fit import fit as fit
 from jaxrate.fitting.found import Fit as Fit
 from jaxrate.fitting.found import Profile as Profile
 from jaxrate.fitting.found import Rolling as Rolling
+from jaxrate.fitting.likelihood import log_likelihood as log_likelihood
 from jaxrate.fitting.rolling import rolling as rolling
 from jaxrate.fitting.sweep import profile as profile
 from jaxrate.fitting.sweep import sweep as sweep

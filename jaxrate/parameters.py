@@ -105,7 +105,8 @@ def checked(name: str, params: Any, space: Any) -> Any:
         chain = [x for x in (about.bounds[0], field, about.bounds[1]) if x is not None and values[x] is not None]
         if any(values[x] > values[y] for x, y in pairwise(chain)):  # type: ignore[operator]
             names = ", ".join(chain[:-1])
-            raise ValueError(f"{name}: {names} and {chain[-1]} must not decrease")
+            numbers = ", ".join(f"{x}={values[x]:g}" for x in chain)
+            raise ValueError(f"{name}: {names} and {chain[-1]} must not decrease, got {numbers}")
     return params._replace(**values)
 
 

@@ -19,7 +19,7 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, NamedTuple, ParamSpec, Protocol
 
 import jax
@@ -184,8 +184,15 @@ class RatingSystem(NamedTuple):
         return dict(self.static)
 
     def __repr__(self) -> str:
+        """The call that makes it: every number is exact, and what is switched off by default is left out."""
         given = self.settings | self.params._asdict()
-        shown = (f"{name}={_shown(value)}" for name, value in given.items() if value not in (None, ()))
+        known = {} if self.make is None else signature(self.make).parameters
+        usual = {name: about.default for name, about in known.items()}
+        shown = (
+            f"{name}={_shown(value)}"
+            for name, value in given.items()
+            if value not in (None, ()) or usual.get(name, value) not in (None, (), Signature.empty)
+        )
         return f"{self.name}({', '.join(shown)})"
 
 
@@ -196,7 +203,10 @@ def check_system(system: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else named(value)
+    if not isinstance(value, float):
+        return named(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 Made = ParamSpec("Made")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from jaxrate.cli.reading import Reading, first_option, read
 from jaxrate.cli.terminal import say
 from jaxrate.text import table
 
+LONGEST_CALL = 40  # values of a call that is printed
 WHY = {
     "gradient": "no step would lower it by more than rounding does",
     "no further decrease": "no step lowers it further",
@@ -115,11 +117,11 @@ def fit(
     """
     import jax
 
-    from jaxrate.fitting.losses import named
+    from jaxrate.fitting.losses import resolve_loss
     from jaxrate.records.comparison import fixed_key
     from jaxrate.systems.outlook import is_outlook
 
-    named(loss)
+    resolve_loss(loss)
     check_asked(asked)
     if save is not None:
         check_file("--save", save, "fitted.toml")
@@ -157,12 +159,12 @@ def fit(
         say(json.dumps(_plain(found, system, file, period), indent=2))
     else:
         say(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
-        say(_said(found, system))
+        say(describe(found, system))
     if found.open or not found.converged:
         sys.exit(1)
 
 
-def _said(found: jr.Fit, system: jr.RatingSystem) -> str:
+def describe(found: jr.Fit, system: jr.RatingSystem) -> str:
     """What was found, for people."""
     head = ["hyperparameter", "start", "fitted", "standard error", "unit"]
     errors = {key: "open" if key in found.open else f"{x:.2g}" for key, x in found.standard_error.items()}
@@ -191,8 +193,27 @@ def _said(found: jr.Fit, system: jr.RatingSystem) -> str:
         sure = [key for key in found.free if key not in found.open]
         hint = f"; fit the others alone: --free {' '.join(sure)}" if sure else ""
         lines.append(f"left open: {', '.join(found.open)}, of which this file says next to nothing{hint}")
+    if call := python_call(found.system):
+        lines.append(f"in Python: {call}")
     lines.append(f"({len(found.loss_history) - 1} steps in {found.seconds:.1f} s, compilation included)")
     return "\n".join(lines)
+
+
+def python_call(system: jr.RatingSystem) -> str:
+    """The call that makes a system again, of what differs from its defaults; "" where that cannot be written."""
+    if system.make is None or system.traits.remade:
+        return ""
+    usual = {name: about.default for name, about in signature(system.make).parameters.items()}
+    changed = {name: value for name, value in system.settings.items() if value != usual.get(name)}
+    try:
+        first = system.make(**changed).params._asdict()
+    except ValueError:
+        return ""
+    changed |= {name: value for name, value in system.params._asdict().items() if value != first.get(name)}
+    flat = [x for value in changed.values() for x in (value if isinstance(value, tuple) else [value])]
+    if len(flat) > LONGEST_CALL or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
+        return ""
+    return f"jr.{system.make.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
 
 def _plain(found: jr.Fit, system: jr.RatingSystem, file: str, period: float | None) -> dict[str, Any]:
@@ -212,6 +233,7 @@ def _plain(found: jr.Fit, system: jr.RatingSystem, file: str, period: float | No
         "free": found.free,
         "idle": found.idle,
         "open": found.open,
+        "moved_bounds": found.moved_bounds,
         "standard_error": {key: number(x) for key, x in found.standard_error.items()},
         "loss": found.options.loss,
         "loss_history": [number(x) for x in found.loss_history],

@@ -35,7 +35,7 @@ def fit(
     *,
     free: Sequence[str] | None = None,
     method: str = "ahead",
-    loss: str | None = None,
+    loss: str | Callable[[Array, Array], Array] | None = None,
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 100,
     warm_up: float | None = None,
@@ -65,8 +65,9 @@ def fit(
       method: "ahead": by predictions made one step ahead; or "evidence", of `skills` of matches: by how likely all
         results are together (see `smooth`), of which `loss` is minus the mean logarithm. It takes none of the options
         but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, and not "logistic".
-      loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`).
-        None: log_loss.
+      loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`);
+        or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that gives
+        what each loses, [n]. None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
       steps: at most so many.
@@ -94,8 +95,8 @@ def fit(
     Returns:
       `Fit`. What the events leave `open` is named, and has an error of inf; the others have theirs all the same. Bounds
       go with what they bound: one that equals the initial value at the start moves with it (`deviation_max` with
-      `initial_deviation`), any other gives way when that passes it. If steps lead to losses that are not finite, or end
-      above the first, it is the best point seen, and `reason` is "diverged".
+      `initial_deviation`), any other gives way when that passes it (`Fit.moved_bounds`). If steps lead to losses
+      that are not finite, or end above the first, it is the best point seen, and `reason` is "diverged".
 
     Raises:
       ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,
@@ -145,6 +146,7 @@ def fit(
         left_open,
         options._replace(errors=kind),
         None if options.data_share == 1 else _rest(problem, path, best, rest),
+        tuple(x for x in params._fields if x not in names and getattr(params, x) != getattr(system.params, x)),
     )
 
 

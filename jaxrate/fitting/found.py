@@ -17,7 +17,7 @@ SHOWN = 12  # values of a profile that are printed
 class Options(NamedTuple):
     """What a fit was asked to make small: see `fit`. Whatever goes on from a `Fit` takes them from there."""
 
-    loss: str = "log_loss"
+    loss: Any = "log_loss"  # a name, or a function of predictions and scores
     warm_up: float = 0
     weight: Any = None
     data_share: float = 1.0
@@ -56,6 +56,7 @@ class Fit(NamedTuple):
     open: tuple[str, ...] = ()  # of `free`, those of which the events say next to nothing: their values mean little
     options: Options = Options()
     rest: Rest | None = None  # None: nothing was left out of the fit
+    moved_bounds: tuple[str, ...] = ()  # hyperparameters that were not fitted, but moved with those they bound
 
     def __repr__(self) -> str:
         return f"{self._losses()}\n{table(HEAD, self._rows(), left=WORDS)}"
@@ -81,7 +82,7 @@ class Fit(NamedTuple):
         return "\n".join(said)
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """A line for each hyperparameter that was fitted."""
+        """A line for each hyperparameter that was fitted, or moved with one that was."""
         return [
             (
                 name,
@@ -90,6 +91,9 @@ class Fit(NamedTuple):
                 getattr(self.system.space, name).unit,
             )
             for name in self.free
+        ] + [
+            (name, f"{getattr(self.params, name):.5g}", "moved along", getattr(self.system.space, name).unit)
+            for name in self.moved_bounds
         ]
 
 
@@ -112,7 +116,7 @@ class Profile(NamedTuple):
     system: RatingSystem
     name: str  # of the parameter
     weight: float  # of all that was scored: the summed loss is so many times `loss`
-    scored: str = "log_loss"  # the name of the loss
+    scored: Any = "log_loss"  # the loss: a name or a function
     likelihood: bool = True  # whether its sum is minus a log likelihood, so that it gives intervals
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ Firth 2011). The opponents are all others in rounds of up to 2 OPPONENTS + 1, el
 circle that shuffles the ids: were they chosen by the standing, neighbours would be near in performance, and the better
 player's odds would seem too small.
 
-A further loss is a function of predictions and scores, and an entry of `LOSSES`.
+A further loss is a function of predictions and scores, in place of a name, or an entry of `LOSSES`.
 """
 
 import math
@@ -31,10 +31,11 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Rounds
-from jaxrate.plain import bind
+from jaxrate.plain import bind, named
 from jaxrate.system import Constants, Predict, RatingSystem, Rules, State
 from jaxrate.systems.outlook import Outlook, by_score
 from jaxrate.systems.rounds import field
+from jaxrate.text import cell
 
 OPPONENTS = 32  # to either side
 _SHUFFLE = 2654435761  # 2^32 over the golden ratio: its multiples, modulo 2^32, lie evenly and in no order of the ids
@@ -51,11 +52,26 @@ class Loss(NamedTuple):
     even: float | None = None  # what who takes all for equals loses, where that does not depend on the scores
 
 
-def named(name: str) -> Loss:
-    """The loss of that name; ValueError if there is none."""
-    if name not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}")
-    return LOSSES[name]
+def resolve_loss(loss: Any) -> Loss:
+    """The loss of a name or of a function; ValueError if it is neither."""
+    if callable(loss):
+        return Loss(loss)
+    if not isinstance(loss, str) or loss not in LOSSES:
+        more = "" if isinstance(loss, str) else ", or a function"
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {cell(loss)}")
+    return LOSSES[loss]
+
+
+def name_of_loss(loss: Any) -> str:
+    """How a loss, by its name or as a function, is called among people."""
+    return named(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
+
+
+def check_shape(loss: Loss, name: str, guess: Any, count: int) -> None:
+    """ValueError unless a loss of one's own gives a number for each of the predictions, of this shape and type."""
+    shape = jax.eval_shape(loss.each, guess, jax.ShapeDtypeStruct((count,), jnp.result_type(float))).shape
+    if shape != (count,):
+        raise ValueError(f"the loss {name} must give [{count}], a number for each prediction, got shape {shape}")
 
 
 def log_loss(guess: Array, score: Array) -> Array:

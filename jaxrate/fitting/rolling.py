@@ -1,6 +1,6 @@
 """Rolling-origin evaluation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ def rolling(
     folds: int = 5,
     *,
     free: Sequence[str] | None = None,
-    loss: str | None = None,
+    loss: str | Callable[[Array, Array], Array] | None = None,
     steps: int = 100,
     warm_up: float | None = None,
     weight: Any = None,

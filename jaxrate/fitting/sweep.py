@@ -1,7 +1,7 @@
 """Many settings of the same history: their losses, and the least loss for each value of one parameter."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ def sweep(
     events: Any,
     params: Params,
     *,
-    loss: str | None = None,
+    loss: str | Callable[[Array, Array], Array] | None = None,
     warm_up: float | None = None,
     weight: Any = None,
     state: State = None,
@@ -100,7 +100,7 @@ def profile(
     values: Any,
     *,
     free: Sequence[str] | None = None,
-    loss: str | None = None,
+    loss: str | Callable[[Array, Array], Array] | None = None,
     steps: int = 100,
     warm_up: float | None = None,
     weight: Any = None,

@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.data.dataset import open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, fail_where, some_in_teams
 from jaxrate.fitting.evidence import History
-from jaxrate.fitting.losses import Loss, named, target
+from jaxrate.fitting.losses import Loss, check_shape, name_of_loss, resolve_loss, target
 from jaxrate.records.metrics import NumPy, seen
 from jaxrate.records.quality import first_share
 from jaxrate.replay.blocks import Blocks
@@ -42,7 +42,7 @@ class Task(NamedTuple):
 def task(
     system: RatingSystem,
     data: Any,
-    loss: str,
+    loss: Any,
     warm_up: float = 0,
     weight: Any = None,
     key: Array | None = None,
@@ -51,18 +51,21 @@ def task(
     """See `fit` for the arguments and errors."""
     events, _ = open_data(data)
     check_events(system, events, key)
-    losing, flat = named(loss), events.events if isinstance(events, Ragged) else events
+    losing, flat = resolve_loss(loss), events.events if isinstance(events, Ragged) else events
     if type(flat) not in losing.events:
         kinds = " or ".join(kind.__name__.lower() for kind in losing.events)
-        raise ValueError(f"the {loss} loss is of {kinds}; take log_loss")
+        raise ValueError(f"the {name_of_loss(loss)} loss is of {kinds}; take log_loss")
     levels, (score, counts, event) = 0, _results(events)
     if isinstance(flat, Rounds):
         if not losing.teams and some_in_teams(events):
-            raise ValueError(f"the {loss} loss compares players, but there are teams; take log_loss")
+            raise ValueError(f"the {name_of_loss(loss)} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
         levels = _levels(target(losing, system), flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
+    if callable(loss):
+        shape = (len(score), levels) if levels else (len(score),)
+        check_shape(losing, name_of_loss(loss), jax.ShapeDtypeStruct(shape, jnp.result_type(float)), len(score))
     each = _weights(events, counts, event, weight, warm_up)
     scored = score[each > 0]
     if losing.predict is None and np.ptp(scored) == 0:

@@ -1,0 +1,62 @@
+"""The log likelihood of a history under hyperparameters, as samplers take it."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxrate.events import Array
+from jaxrate.fitting.fit import fitted_task, resumed
+from jaxrate.fitting.found import Fit
+from jaxrate.fitting.losses import lost, name_of_loss
+from jaxrate.replay.run import run
+from jaxrate.system import Params, RatingSystem, State
+
+
+def log_likelihood(
+    system: RatingSystem | Fit,
+    events: Any,
+    params: Params | None = None,
+    *,
+    loss: str | None = None,
+    warm_up: float | None = None,
+    weight: Any = None,
+    state: State = None,
+    key: Array | None = None,
+) -> Array:
+    """How likely the results of a history are under given hyperparameters: the sum of logarithms, each match predicted
+    from those before (Dawid 1984).
+
+        density = jax.jit(lambda c: jr.log_likelihood(jr.glicko(), data, jr.glicko().params._replace(c=c)))
+        density(20.0), jax.grad(density)(20.0), jax.vmap(density)(jnp.array([10.0, 20.0, 40.0]))
+
+    It is differentiable, and a function like any other under `jax.jit`, `jax.grad` and `jax.vmap`. The matches are put
+    in order on the host, in every call outside of `jax.jit` and once within: samplers want it within.
+
+    Args:
+      system: as from `glicko()`; of `outlook(system)` each result has a probability, of others half a win counts as
+        half of the logarithm of either. Or a `Fit`: then it is of what was fitted.
+      events: matches, rating periods or a `Dataset`, concrete.
+      params: leaves []; may be traced. None: the system's own.
+      loss: "log_loss", or "margin": the density of margins, of skills that learn from them. None: "log_loss".
+      warm_up, weight, state, key: as for `fit`.
+
+    Returns:
+      [] the sum over all that is scored.
+
+    Raises:
+      ValueError: for rounds, whose predictions have no joint likelihood (`fit` makes a sum of losses small, or pairs);
+        for other losses; and as `fit`.
+    """
+    system, _, options = resumed(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    what = fitted_task(system, events, options)
+    if what.kind not in what.loss.likelihood:
+        if not what.loss.likelihood:
+            raise ValueError(f"the {name_of_loss(options.loss)} loss is no log likelihood; take log_loss")
+        raise ValueError(
+            f"{what.kind.__name__.lower()} have no likelihood: what is said of participants is not independent; give "
+            "matches or periods"
+        )
+    given = dict(state=what.state, num_players=what.num_players, key=what.key, schedule=what.schedule)
+    guess = run(what.system, what.events, params=system.params if params is None else params, **given).prediction
+    weight = jnp.asarray(what.weight, float)
+    return -jnp.sum(weight * lost(what.loss, guess, what.score, jnp.stack([weight, weight])))
