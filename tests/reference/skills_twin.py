@@ -14,12 +14,14 @@ OFF = {
     "match_growth": 0.0, "reversion": math.inf, "season_keep": 1.0, "season_growth": 0.0, "experience": 0.0,
     "draw_margin": None, "side_advantage": 0.0, "compression": None, "modifier_growth": 0.0, "own_side_growth": 0.0,
     "initial_modifier_deviation": 0.0, "initial_own_side_deviation": 0.0, "deviation_max": None, "weights": (),
+    "side_since": 0.0, "side_trend": 0.0,
 }  # fmt: skip
 
 
-def game(a, b, score, side=0.0, weight=1.0, category=(0, 0), z=(), margin=0.0):
-    """A game of a against b; `category` is that of each, which the other meets, or their shares."""
-    return SimpleNamespace(a=a, b=b, score=score, side=side, weight=weight, category=category, z=z, margin=margin)
+def game(a, b, score, side=0.0, weight=1.0, category=(0, 0), z=(), margin=0.0, kinds=(0, 0), season=None):
+    """A game of a against b; `category` is that of each, which the other meets, or their shares; `kinds` theirs."""
+    known = {"score": score, "side": side, "weight": weight, "category": category, "z": z, "margin": margin}
+    return SimpleNamespace(a=a, b=b, kinds=kinds, season=season, **known)
 
 
 def hazard(z):
@@ -37,23 +39,35 @@ class Skills:
         self.p = SimpleNamespace(**(OFF | params))
         self.period, self.duration = period, duration
         p = self.p
-        kinds = [(p.initial_deviation, p.growth)]
+        parts = [(p.initial_deviation, p.growth)]
         if categories > 1:
-            kinds += [(p.initial_modifier_deviation, p.modifier_growth)] * categories
+            parts += [(p.initial_modifier_deviation, p.modifier_growth)] * categories
         if own_side:
-            kinds += [(p.initial_own_side_deviation, p.own_side_growth)]
-        self.initial = np.array([x**2 for x, _ in kinds])
-        self.growth = np.array([x**2 for _, x in kinds])
-        self.highest = self.initial.copy()
-        if p.deviation_max is not None:
-            self.highest[0] = p.deviation_max**2
-        self.newcomer = np.zeros(len(kinds))
+            parts += [(p.initial_own_side_deviation, p.own_side_growth)]
+        self.newcomer = np.zeros(len(parts))
         self.newcomer[0] = p.initial_rating
-        self.players = {}
+        self.kinds = [self.kind(parts, p.initial_deviation, p.growth, p.match_growth, p.experience)]
+        if "second_kind_growth" in params:
+            own = "initial_deviation", "growth", "match_growth", "experience"
+            self.kinds.append(self.kind(parts, *(params[f"second_kind_{x}"] for x in own)))
+        self.players, self.now = {}, 0.0
 
-    def player(self, name):
-        fresh = SimpleNamespace(m=self.newcomer.copy(), P=np.diag(self.initial), games=0.0, time=None)
-        return self.players.setdefault(name, fresh)
+    def kind(self, parts, deviation, growth, match_growth, experience):
+        initial = np.array([x**2 for x, _ in [(deviation, growth), *parts[1:]]])
+        highest = initial.copy()
+        if self.p.deviation_max is not None:
+            highest[0] = self.p.deviation_max**2
+        growth = np.array([x**2 for _, x in [(deviation, growth), *parts[1:]]])
+        worth = {"match_growth": match_growth, "experience": experience}
+        return SimpleNamespace(initial=initial, growth=growth, highest=highest, **worth)
+
+    def player(self, name, kind=0):
+        if name not in self.players:
+            own = self.kinds[kind]
+            self.players[name] = SimpleNamespace(
+                m=self.newcomer.copy(), P=np.diag(own.initial), games=0.0, time=None, kind=own, season=None
+            )
+        return self.players[name]
 
     def pass_time(self, one, since, until):
         """Growth and reversion by the clock."""
@@ -61,22 +75,25 @@ class Skills:
         keep = math.exp(-periods * self.period / self.p.reversion)
         if keep < 1.0:
             tau = self.p.reversion / self.period
-            added = self.growth * tau / 2.0 * (1.0 - keep**2)
+            added = one.kind.growth * tau / 2.0 * (1.0 - keep**2)
         else:
-            added = self.growth * periods
+            added = one.kind.growth * periods
         one.m = self.newcomer + keep * (one.m - self.newcomer)
         one.P = keep**2 * one.P
-        room = np.maximum(self.highest - np.diag(one.P), 0.0)
+        room = np.maximum(one.kind.highest - np.diag(one.P), 0.0)
         one.P = one.P + np.diag(np.minimum(added, room))
 
     def pass_seasons(self, one, since, until):
         for start in self.seasons:
             if since < start <= until:
-                keep = self.p.season_keep
-                one.m = self.newcomer + keep * (one.m - self.newcomer)
-                one.P = keep**2 * one.P
-                room = max(self.highest[0] - one.P[0, 0], 0.0)
-                one.P[0, 0] += min(self.p.season_growth**2, room)
+                self.begin_season(one)
+
+    def begin_season(self, one):
+        keep = self.p.season_keep
+        one.m = self.newcomer + keep * (one.m - self.newcomer)
+        one.P = keep**2 * one.P
+        room = max(one.kind.highest[0] - one.P[0, 0], 0.0)
+        one.P[0, 0] += min(self.p.season_growth**2, room)
 
     def pick(self, met, side):
         x = [1.0]
@@ -89,10 +106,11 @@ class Skills:
         sides = []
         for name, met, side in ((g.a, g.category[1], g.side), (g.b, g.category[0], -g.side)):
             one, x = self.player(name), self.pick(met, side)
-            sides.append((x, x @ one.m, x @ one.P @ x + extra * self.p.match_growth**2, one.games))
-        (_, ma, _, na), (_, mb, _, nb) = sides
-        ahead = ma - mb + self.p.side_advantage * g.side + np.dot(self.p.weights, g.z)
-        return sides, ahead + self.p.experience * (math.log(1.0 + na) - math.log(1.0 + nb))
+            sides.append((x, x @ one.m, x @ one.P @ x + extra * one.kind.match_growth**2))
+            sides[-1] += (one.kind.experience * math.log(1.0 + one.games),)
+        (_, ma, _, ea), (_, mb, _, eb) = sides
+        side = self.p.side_advantage + self.p.side_trend * (self.now - self.p.side_since) / 365.25
+        return sides, ma - mb + side * g.side + np.dot(self.p.weights, g.z) + ea - eb
 
     def predict(self, g):
         (a, b), d = self.strengths(g, 1.0)
@@ -139,13 +157,20 @@ class Skills:
     def play(self, time, games):
         """The predictions of the games of one event, which all count together."""
         names = sorted({x for g in games for x in (g.a, g.b)})
-        end = time + self.duration
+        end, self.now = time + self.duration, time
+        kinds = {name: kind for g in reversed(games) for name, kind in zip((g.a, g.b), g.kinds, strict=True)}
         for name in names:
-            one = self.player(name)
+            one = self.player(name, kinds[name])
             if one.time is not None:
                 self.pass_time(one, one.time, time)
                 self.pass_seasons(one, one.time, time)
                 self.pass_time(one, max(one.time, time), end)
+            numbers = [g.season for g in games if name in (g.a, g.b) and g.season is not None]
+            if numbers:
+                last = max(numbers) if one.season is None else one.season
+                for _ in range(int(max(numbers) - last)):
+                    self.begin_season(one)
+                one.season = max(*numbers, last)
         predictions = [self.predict(g) for g in games]
         told = []
         for g in games:
@@ -155,7 +180,7 @@ class Skills:
         for name in names:
             one, own = self.player(name), [x[1:] for x in told if x[0] == name]
             count = sum(w for w, *_ in own)
-            one.P[0, 0] += count * self.p.match_growth**2
+            one.P[0, 0] += count * one.kind.match_growth**2
             precision = np.linalg.inv(one.P) + sum(w * i * np.outer(x, x) for w, x, i, _ in own)
             one.P = np.linalg.inv(precision)
             one.m = one.m + one.P @ sum(w * v * x for w, x, _, v in own)

@@ -1,6 +1,7 @@
 """Skills, in pieces.
 
 system.py        the system: its formulas, its factory, and what it needs of events
+checks.py        whether matches have what it learns from
 rules.py         what is expected before an event, and learnt after it
 model.py         settings, hyperparameters, state
 passing.py       what time does: growth, reversion, seasons

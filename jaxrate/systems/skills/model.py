@@ -23,6 +23,8 @@ from jaxrate.parameters import (
 from jaxrate.system import Rating, full
 
 GROWTH = "points per sqrt(period)"
+SIDES = "sides"  # as `kinds`: those who are a, and those who are b
+YEAR = 365.25  # units of time in which the side advantage changes by its trend
 
 
 class Model(NamedTuple):
@@ -34,6 +36,9 @@ class Model(NamedTuple):
     own_side: bool
     seasons: tuple[float, ...]  # when each begins
     margin: tuple[str, ...]  # the name of its column, or of the points of both sides
+    kinds: tuple[str, ...] = ()  # of players: SIDES, or the columns that say whose is the second; (): one kind
+    league_season: str | None = None  # the column of the number of the season of a match
+    side_since: float | None = None  # when the side advantage has its value; None: at all times
 
     @property
     def modifiers(self) -> int:
@@ -65,6 +70,11 @@ class Params(NamedTuple):
     margin_scale: float | Array | None
     compression: float | Array | None
     period: float | Array
+    side_trend: float | Array | None = None
+    second_kind_growth: float | Array | None = None
+    second_kind_initial_deviation: float | Array | None = None
+    second_kind_match_growth: float | Array | None = None
+    second_kind_experience: float | Array | None = None
 
 
 SPACE = Params(
@@ -97,6 +107,19 @@ SPACE = Params(
         "positive", MAYBE_POSITIVE, "units of the margin", "margin above which margins are compressed"
     ),
     period=PERIOD,
+    side_trend=Parameter("real", MAYBE_ANY, "points per 365.25 days", "change of the side advantage"),
+    second_kind_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth, of players of the second kind"),
+    second_kind_initial_deviation=Parameter(
+        "positive",
+        MAYBE_POSITIVE,
+        "points",
+        "deviation of a newcomer of the second kind",
+        bounds=(None, "deviation_max"),
+    ),
+    second_kind_match_growth=Parameter(
+        "positive", MAYBE_NOT_NEGATIVE, "points", "growth by a match, of players of the second kind"
+    ),
+    second_kind_experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, of players of the second kind"),
 )
 COVARIATE = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
 
@@ -106,6 +129,8 @@ class State(NamedTuple):
     covariance: Array  # [num_players, D, D] as of `time`; [num_players] if D = 1
     games: Array | None  # [num_players] matches played, by weight. None: experience does not count
     time: Array  # [num_players] end of the last event; inf before the first
+    kind: Array | None = None  # [num_players] 1 of the second kind, 0 of the first and of newcomers
+    season: Array | None = None  # [num_players] number of the last season played; inf before the first
 
 
 class Constants(NamedTuple):
@@ -115,6 +140,22 @@ class Constants(NamedTuple):
     highest: Any  # [D] variances to which time lets them grow
     match_growth: Any  # of the variance; None: none
     noise: Any  # the variance; None: the outcome has its own
+    second: Any = None  # `Kind` of the second kind
+
+
+class Kind(NamedTuple):
+    """What players of the second kind have of their own; as in `Constants`."""
+
+    newcomer: Any  # [D] the variances
+    growth: Any
+    highest: Any
+    match_growth: Any
+    experience: Any
+
+
+def of_kind(kind: Array | None, first: Any, second: Any) -> Any:
+    """[...] of players [...] of these kinds, each what their kind has [..., D]; None: all are of the first."""
+    return first if kind is None else jnp.where(kind > 0.5, second, first)
 
 
 def parts(model: Model, common: Any, modifier: Any, own_side: Any) -> Any:
@@ -139,20 +180,44 @@ def init(model: Model, params: Any, num_players: int) -> State:
         mean = jnp.broadcast_to(mean, (num_players, model.size))
         covariance = jnp.broadcast_to(jnp.diag(variance), (num_players, model.size, model.size))
     games = None if params.experience is None else full(num_players, 0.0)
-    return State(mean, covariance, games, full(num_players, jnp.inf))
+    kind = full(num_players, 0.0) if model.kinds else None
+    season = None if model.league_season is None else full(num_players, jnp.inf)
+    return State(mean, covariance, games, full(num_players, jnp.inf), kind, season)
 
 
 def prepare(model: Model, params: Any) -> Constants:
-    highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
-    growth = params.growth, params.modifier_growth, params.own_side_growth
-    most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation
+    growth, highest = variances(model, params)
     return Constants(
         params,
         parts(model, params.initial_rating, 0.0, 0.0),
-        parts(model, *(None if x is None else x**2 / params.period for x in growth)),
-        parts(model, *(None if x is None else x**2 for x in most)),
+        growth,
+        highest,
         None if params.match_growth is None else params.match_growth**2,
         None if params.noise is None else params.noise**2,
+        second_kind(model, params) if model.kinds else None,
+    )
+
+
+def variances(model: Model, params: Any) -> tuple[Any, Any]:
+    """[D] by how much variances grow per unit of time, and [D] how high time lets them."""
+    highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
+    growth = params.growth, params.modifier_growth, params.own_side_growth
+    most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation
+    return (
+        parts(model, *(None if x is None else x**2 / params.period for x in growth)),
+        parts(model, *(None if x is None else x**2 for x in most)),
+    )
+
+
+def second_kind(model: Model, params: Any) -> Kind:
+    """What players of the second kind have of their own."""
+    own = params._replace(growth=params.second_kind_growth, initial_deviation=params.second_kind_initial_deviation)
+    by_match = params.second_kind_match_growth
+    return Kind(
+        initial_variance(model, own),
+        *variances(model, own),
+        None if by_match is None else by_match**2,
+        params.second_kind_experience,
     )
 
 
@@ -160,5 +225,6 @@ def summary(model: Model, params: Any, rows: State) -> Rating:
     """What a player would bring to a neutral match: their common skill, and their experience."""
     common, variance = (rows.mean, rows.covariance) if model.size == 1 else (rows.mean[:, 0], rows.covariance[:, 0, 0])
     if rows.games is not None:
-        common = common + params.experience * jnp.log1p(rows.games)
+        worth = of_kind(rows.kind, params.experience, params.second_kind_experience)
+        common = common + worth * jnp.log1p(rows.games)
     return Rating(common, jnp.sqrt(variance))

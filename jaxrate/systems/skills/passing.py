@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.events import Array, Periods
 from jaxrate.system import elapsed, within
 from jaxrate.systems import reversion
-from jaxrate.systems.skills.model import Constants, Model, State
+from jaxrate.systems.skills.model import SIDES, Constants, Model, State, of_kind
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
@@ -18,19 +18,64 @@ def advance(model: Model, constants: Constants, rows: State, time: Array) -> Sta
 
 
 def begun(model: Model, constants: Constants, rows: State, event: Any) -> State:
-    """The rows as the games of the event find them: the time within a rating period has passed, but no season in it."""
+    """The rows as the games of the event find them: newcomers of their kind, in the season of the match.
+
+    The time within a rating period has passed, but no season in it that begins by the clock.
+    """
+    if model.kinds:
+        rows = in_kinds(model, constants, rows, event)
+    if isinstance(event, Periods):
+        rows = by_clock(model, constants, rows, within(event, constants.params.period, rows.time))
+    return rows if model.league_season is None else in_league_season(model, constants, rows, event)
+
+
+def in_kinds(model: Model, constants: Constants, rows: State, event: Any) -> State:
+    """The rows, newcomers with the deviations of their kind. Whoever has played stays of the kind that they were."""
+    one = jnp.ones_like(event.score)
+    by_side = model.kinds == (SIDES,)
+    first, second = (0.0 * one, one) if by_side else (event.context.columns[name] for name in model.kinds)
+    new = jnp.isinf(rows.time)
+    kind: Any = rows.kind
+    kind = jnp.where(new, highest_of_players(event, first, second, 0.0), kind)
+    new = new & (kind > 0.5)
+    if model.size == 1:
+        covariance = jnp.where(new, constants.second.newcomer, rows.covariance)
+    else:
+        covariance = jnp.where(new[..., None, None], jnp.diag(constants.second.newcomer), rows.covariance)
+    return rows._replace(kind=kind, covariance=covariance)
+
+
+def in_league_season(model: Model, constants: Constants, rows: State, event: Any) -> State:
+    """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
+    number = event.context.columns[model.league_season]
+    last: Any = rows.season
+    now, params = highest_of_players(event, number, number, -jnp.inf), constants.params
+    count = jnp.maximum(now - last, 0.0)
+    keep, added = reversion.by_season(params.season_keep, params.season_growth, count)
+    rows = changed(model, constants, rows, keep, common(model, added))
+    return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
+
+
+def highest_of_players(event: Any, first: Array, second: Array, least: float) -> Array:
+    """[A] of each player the highest number of their games [M], from those of first and of second players.
+
+    Of a single match, [2]. `least` is that of games that are padding.
+    """
     if not isinstance(event, Periods):
-        return rows
-    return by_clock(model, constants, rows, within(event, constants.params.period, rows.time))
+        return jnp.stack([first, second])
+    first, second = (jnp.where(jnp.asarray(event.context.weight) > 0, x, least) for x in (first, second))
+    none = jnp.full(event.player.shape, least, event.score.dtype)
+    return none.at[event.pair[:, 0]].max(first).at[event.pair[:, 1]].max(second)
 
 
 def by_clock(model: Model, constants: Constants, rows: State, passed: Array) -> State:
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
     keep, span = reversion.by_clock(constants.params.reversion, passed)
     if model.size > 1:
-        span = span[..., None] * jnp.broadcast_to(constants.growth, (*passed.shape, model.size))
+        growth, _ = of_players(model, constants, rows)
+        span = span[..., None] * jnp.broadcast_to(growth, (*passed.shape, model.size))
     else:
-        span = constants.growth * span
+        span = of_players(model, constants, rows)[0] * span
     return changed(model, constants, rows, keep, span)
 
 
@@ -51,7 +96,7 @@ def changed(model: Model, constants: Constants, rows: State, keep: Array | None,
       added: [..., D] to the variances; [...] if D = 1.
     """
     mean, covariance = rows.mean, rows.covariance
-    newcomer, highest = constants.newcomer, constants.highest
+    newcomer, highest = constants.newcomer, of_players(model, constants, rows)[1]
     if model.size > 1:
         newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
         keep = None if keep is None else keep[..., None]
@@ -62,6 +107,17 @@ def changed(model: Model, constants: Constants, rows: State, keep: Array | None,
     added = jnp.minimum(added, jnp.maximum(highest - variance, 0.0))
     added = jnp.maximum(added, least * highest - variance)  # where all is forgotten and nothing grows
     return rows._replace(mean=mean, covariance=widened(model, covariance, added))
+
+
+def of_players(model: Model, constants: Constants, rows: State) -> tuple[Any, Any]:
+    """[..., D] or [D] of these players: by how much variances grow, and how high time lets them."""
+    if constants.second is None:
+        return constants.growth, constants.highest
+    kind: Any = rows.kind
+    kind = kind if model.size == 1 else kind[..., None]
+    pairs = (constants.growth, constants.second.growth), (constants.highest, constants.second.highest)
+    growth, highest = (of_kind(kind, *pair) for pair in pairs)
+    return growth, highest
 
 
 def diagonal(model: Model, covariance: Array) -> Array:

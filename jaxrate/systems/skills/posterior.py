@@ -12,7 +12,7 @@ from jaxrate.system import rate_players, sides
 from jaxrate.systems.skills.model import Constants, Model, State
 from jaxrate.systems.skills.observations import Message
 from jaxrate.systems.skills.passing import common, widened
-from jaxrate.systems.skills.strengths import Meeting, across
+from jaxrate.systems.skills.strengths import Meeting, across, match_growth
 
 
 def learn(
@@ -48,8 +48,8 @@ def learn(
 def _played(model: Model, constants: Constants, rows: State, count: Array) -> State:
     """After `count` [...] matches, but for what they say."""
     covariance = rows.covariance
-    if constants.match_growth is not None:
-        added = constants.match_growth * count
+    added = match_growth(constants, rows, count)
+    if added is not None:
         covariance = widened(model, covariance, common(model, added))
     return rows._replace(covariance=covariance, games=None if rows.games is None else rows.games + count)
 

@@ -30,16 +30,14 @@ def surprise(model: Model, constants: Constants, rows: State, event: Matches | P
 
 def to_come(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Meeting:
     rows = begun(model, constants, rows, event)
-    return meeting(model, constants, rows, event, constants.match_growth)
+    return meeting(model, constants, rows, event, None)
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
     """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
     del key
-    rows, extra, end = begun(model, constants, rows, event), constants.match_growth, event.time
-    if extra is not None and event.context.weight is not None:
-        extra = extra * event.context.weight
-    pair = meeting(model, constants, rows, event, extra)
+    rows, end = begun(model, constants, rows, event), event.time
+    pair = meeting(model, constants, rows, event, event.context.weight)
     after = learn(model, constants, rows, event, pair, messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period

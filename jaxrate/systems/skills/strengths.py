@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.system import advantage, sides
-from jaxrate.systems.skills.model import Constants, Model, State
+from jaxrate.systems.skills.model import YEAR, Constants, Model, State, of_kind
 
 
 class Strength(NamedTuple):
@@ -26,13 +26,36 @@ class Meeting(NamedTuple):
     ahead: Array  # [...] d, by how much the first should perform better
 
 
-def meeting(model: Model, constants: Constants, rows: State, event: Matches | Periods, extra: Any) -> Meeting:
-    """The two sides of each match; `extra` is what it adds to the variance of either common skill, or None."""
+def meeting(model: Model, constants: Constants, rows: State, event: Matches | Periods, count: Any) -> Meeting:
+    """The two sides of each match, which counts as so many for the growth by matches; None: as one."""
     one, two = sides(rows, event)
     met = picks(model, event)
-    first, second = (strength(x, row, extra) for x, row in zip(met, (one, two), strict=True))
-    games = None if one.games is None else (one.games, two.games)
-    return Meeting(first, second, ahead(model, constants, first.mean - second.mean, games, event))
+    first, second = (
+        strength(x, row, match_growth(constants, row, count)) for x, row in zip(met, (one, two), strict=True)
+    )
+    lead = first.mean - second.mean
+    if constants.second is None:
+        games = None if one.games is None else (one.games, two.games)
+        return Meeting(first, second, ahead(model, constants, lead, games, event))
+    if one.games is not None:
+        lead = lead + (experience(constants, one) - experience(constants, two))
+    return Meeting(first, second, ahead(model, constants, lead, None, event))
+
+
+def match_growth(constants: Constants, row: State, count: Any) -> Any:
+    """[...] what so many matches add to the variance of the common skill of rows; None: nothing."""
+    if constants.match_growth is None:
+        return None
+    own = constants.match_growth
+    if constants.second is not None:
+        own = of_kind(row.kind, own, constants.second.match_growth)
+    return own if count is None else own * count
+
+
+def experience(constants: Constants, row: State) -> Array:
+    """[...] what the matches that they have played are worth to rows, by their kinds."""
+    games: Any = row.games
+    return of_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
 
 
 def ahead(
@@ -41,12 +64,19 @@ def ahead(
     """[...] d, from the difference of x^T theta and the matches that both have played; None: these do not count."""
     params = constants.params
     if event.context.side is not None:
-        lead = lead + advantage(event, params.side_advantage)
+        lead = lead + advantage(event, side_advantage(model, params, event))
     for name in model.covariates:
         lead = lead + getattr(params, name) * columns(event)[name]
     if games is not None:
         lead = lead + params.experience * (jnp.log1p(games[0]) - jnp.log1p(games[1]))
     return lead
+
+
+def side_advantage(model: Model, params: Any, event: Matches | Periods) -> Any:
+    """What the better side is worth at the time of the event."""
+    if model.side_since is None:
+        return params.side_advantage
+    return params.side_advantage + params.side_trend * ((event.time - model.side_since) / YEAR)
 
 
 def columns(event: Matches | Periods) -> dict[str, Array]:

@@ -16,6 +16,12 @@ Ornstein-Uhlenbeck process about a newcomer's mean: after t the share k = exp(-t
 
     P <- k^2 P + growth^2 tau / 2 (1 - k^2)      (Uhlenbeck and Ornstein 1930), tau in periods
 
+With `kinds` players are of two kinds, as learners and exercises, and those of the second have a growth, a first
+deviation, a growth by a match and an experience of their own. With `league_season` matches say by number in which
+season they are, and a season begins for a player with their first match in it, so that leagues have their own. With
+`side_since` t_0 the common side advantage at t is side_advantage + side_trend (t - t_0) / 365.25: a system whose rules
+see two players only has nowhere to learn what all share, and a line can be fitted.
+
 When a season begins, after the time that passed, m <- newcomer's + season_keep (m - newcomer's), P <- season_keep^2 P,
 and the common skill gains `season_growth`^2, once for each season. Neither makes a variance larger than a newcomer's,
 or than `deviation_max`^2 of a common skill.
@@ -44,14 +50,13 @@ approach", with a covariance for each player.)
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from jaxrate.events import Context, Matches, Periods, Ragged, fail_where
+from jaxrate.events import Matches, Periods, as_moment
 from jaxrate.parameters import checked, counted, params_of
 from jaxrate.plain import bind
 from jaxrate.system import Facts, RatingSystem, Traits, by_period, check_names, factory
 from jaxrate.systems.reversion import SEASON_KEEP, starts
-from jaxrate.systems.skills.model import COVARIATE, SPACE, Model, Params, init, summary
+from jaxrate.systems.skills.checks import check
+from jaxrate.systems.skills.model import COVARIATE, SIDES, SPACE, Model, Params, init, summary
 from jaxrate.systems.skills.observations import OUTCOMES
 from jaxrate.systems.skills.rules import outlook, rules_of, surprise
 
@@ -60,32 +65,6 @@ SIDE = 50.0  # points
 REVERSION = 3000.0  # days
 MEAN_MARGIN = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
-
-
-def check(model: Model, events: Matches | Ragged) -> None:
-    """ValueError if the matches lack what the model needs, or have other categories."""
-    flat: Any = events.events if isinstance(events, Ragged) else events
-    context: Context = flat.context
-    wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
-    wanted |= dict.fromkeys(model.margin if model.outcome == "margin" else (), ("margin", "--margin"))
-    for name, (argument, option) in wanted.items():
-        if name not in (context.columns or {}):
-            where = f"{argument}=... of `read`, {option}, or columns=... of `matches`"
-            raise ValueError(f"skills needs the column {name!r} of the matches: {where}")
-    if model.own_side and context.side is None:
-        raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
-    if not model.modifiers:
-        return
-    category: Any = context.category
-    if category is None:
-        raise ValueError("skills with categories needs those of the matches: category=... of `matches` or `read`")
-    have = f"skills has {model.categories} of them; make it with categories=..."
-    if category.ndim == 3:
-        if category.shape[-1] != model.categories:
-            raise ValueError(f"the matches have shares of {category.shape[-1]} categories, but {have}")
-        return
-    highest = np.max(category, axis=-1, initial=0)
-    fail_where(highest >= model.categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
 
 
 def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,19 +93,27 @@ def usual(model: Model, given: Params) -> Params:
       ValueError: for a value of a part that the model lacks.
     """
     noisy = model.outcome != "logistic"
-    seasons = "needs seasons=..., their first times"
+    seasons, in_seasons = (
+        "needs seasons=..., their first times, or league_season",
+        bool(model.seasons or model.league_season),
+    )
     needs: dict[str, tuple[bool, float | None, str]] = {
         "modifier_growth": (model.modifiers > 0, 3.0, "needs categories=..., two or more"),
         "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
         "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
         "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
-        "season_keep": (bool(model.seasons), SEASON_KEEP, seasons),
-        "season_growth": (bool(model.seasons), 30.0, seasons),
+        "season_keep": (in_seasons, SEASON_KEEP, seasons),
+        "season_growth": (in_seasons, 30.0, seasons),
+        "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
         "noise": (noisy, 300.0, NOT_FOR_LOGISTIC),
         "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
         "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
         "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
     }
+    kinds = 'needs kinds="sides", or the columns of kinds'
+    for name in ("growth", "initial_deviation", "match_growth", "experience"):
+        own, value = f"second_kind_{name}", getattr(given, name)
+        needs[own] = bool(model.kinds) and value is not None, value, f"needs {name}" if model.kinds else kinds
     for name, (has, value, why) in needs.items():
         if getattr(given, name) is None and has:
             given = given._replace(**{name: value})
@@ -154,6 +141,9 @@ def skills(
     own_side: bool = False,
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     margin: str | Sequence[str] = "margin",
+    kinds: str | Sequence[str] = (),
+    league_season: str | None = None,
+    side_since: Any = None,
     *,
     growth: float = 10.0,
     initial_rating: float = 1500.0,
@@ -174,6 +164,11 @@ def skills(
     margin_scale: float | None = None,
     compression: float | None = None,
     period: float = 7.0,
+    side_trend: float | None = None,
+    second_kind_growth: float | None = None,
+    second_kind_initial_deviation: float | None = None,
+    second_kind_match_growth: float | None = None,
+    second_kind_experience: float | None = None,
     **weights: float,
 ) -> RatingSystem:
     """One filter of matches and rating periods that takes margins, surfaces, covariates, sides, seasons and experience.
@@ -196,6 +191,12 @@ def skills(
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
         counts; its sign is the score's, and a draw has no margin.
+      kinds: of players, if there are two, as learners and exercises: "sides" if all who are a are of the first and all
+        who are b of the second; or the columns of a's and of b's kind, 0 or 1. That of their first match stays.
+      league_season: the column of the number of the season of each match, in place of `seasons`, where those of several
+        leagues overlap. A season begins for a player with their first match in it.
+      side_since: a time, a number or a date, when the better side is worth `side_advantage`; what it is worth at others
+        follows a straight line. None: it is worth the same at all times.
       growth: growth of the deviation of a common skill (points per sqrt(period), >= 0).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
@@ -222,6 +223,13 @@ def skills(
         "margin".
       compression: margin above which margins are compressed (units of the margin, > 0 or None).
       period: length of a rating period (days, or the unit of time, > 0).
+      side_trend: by how much the worth of the better side changes (points in 365.25 days, or units of time, any number
+        or None). None: 0, with side_since.
+      second_kind_growth: `growth` of the second kind (points per sqrt(period), >= 0 or None). None: as of the first,
+        with kinds; so for the next three.
+      second_kind_initial_deviation: `initial_deviation` of the second kind (points, > 0 or None).
+      second_kind_match_growth: `match_growth` of the second kind (points, >= 0 or None).
+      second_kind_experience: `experience` of the second kind (points, any number or None).
       **weights: hyperparameters of covariates, by their names.
 
     Raises:
@@ -236,17 +244,40 @@ def skills(
     margin, covariates = names_of("margin", margin), names_of("covariates", covariates)
     if len(margin) not in (1, 2):
         raise ValueError("skills: margin must be one column, or two: the points of each side")
-    settings = "outcome", "categories", "covariates", "own_side", "seasons", "margin"
+    kinds = names_of("kinds", kinds)
+    if kinds != (SIDES,) and len(kinds) not in (0, 2):
+        raise ValueError(
+            f"skills: kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}"
+        )
+    if league_season is not None:
+        (league_season,) = names_of("league_season", league_season)
+    since = None if side_since is None else as_moment("side_since", side_since)
+    times = starts("skills", seasons)
+    if times and league_season is not None:
+        raise ValueError("skills: give seasons, their first times, or league_season, and not both")
+    named: dict[str, Any] = {
+        "outcome": outcome,
+        "categories": categories,
+        "covariates": covariates,
+        "own_side": own_side,
+        "seasons": times,
+        "margin": margin,
+        "kinds": kinds,
+        "league_season": league_season,
+        "side_since": since,
+    }
+    settings = tuple(named)
     for name in covariates:
         if not name.isidentifier() or name.startswith("_") or name in (*Params._fields, *settings, *Params.__dict__):
             raise ValueError(f"skills: a covariate must be one plain word that is no hyperparameter; rename {name!r}")
     check_names("skills", weights, (*settings, *Params._fields, *covariates))
-    model = Model(outcome, categories, covariates, own_side, starts("skills", seasons), margin)
+    model = Model(**named)
     side = own_side_growth, initial_own_side_deviation
     season = season_keep, season_growth
     newcomer = growth, initial_rating, initial_deviation, deviation_max, modifier_growth, initial_modifier_deviation
-    rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period
-    given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest))
+    rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period, side_trend
+    second = second_kind_growth, second_kind_initial_deviation, second_kind_match_growth, second_kind_experience
+    given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second))
     made, space = params_of(Params._fields + covariates), (*SPACE, *(COVARIATE for _ in covariates))
     params = made(*given, *(weights.get(name, 0.0) for name in covariates))
     return RatingSystem(
@@ -257,13 +288,13 @@ def skills(
         bind(init, model),
         rules_of(model),
         bind(summary, model),
-        tuple(zip(settings, (outcome, categories, covariates, own_side, model.seasons, margin), strict=True)),
+        tuple(named.items()),
         check=bind(check, model),
         traits=Traits(
             categories=True,
             adapt=adapt,
             outlook=None if params.draw_margin is None else bind(outlook, model),
             margin_loss=bind(surprise, model) if outcome == "margin" else None,
-            smoothed=model,
+            smoothed=None if kinds or league_season else model,
         ),
     )
