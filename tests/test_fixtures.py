@@ -43,6 +43,21 @@ def test_draws_are_as_frequent_as_the_history_says(rated, tmp_path):
     assert jr.frame(found, "pyarrow").column_names == list(found) and found.rows()[1]["a"] == "Málaga"
 
 
+def test_plain_numbers_are_no_moments_of_dates(rated):
+    pairs = [("Club 00", "Club 01")]
+    for call in (
+        jr.fixtures,
+        lambda *given, **more: jr.tournament(rated, {"knockout": ["Club 00", "Club 01"]}, **more),
+    ):
+        with refused("time 1706745600 is no date, but the history has dates; give one, as 2026-05-31 in text"):
+            call(rated, pairs, time=1706745600)
+    coming = {"a": ["Club 00"], "b": ["Club 01"], "time": [1706745600.0]}
+    with refused("the times must be dates, as in the run"):
+        jr.season(rated, coming)
+    with refused("time 1706745600 is no day since 1970-01-01; give a date"):
+        jr.ratings(rated, time=1706745600)
+
+
 def test_a_system_that_knows_draws_says_its_own(league):
     data = jr.Dataset(league, NAMES, np.arange(600))
     system = jr.outlook(jr.elo(), draw_odds=0.4)

@@ -174,7 +174,7 @@ def test_errors_change_nothing():
         (("Ada", "Bo", None), {"time": last}, "score must be a number"),
         (("Ada", "Bo", 1.0), {"time": last - 1}, "is earlier than"),
         (("Ada", "Bo", 1.0), {"time": np.nan}, "time must be finite"),
-        (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "count time in numbers"),
+        (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "counts time in numbers"),
         (("Ada", "Bo", 1.0), {}, "give time="),
         (("Ada", "Bo", 1.0), {"time": last, "side": 2}, "side must be from -1 to 1"),
         (("Ada", "Bo", 1.0), {"time": last, "weight": 0}, "weight must be a finite number above 0"),
@@ -196,6 +196,36 @@ def test_errors_change_nothing():
     assert live.to_json() == told and live.players == players
     feed(live, 20)
     same(jr.ratings(jr.live(live.rated()).rated()).mean, jr.ratings(live.rated()).mean)
+
+
+BROKEN = {  # names that no table holds, and what is said of them
+    "a\ud800": "is no Unicode text",
+    2**70: "does not fit into 64 bits with a sign; give it as text",
+    2**63: "does not fit into 64 bits with a sign; give it as text",
+    "x" * 10_000_000: "is longer than 10,000 characters",
+    b"x" * 10_001: "is longer than 10,000 characters",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN, ids=lambda name: str(name)[:1] + type(name).__name__)
+def test_live_refuses_the_names_that_read_refuses(name):
+    others = [type(name)(1), type(name)(2)] if isinstance(name, (int, str)) else [b"1", b"2"]
+    live = jr.live(jr.elo())
+    live.update(*others, 1.0)
+    before = live.to_json() if not isinstance(name, bytes) else live.players
+    calls = [
+        lambda: live.update(others[0], name, 1.0),
+        lambda: live.predict(name, others[0]),
+        lambda: jr.live(jr.elo(), [name]),
+        lambda: jr.live(jr.elo_mmr()).update_round([others[0], name]),
+        lambda: jr.rate(jr.elo(), jr.read({"a": others, "b": [others[1], name], "score": [1, 1]})),
+        lambda: jr.rate(jr.elo(), jr.read({"a": others[:1], "b": others[1:], "score": [1]}, players=[*others, name])),
+    ]
+    for call in calls:
+        with refused(BROKEN[name]):
+            call()
+    assert before == (live.to_json() if not isinstance(name, bytes) else live.players)
+    live.rated()
 
 
 def test_errors_of_contests_change_nothing():
@@ -260,6 +290,11 @@ def test_dates():
     live.update("Ada", "Bo", 0.5, time="2024-02-01")
     with refused("time 2024-01-31 is earlier than 2024-02-01, that of the last event"):
         live.update("Ada", "Bo", 1.0, time="2024-01-31")
+    for call in (live.update, live.predict):
+        with refused("time 1706745600.0 is no date, but the history has dates; give one, as 2026-05-31 in text"):
+            call("Ada", "Bo", *[0.5] * (call == live.update), time=1706745600.0)
+    with refused("time 20000 is no date"):
+        live.rating("Ada", time=20000)
     rated = live.rated()
     assert rated.clock == "dates" and str(rated.predictions["time"][1]) == "2024-02-01"
     assert json.loads(live.to_json())["last"] == "2024-02-01"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.data.names import bad_texts, is_broken
 from jaxrate.data.tables import Column, Values, pyarrow
 from jaxrate.events import TOLD, RowError, fail_where
 from jaxrate.text import cell
@@ -39,7 +40,10 @@ def to_column(name: str, values: Any) -> Column:
     if column is None or arrow.types.is_nested(column.type) or isinstance(column.type, arrow.BaseExtensionType):
         items = _items(values)
         column = np.fromiter(items, dtype=object, count=len(items))
-        fail_where(np.array([_no_text(value) for value in items], bool), lambda row: _says(name, column[row]))
+        fail_where(
+            np.array([isinstance(value, str) and is_broken(value) for value in items], bool),
+            lambda row: _says(name, column[row]),
+        )
         return column
     if arrow.types.is_dictionary(column.type) and len(column):
         return arrow.chunked_array([_text(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
@@ -61,11 +65,6 @@ def _moments(name: str, values: Any) -> Values:
 def _items(values: Any) -> list[Any]:
     convert = next((name for name in ("tolist", "to_pylist") if hasattr(values, name)), None)
     return list(getattr(values, convert)() if convert else values)
-
-
-def _no_text(value: Any) -> bool:
-    """Whether it is a text that cannot be written, since it has half of a pair of surrogates."""
-    return isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _says(name: str, value: Any) -> str:
@@ -130,7 +129,10 @@ def to_ids(
         _check_present(name, part, nan=True)
     before = 0 if known is None else len(known)
     if before:
-        parts.append(to_column(what, known))
+        try:
+            parts.append(to_column(what, known))
+        except RowError as error:  # whose row is none of the table
+            raise ValueError(f"{what}: {error.message}") from None
         kinds.append(f"{what} holds")
         if getattr(parts[-1], "null_count", 0):
             raise ValueError(f"{what} has a name missing")
@@ -167,7 +169,26 @@ def to_ids(
         rank, values = rank[code], values[order]
     if (rank[:before] != np.arange(before)).any():
         raise ValueError(f"{what} has a name twice")
-    return rank[before:].reshape(-1, len(names)), values
+    ids = rank[before:].reshape(-1, len(names))
+    _check_names(names, ids, values, what)
+    return ids, values
+
+
+def _check_names(names: Sequence[str], ids: Values, values: Values, what: str) -> None:
+    """ValueError if a table cannot hold one of the values [n] that the ids [rows, columns] stand for; names the row."""
+    reasons = bad_texts(values)
+    if not reasons:
+        return
+    bad = np.isin(ids, [*reasons])
+
+    def say(row: int) -> str:
+        place = int(np.argmax(bad[row]))
+        number = int(ids[row, place])
+        return f"column {names[place]!r} is {cell(values[number])}, which {reasons[number]}"
+
+    fail_where(bad.any(axis=1), say)
+    number = min(reasons)
+    raise ValueError(f"{what} has {cell(values[number])}, which {reasons[number]}")
 
 
 def to_numbers(name: str, column: Column, default: float | None = None) -> Values:

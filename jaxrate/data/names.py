@@ -20,7 +20,42 @@ PLAIN = (
 LETTERS = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in PLAIN)
 SIMPLE = f"^[{LETTERS}]+( [{LETTERS}]+)*$"  # names without blanks that count for nothing
 INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
+LONGEST_NAME = 10_000  # characters
 SHOWN = 3  # examples in a note
+
+
+def reason_against(name: Any) -> str | None:
+    """Why no table can hold this name, to follow it in a message; None if one can."""
+    if isinstance(name, (int, np.integer)) and not -(1 << 63) <= name < 1 << 63:
+        return "does not fit into 64 bits with a sign; give it as text"
+    return _reason_against_text(name) if isinstance(name, (str, bytes)) else None
+
+
+def _reason_against_text(name: str | bytes) -> str | None:
+    if len(name) > LONGEST_NAME:
+        return f"is longer than {LONGEST_NAME:,} characters"
+    if isinstance(name, str) and not name.isascii() and is_broken(name):
+        return "is no Unicode text"
+    return None
+
+
+def bad_texts(names: Values) -> dict[int, str]:
+    """Those of the names [n] that are text which no table can hold: the reason by place."""
+    if names.dtype != object:
+        return {}
+    values = names.tolist()
+    try:
+        if max(map(len, values), default=0) <= LONGEST_NAME and "".join(values).encode() is not None:
+            return {}  # the usual case, quickly
+    except (TypeError, UnicodeEncodeError):  # not all are text, or one is broken
+        pass
+    texts = [(place, name) for place, name in enumerate(values) if isinstance(name, (str, bytes))]
+    return {place: reason for place, name in texts if (reason := _reason_against_text(name))}
+
+
+def is_broken(text: str) -> bool:
+    """Whether a text cannot be written, since it has half of a pair of surrogates."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def tidy(name: str) -> str:

@@ -24,11 +24,12 @@ from jaxrate.events.kinds import (
     some_in_teams,
     teams_tie,
 )
-from jaxrate.events.moments import FAR, as_moment, dated
+from jaxrate.events.moments import DAYS, FAR, as_moment, check_clock, dated
 from jaxrate.events.pairwise import matches, period_end, period_number, periods
 from jaxrate.events.ranked import Shown, build_rounds, check_order, count_better, rounds, warn_alone
 
 __all__ = [
+    "DAYS",
     "FAR",
     "LAST_ID",
     "TOLD",
@@ -42,6 +43,7 @@ __all__ = [
     "Shown",
     "as_moment",
     "build_rounds",
+    "check_clock",
     "check_order",
     "count_better",
     "count_teams",

@@ -17,6 +17,18 @@ def dated(value: Any) -> bool:
     return isinstance(value, (str, date, np.datetime64))
 
 
+DAYS = 1e8  # about as far as dates reach
+
+
+def check_clock(clock: str | None, time: Any) -> None:
+    """ValueError for a number where the events have dates, or a date where they have none."""
+    if clock == "dates" and not dated(time):
+        raise ValueError(f"time {time!r} is no date, but the history has dates; give one, as 2026-05-31 in text")
+    if clock != "dates" and dated(time):
+        so_far = "has no times" if clock is None else "counts time in numbers"
+        raise ValueError(f"time {time} is a date, but the history {so_far}")
+
+
 def as_moment(name: str, value: Any) -> float:
     """A number, or a date as the number of days to its midnight, and with a time of day to that.
 

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxrate.data.tables import Values, pyarrow
+from jaxrate.events import DAYS
 from jaxrate.records.careers import leaves
 from jaxrate.records.performed import COLUMNS
 from jaxrate.replay.compiling import blank
@@ -42,7 +43,6 @@ PERFORMED = dict(zip(COLUMNS, ("floating", "integer"), strict=True))  # columns 
 NAMES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")
 TIMES = ("null", "integer", "floating", "date", "timestamp")
 MANY, DENSE = 1_000_000, 8  # rows of predictions, and rows in a byte: true ones take some 30 bytes each
-DAYS = 1e8  # about as far as dates reach
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.data.names import fold
 from jaxrate.data.read import read
 from jaxrate.data.tables import Values, open_source
-from jaxrate.events import Context, Matches, count_teams
+from jaxrate.events import Context, Matches, check_clock, count_teams
 from jaxrate.records.moments import moment
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.pairs import to_come
@@ -57,7 +57,8 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
       source: a list of pairs of names; or a table as `read` takes it, without score and rank; or what `read` made of
         one, with `upcoming=True` and the players, categories and seasons of the history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
-      time: of all, where the source has no times, as in `ratings`. None: the end of the history.
+      time: of all, where the source has no times: a date if the history has dates, else a number. None: the end of the
+        history.
       columns: as of `read`. Those that the command line saved with the history count where no other is named. What is
         to come needs players, sides and what else the system learns from; without its column no place is neutral.
 
@@ -73,6 +74,8 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
         raise ValueError(_unknown(unknown.tolist(), rated.players))
     data = as_known(rated.system, data)
     if data.clock is None:
+        if time is not None and rated.clock == "dates":
+            check_clock(rated.clock, time)
         now = moment(rated, time)
         data = _all_at(data, (rated.last or 0.0) if now is None else now)
     elif time is not None:

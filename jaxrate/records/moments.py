@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.events import as_moment, dated
+from jaxrate.events import DAYS, as_moment, check_clock, dated
 from jaxrate.records.rated import Rated, show_time
 from jaxrate.replay.rows import traced
 from jaxrate.smoothing.found import Smoothed
@@ -19,14 +19,17 @@ def moment(rated: Any, time: Any) -> Any:
     """A number or a date on the clock of a history; None, and what JAX traces, stay what they are.
 
     Raises:
-      ValueError: if it is neither, or a date where the times of a rated history are no dates.
+      ValueError: if it is neither, a date where the times of a rated history are no dates, or a number that is no
+        day where they are.
     """
     if time is None or traced(time):
         return time
-    if isinstance(rated, (Rated, Smoothed)) and dated(time) and rated.clock != "dates":
-        clock = "has no times" if rated.clock is None else "counts time in numbers"
-        raise ValueError(f"time {time} is a date, but the history {clock}")
-    return as_moment("time", time)
+    if isinstance(rated, (Rated, Smoothed)) and dated(time):
+        check_clock(rated.clock, time)
+    now = as_moment("time", time)
+    if getattr(rated, "clock", None) == "dates" and abs(now) > DAYS:
+        raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
+    return now
 
 
 def as_of(rated: Any, state: State, time: Any, players: Any = None) -> Any:

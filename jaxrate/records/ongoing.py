@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import Dataset
-from jaxrate.events import FAR, Array, Matches, Rounds, as_moment, dated
+from jaxrate.events import FAR, Array, Matches, Rounds, as_moment, check_clock, dated
 from jaxrate.records.history import History, recording
 from jaxrate.records.performed import where_contested
 from jaxrate.records.rated import Rated, show_time
@@ -99,12 +99,9 @@ class Ongoing:
             return 0.0
         if self.kind is not None and self.clock is None:
             raise ValueError("the events so far have no times; leave out time")
-        if type(time) is float and -FAR <= time <= FAR:
-            when = time
-        else:
-            if dated(time) and self.clock == "numbers":
-                raise ValueError(f"time {time} is a date, but the events so far count time in numbers")
-            when = as_moment("time", time)
+        if self.clock is not None:
+            check_clock(self.clock, time)
+        when = time if type(time) is float and -FAR <= time <= FAR else as_moment("time", time)
         ordered = self.kind is Matches or self.system.clocked(self.system.params)
         if self.last is not None and when < self.last and ordered:
             now, last = (show_time(x, self.clock) for x in (when, self.last))

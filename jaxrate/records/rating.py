@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from jaxrate.data.dataset import Dataset, check_dataset
+from jaxrate.data.names import reason_against
 from jaxrate.data.tables import Values, located, pyarrow
 from jaxrate.events import (
     Array,
@@ -25,6 +26,7 @@ from jaxrate.records.rated import Rated, in_further, show_time, to_dates
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.choosing import in_seasons
 from jaxrate.systems.rounds.inferred import Performances
+from jaxrate.text import cell
 
 
 def rate(
@@ -92,6 +94,9 @@ def rate(
 def _check_names(system: RatingSystem, data: Dataset) -> None:
     """ValueError unless a table can hold the names of players and categories."""
     if _column(data.players) is None:
+        for name in data.players.tolist():
+            if reason := reason_against(name):
+                raise ValueError(f"player {cell(name)} {reason}")
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
     categories = _categories(system, data)
     if categories is not None and (_column(categories) is None or isinstance(categories[0], bytes)):
@@ -239,7 +244,7 @@ def _column(values: Values) -> Any:
     arrow = pyarrow()
     try:
         names = arrow.array(values)
-    except arrow.ArrowException:
+    except (arrow.ArrowException, OverflowError, UnicodeError):
         return None
     kinds = ("is_string", "is_large_string", "is_binary", "is_integer", "is_floating", "is_boolean")
     return names if any(getattr(arrow.types, kind)(names.type) for kind in kinds) else None

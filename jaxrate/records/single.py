@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.columns import is_name
+from jaxrate.data.names import reason_against
 from jaxrate.events import Context, Matches, Ragged, Rounds, Shown, build_rounds, matches
 from jaxrate.events.checks import check_known
 from jaxrate.replay.online import packed
@@ -44,6 +45,8 @@ def check_name(name: Any, others: Sequence[Any]) -> None:
     kind = next((kind for kind in KINDS if isinstance(name, kind)), None)
     if kind is None or isinstance(name, bool) or not is_name(name):
         raise ValueError(f"{cell(name)} cannot be the name of a player")
+    if reason := reason_against(name):
+        raise ValueError(f"player {cell(name)} {reason}")
     if others and not isinstance(others[0], kind):
         raise ValueError(f"player {cell(name)} is of another type than {cell(others[0])}; a table needs names of one")
 
