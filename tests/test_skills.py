@@ -37,7 +37,10 @@ CASES = {  # settings and hyperparameters
         {"outcome": "margin", "categories": 3, "seasons": SEASONS, "margin": ("home", "away")},
         PARTS | MORE | MODIFIERS | {"noise": 280.0, "draw_margin": 10.0, "margin_scale": 9.0, "compression": 8.0},
     ),
-    "logistic": ({"outcome": "logistic", "own_side": True, "seasons": SEASONS, **COLUMNS}, PARTS | MORE | OWN_SIDE),
+    "logistic": (
+        {"outcome": "logistic", "own_side": True, "seasons": SEASONS, "side_since": 60.0, **COLUMNS},
+        PARTS | MORE | OWN_SIDE | {"side_trend": -50.0},
+    ),
 }
 
 

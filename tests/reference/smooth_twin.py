@@ -26,7 +26,7 @@ class Smoother:
             met = (g.a, g.category[1], g.side), (g.b, g.category[0], -g.side)
             played = [count.get(name, 0.0) for name, *_ in met]
             self.offset.append(
-                twin.p.side_advantage * g.side
+                (twin.p.side_advantage + twin.p.side_trend * (time - twin.p.side_since) / 365.25) * g.side
                 + np.dot(twin.p.weights, g.z)
                 + twin.p.experience * (math.log(1.0 + played[0]) - math.log(1.0 + played[1]))
             )
@@ -45,14 +45,14 @@ class Smoother:
         How much a variance may grow depends on what it is, so it is filtered with the sites.
         """
         twin, nodes, D = self.twin, self.nodes[name], len(self.twin.newcomer)
-        one = SimpleNamespace(m=twin.newcomer.copy(), P=np.diag(twin.initial))
+        one = SimpleNamespace(m=twin.newcomer.copy(), P=np.diag(twin.kinds[0].initial), kind=twin.kinds[0])
         mean, S = np.tile(twin.newcomer, len(nodes)), np.zeros((len(nodes) * D,) * 2)
         S[:D, :D] = one.P
         for t, node in enumerate(nodes):
             here = slice(t * D, (t + 1) * D)
             if t:
                 before, last = one.P, nodes[t - 1].time
-                marker = SimpleNamespace(m=twin.newcomer + 1.0, P=one.P)
+                marker = SimpleNamespace(m=twin.newcomer + 1.0, P=one.P, kind=one.kind)
                 for x in (one, marker):
                     twin.pass_time(x, last, node.time)
                     twin.pass_seasons(x, last, node.time)
