@@ -226,3 +226,32 @@ def test_a_state_of_another_grid_is_refused():
     other = jr.blat_mmr(size=1201)
     with pytest.raises(ValueError, match="blat_mmr with other settings: its leaves have other shapes"):
         jr.run(jr.blat_mmr(), jr.matches([[0, 1]], [1.0]), state=other.init(other.params, 2))
+
+
+OFF_GRID = dict(support=np.sort(np.random.default_rng(3).uniform(-3.0, 3.0, 40)), draws="outside")
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", None])
+def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, kernel):
+    mixture = jr.luck.mixture([(0.7, 0.8), (0.3, 2.0)])
+    matches = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]] * 5, [1.0, 0.5, 0.0, 1.0] * 5)
+    for luck in ("laplace(0.8)", mixture):
+        one, two = (jr.blat_mmr(luck, kernel=kernel, algorithm=x, **OFF_GRID) for x in ("auto", "naive"))
+        assert [x.rules.sized(x.params).given[1].summing for x in (one, two)] == ["laplace", "naive"]
+        got, wanted = (jr.run(x, matches) for x in (one, two))
+        limit = 1e-12 if x64 else 1e-6
+        np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=0, atol=limit)
+        np.testing.assert_allclose(got.state.belief, wanted.state.belief, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize(
+    ("luck", "options", "summing"),
+    [
+        ("laplace", OFF_GRID | {"draws": "inside"}, "naive"),
+        ("bradley_terry", OFF_GRID, "naive"),
+        ("laplace", {"draws": "outside", "size": 201}, "fft"),
+    ],
+)
+def test_elsewhere_auto_does_not_take_laplace(luck, options, summing):
+    system = jr.blat_mmr(luck, kernel_width=0.3, **options)
+    assert system.rules.sized(system.params).given[1].summing == summing

@@ -288,3 +288,30 @@ def test_values_that_make_no_kernel_are_refused():
     system = jr.blat_mmr(kernel=Kernel(sunk), **ON_GRID)
     with pytest.raises(ValueError, match="kernel sunk is -0.5 from strength"):
         jr.run(system, MATCHES, params=system.params._replace(depth=1.0))
+
+
+@pytest.mark.parametrize("written", ["distance", "both", "matrix"])
+@pytest.mark.parametrize("edges", [None, "source"])
+def test_example_4_2_has_the_papers_result_however_it_is_written(written, edges):
+    """By default as (8), 1/28 on U; with edges="source" as (6), where 1 and 100 share their mass among two."""
+    n = np.arange(1, 101)
+    p = np.where(np.sqrt(n) % 1 == 0, 0.1, 0.0)
+    rows = np.where(abs(n[:, None] - n) <= 1, 1 / 3, 0.0)
+    shape = {
+        "distance": lambda d: jnp.where(jnp.abs(d) <= 1, 1 / 3, 0.0),
+        "both": lambda x, y: jnp.where(jnp.abs(x - y) <= 1, 1 / 3, 0.0),
+        "matrix": rows,
+    }[written]
+    system = jr.blat_mmr("coin", size=100, half_width=49.5, kernel=Kernel(shape, edges=edges), kernel_width=1, prior=p)
+    after, _ = match(system, [p, p])
+    wanted = REFERENCE["example_4_2_correct"] if edges is None else (p / rows.sum(axis=1)) @ rows
+    close(after, [wanted] * 2)
+
+
+def test_edges_are_by_source_where_rows_differ():
+    uneven = MATRIX.copy()
+    uneven[0, 0] += 0.1
+    kinds = {"wide": wide, "homeward": homeward, "uneven": uneven}
+    for name, shape in kinds.items():
+        system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel=Kernel(shape), kernel_width=0.5)
+        assert system.settings["kernel"].edges == "source", name

@@ -36,9 +36,12 @@ class Kernel(NamedTuple):
     Weights and widths make a mixture, of a shape that has a width; the widths are multiples of `kernel_width`. On a
     grid each component of the distance has mass one: the endless grid's, or for a function of one's own that of all
     differences on the grid. What leaves at the edges is given back in proportion to what stayed ("global", section
-    3.4), or at each point in proportion to where its own mass goes ("source", equation (6)). With "global" a strength
-    counts by the mass of its row, so that "source" is the default of functions of both strengths and of matrices; of
-    the distance it is "global".
+    3.4), or at each point in proportion to where its own mass goes ("source", equation (6)). The
+    paper's equation (6) is a distribution of each strength, and so "source"; its equation (8), Example 4.2 and section
+    3.4 make the whole belief sum to one, and are "global". With "global" a strength counts by the mass of its row. So
+    the default is "global" of whatever depends on the distance alone, however it is written: then rows differ by what
+    leaves at the edges only. Of other functions of both strengths, of those with hyperparameters of their own, and of
+    other matrices it is "source".
 
     Example:
       >>> def steadier(x, y, *, low: Annotated[float, "positive"] = 0.1, slope: float = -0.2):
@@ -90,7 +93,8 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
         kernel = kernel._replace(edges="global")
     for field, allowed in CHOICES.items():
         value = getattr(kernel, field)
-        if value not in allowed and not (field == "shape" and is_own(kernel)):
+        chosen_later = field == "edges" and value is None  # when the strengths are known
+        if value not in allowed and not (chosen_later or (field == "shape" and is_own(kernel))):
             raise ValueError(f"the kernel's {field} is one of {', '.join(allowed)}, got {value!r}")
     weights, widths = kernel.weights, kernel.widths
     if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
@@ -101,7 +105,7 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
 
 
 def _own(kernel: Kernel) -> Kernel:
-    """A kernel of one's own as a plain value, with its edges."""
+    """A kernel of one's own as a plain value; with its edges, if it is of the distance."""
     if not callable(kernel.shape):
         try:
             table = np.asarray(kernel.shape, np.float64)
@@ -121,8 +125,7 @@ def _own(kernel: Kernel) -> Kernel:
             f"kernel {named(kernel.shape)}: it has no width that a mixture, a clock or a player could change; take a "
             "function of the distance, or f(x, y, width)"
         )
-    edges = "global" if of_distance(kernel) else "source"
-    return kernel._replace(edges=edges if kernel.edges is None else kernel.edges)
+    return kernel._replace(edges="global") if kernel.edges is None and of_distance(kernel) else kernel
 
 
 def is_own(kernel: Kernel) -> bool:

@@ -136,7 +136,8 @@ def choose(model: Model, mixed: bool) -> Model:
     summing = wish
     if wish == "auto":
         smooth = luck.smooth and holds("float64")
-        summing = "low_rank" if smooth else "fft" if grid is not None and luck.difference else "naive"
+        on_grid = "low_rank" if smooth else "fft" if luck.difference else "naive"
+        summing = on_grid if grid is not None else "laplace" if linear else "naive"
     matrix = kernel is not None and isinstance(kernel.shape, Frozen)
     if wish == "naive" or ((mixed or (grid is None and (gaussian or own))) and not matrix):
         return model._replace(summing=summing, spreading="naive")

@@ -31,6 +31,7 @@ from jaxrate.system import Rating, RatingSystem, Rules, check_names, elapsed, fa
 from jaxrate.systems.blat_mmr import kernels, priors, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses
+from jaxrate.systems.blat_mmr.checks import default_edges
 from jaxrate.systems.blat_mmr.hyperparameters import Params, extended
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS, Luck
@@ -272,7 +273,9 @@ def blat_mmr(
 
     Sums over the opponent's strengths are "low_rank" if the luck function is smooth: a few dozen nodes hold it, and the
     two interpolations are small products of matrices, which processors are best at. They are "fft" (section 4.2) if it
-    has a jump or a kink but depends on the difference alone, and "naive" elsewhere; "laplace" is taken if it is named.
+    has a jump or a kink but depends on the difference alone, and "naive" elsewhere. Off a grid they are "laplace"
+    (section 4.3) wherever that holds, which is a mixture of Laplace distributions with draws="outside": linear in the
+    points, and faster than "naive" from a dozen on. On a grid "laplace" is taken if it is named.
     The Fourier route is the paper's own, of order n log n, but takes five transforms of twice the grid for a match.
     A kernel of the distance is a sum of shifted beliefs ("band") up to 100 steps of the grid, beyond them a Fourier
     transform, and "laplace" two walks. One between strengths is a band too if it is narrow, two small products of
@@ -318,6 +321,9 @@ def blat_mmr(
     lucks.check(game, frozen(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension)))
     at = points if given_inner is None else places(points, np.asarray(given_inner))
     given = Given(given_points, given_inner, priors.parse(prior, len(at), at))
+    if spec is not None and spec.edges is None:
+        step = None if grid is None else grid.step
+        spec = spec._replace(edges=default_edges(spec, frozen(at), step, params.kernel_width))
     given_values = params.beta, params.temperature, params.kernel_width
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_values(spec, params))
     check(model, given, params)
