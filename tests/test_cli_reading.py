@@ -1,5 +1,6 @@
 """What the command line says of files: notes, bad rows, and names that would command a terminal."""
 
+import json
 import re
 from inspect import signature
 from pathlib import Path
@@ -57,9 +58,9 @@ def test_all_output_passes_one_door():
 
 def test_notes_and_options(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
-    path.write_text("a,b,score,time\nAda,Bo,1,1\nada ,Bo,0,2\nAda,Bo,,3\nAda,Bo,1,4\nAda,Bo,1,4\n")
+    path.write_text("a,b,score,time\nAda,Bo,1,1\nada ,Bo,0,2\nAda,Bo,1,\nAda,Bo,1,4\nAda,Bo,1,4\n")
     code, _, errors = jaxrate("plan", path, "--system", "elo")
-    assert code == 2 and "row 2 (counting from 0, line 4): column 'score' has no value" in errors
+    assert code == 2 and "row 2 (counting from 0, line 4): column 'time' has no value" in errors
     code, said, notes = jaxrate("plan", path, "--system", "elo", "--skip-incomplete")
     assert code == 0 and "4 matches of 3 players" in said
     assert "jaxrate: skipped 1 of 5 rows, which lack a value: 2 (counting from 0)" in notes
@@ -185,3 +186,49 @@ def test_options_have_the_names_of_arguments():
     options = {name.replace("-", "_") for name in cli.reading.COLUMNS} - {"format"}
     others = {"source", "players", "categories", "seasons", "upcoming"}  # which are no options
     assert options == {*signature(jr.read).parameters} - others
+
+
+LEAGUE = """Div,Date,Time,HomeTeam,AwayTeam,FTHG,FTAG,FTR
+E0,03/07/2024,20:00,Ada,Bo,2,1,H
+E0,06/07/2024,15:00,Bo,Cy,0,0,D
+E0,13/07/2024,15:00,Cy,Ada,1,3,A
+E0,20/07/2024,15:00,Ada,Cy,,,
+E0,21/07/2024,15:00,Bo,Ada,,,
+"""
+
+
+def test_football_at_the_first_try(jaxrate, tmp_path):
+    (tmp_path / "E0.csv").write_text(LEAGUE)
+    code, said, notes = jaxrate("rate", tmp_path / "E0.csv", "--out", tmp_path / "run")
+    assert code == 0 and "3 matches of 3 players" in said, notes
+    lines = notes.splitlines()
+    assert (
+        "jaxrate: took HomeTeam and AwayTeam for a and b, the first of whom has the side; FTR for the score; Date as "
+        "dates, the day first; name columns to have it otherwise" in lines
+    )
+    assert any(line.startswith("jaxrate: left out 2 of 5 rows, which have no result: 2 are to come") for line in lines)
+    code, said, notes = jaxrate("predict", tmp_path / "run", tmp_path / "E0.csv", "--json")
+    assert code == 0, notes
+    assert [(row["a"], row["b"], row["side"]) for row in json.loads(said)] == [
+        ("Ada", "Cy", "Ada"),
+        ("Bo", "Ada", "Bo"),
+    ]
+
+
+def test_dates_that_could_be_either(jaxrate, tmp_path):
+    (tmp_path / "games.csv").write_text("date,a,b,score\n03/07/2024,x,y,1\n04/07/2024,y,x,1\n")
+    code, _, errors = jaxrate("rate", tmp_path / "games.csv")
+    assert code == 2 and "--dates day-first or --dates month-first" in errors
+    for how, day in (("day-first", "2024-07-04"), ("month-first", "2024-04-07"), ("%d/%m/%Y", "2024-07-04")):
+        code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--dates", how, "--out", tmp_path / how[:3])
+        assert code == 0 and "took" not in errors, errors
+        assert str(jr.load(tmp_path / how[:3]).predictions["time"][1]) == day
+    code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--dates", "dmy")
+    assert code == 2 and 'dates must be "day-first", "month-first" or a format' in errors
+
+
+def test_more_words_for_no_result(jaxrate, tmp_path):
+    (tmp_path / "games.csv").write_text("home,away,result\nx,y,W\ny,x,void\nx,y,D\nx,y,P\n")
+    assert "column 'result' is 'void'" in jaxrate("rate", tmp_path / "games.csv")[2]
+    code, said, _ = jaxrate("rate", tmp_path / "games.csv", "--na-values", "void")
+    assert code == 0 and "2 matches of 2 players" in said

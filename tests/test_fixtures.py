@@ -133,3 +133,13 @@ def test_contests_to_come(league):
     found = jr.fixtures(rated, {"contest": ["x"] * 3, "player": ["Cy", "Bo", "Ada"]})
     assert found["player"].tolist() == ["Cy", "Bo", "Ada"] and found["expected_rank"][0] > 2 > found["expected_rank"][1]
     assert found["expected_rank"].sum() == pytest.approx(6, abs=1e-5)
+
+
+def test_no_time_before_the_end():
+    """What has happened since would be known: the run has its own predictions of the past."""
+    rated = jr.rate(jr.elo(), jr.datasets.nfl())
+    pair = {"a": ["Chicago Bears"], "b": ["Green Bay Packers"]}
+    with refused("time 1990-01-01 is before the last event of"):
+        jr.fixtures(rated, pair, time="1990-01-01")
+    with refused("row 0 (counting from 0): time 1990-01-01 is before the end of the run, 20"):
+        jr.fixtures(rated, pair | {"date": ["1990-01-01"]})

@@ -30,7 +30,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     shows = re.compile(r"[tT]his is `(\w+\.csv)`[^\n]*\n\n```csv\n(.*?)```", re.DOTALL)
     shown = shows.findall("\n".join(PAGES.values()))
-    assert sorted(name for name, _ in shown) == ["games.csv", "july.csv", "june.csv", "races.csv"]
+    assert sorted(name for name, _ in shown) == ["games.csv", "july.csv", "june.csv", "league.csv", "races.csv"]
     for name, text in shown:
         (folder / name).write_text(text)
     results = ("1-0", "0-1", "1/2-1/2")
@@ -57,6 +57,7 @@ def alike(said, shown):
     )
 
 
+@pytest.mark.filterwarnings("ignore:took ", "ignore:left out ")
 @pytest.mark.parametrize("page", PROGRAM)
 def test_a_page_does_what_it_says(page, files, tmp_path, jaxrate, capsys, monkeypatch):
     matplotlib.use("Agg")

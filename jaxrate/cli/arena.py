@@ -35,7 +35,7 @@ WIDE = 1.96  # deviations to either side: 95 %
 RANKED = 500  # players up to whom ranks are found: all pairs of them are compared
 COLUMNS = (
     *("format", "a", "b", "score", "winner", "loser", "contest", "participant", "rank", "time", "side", "neutral"),
-    *("weight", "covariates", "drop", "skip-incomplete", "normalise-names"),
+    *("weight", "covariates", "dates", "na-values", "drop", "skip-incomplete", "normalise-names"),
 )
 
 EXAMPLES = """\b

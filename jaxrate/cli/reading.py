@@ -40,6 +40,10 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "ceiling": {"help": "Contests: column of what the better performances count as."},
     "noise": {"help": "Contests: column of how much more than usual performances scatter, as 2 in a short contest."},
     "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
+    "dates": {
+        "help": 'How dates are written that are not ISO: day-first, month-first, or as "%d %b %Y".',
+        "metavar": "HOW",
+    },
     "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
     "neutral": {"help": "Column: true where nobody has the side."},
     "weight": {"help": "Column: a match of weight w counts as w matches. Contests: weight, or partial play."},
@@ -69,6 +73,11 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "multiple": True,
     },
     "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
+    "na-values": {
+        "help": "A text that says that there is no result, beside P, NA, - and the like; may be repeated.",
+        "metavar": "TEXT",
+        "multiple": True,
+    },
     "sort": {"help": "Sort by time first.", "is_flag": True},
     "skip-incomplete": {"help": "Leave out rows in which a column that is used has no value.", "is_flag": True},
     "normalise-names": {

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jaxrate.data.tables import Source
 
 COUNTED = ("wins", "losses"), ("wins_a", "wins_b")  # how files name them
-TIMES = "time", "date", "t"
 
 
 class Votes(NamedTuple):
@@ -41,7 +40,8 @@ def votes_of(
     timed: bool,
 ) -> Votes:
     """The votes, counts or contests of a file; if `timed`, votes in order of time."""
-    from jaxrate.data.tables import Source, find_name, open_source
+    from jaxrate.data.recognition import time_columns
+    from jaxrate.data.tables import Source, open_source
 
     if "format" in options or re.search(r"\.pgn(\.\w+)?$", file.lower()):
         if any(counted) or clusters:
@@ -52,7 +52,7 @@ def votes_of(
         return Votes(data, _covariates(data), [], source, data.rows)
     table = open_source(jr.datasets.nfl_columns() if is_shipped(file) else file)
     used = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
-    times = {find_name(table.names, time) for time in TIMES} - {None}
+    times = {*time_columns(table.names)}
     if timed and not times and "time" not in options:
         raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
     unused = set() if timed else times - used  # the order of votes does not count

@@ -32,6 +32,8 @@ class Dataset(NamedTuple):
     margin: tuple[str, ...] = ()  # the column of the margin, or those of each side's points
     covariates: tuple[str, ...] = ()  # columns of what is known before a match
     seasons: dict[str, float] | None = None  # when each begins, by its name and in order of time
+    fixtures: Any = None  # a `Dataset` of the rows without a result that are to come; None: there are none
+    dates: str | None = None  # how dates were written, as in `read`, where they are not those of ISO
 
     @property
     def matches(self) -> Matches:
@@ -59,6 +61,8 @@ class Dataset(NamedTuple):
             said["categories"] = _listed(self.categories)
         if self.seasons:
             said["seasons"] = _listed(np.array([*self.seasons], object))
+        if self.fixtures is not None:
+            said["to come"] = f"{len(self.fixtures.rows):,} matches (`fixtures`)"
         return "\n  ".join([f"Dataset of {said.pop('')}", *(f"{name:11}{text}" for name, text in said.items())])
 
 

@@ -9,6 +9,7 @@ from jaxrate.data.categories import Shares, to_categories
 from jaxrate.data.columns import check_order, to_flags, to_ids, to_numbers, to_times
 from jaxrate.data.dataset import Dataset, Fields
 from jaxrate.data.evidence import TIMELESS, ahead_by, in_seasons, season_starts
+from jaxrate.data.results import to_sides
 from jaxrate.data.roles import Roles
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import fail_where, matches
@@ -53,16 +54,16 @@ def numbers_of(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, An
     form = roles.form
     values: dict[str, Any] = {"score": np.full(n, 1.0 if form.won else 0.5)}
     margin = [np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
-    if form.result is not None:
+    if form.result is not None and not roles.upcoming:
         values["score"] = to_numbers(form.result, columns[form.result])
-    elif margin and not form.won:
-        values["score"] = 0.5 + 0.5 * np.sign(ahead_by(margin))
+    elif form.points and not roles.upcoming:
+        values["score"] = 0.5 + 0.5 * np.sign(ahead_by([to_numbers(name, columns[name]) for name in form.points]))
     if roles.weight is not None:
         values["weight"] = to_numbers(roles.weight, columns[roles.weight])
     if roles.everywhere is not None:
         values["side"] = np.full(n, roles.everywhere)
     elif roles.side is not None:
-        values["side"] = to_numbers(roles.side, columns[roles.side])
+        values["side"] = to_sides(roles.side, columns[roles.side])
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
     values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.known}

@@ -1,7 +1,8 @@
 """The door of tables: names become ids, dates days, and bad rows are named."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,13 +13,17 @@ from jaxrate.data.categories import Shares
 from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
 from jaxrate.data.contests import contest_fields, order_of_contests, to_contests
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.dates import WRITTEN, check_dates, with_dates
 from jaxrate.data.evidence import check_known, note_margins
 from jaxrate.data.matches import match_fields, order_of_matches, to_matches
 from jaxrate.data.names import joined, note_alike
+from jaxrate.data.recognition import recognise
 from jaxrate.data.roles import Roles, roles_of
 from jaxrate.data.rows import all_wrong, incomplete, note_incomplete, note_repeats
 from jaxrate.data.tables import Column, Source, Values
+from jaxrate.data.unplayed import Split, note_unplayed, split_rows, with_results
 from jaxrate.events import Ragged, RowError, warn_alone
+from jaxrate.text import cell
 
 
 def read(
@@ -32,7 +37,8 @@ def read(
     covariates: str | Sequence[str] = (), season: str | None = None, columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (), players: Any = None, categories: Any = None,
     seasons: Mapping[str, float] | None = None, upcoming: bool = False, sort: bool = False,
-    skip_incomplete: bool = False, normalise_names: bool = False,
+    skip_incomplete: bool = False, normalise_names: bool = False, dates: str | None = None,
+    na_values: Sequence[str] = (),
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
@@ -40,9 +46,11 @@ def read(
         data = jr.read([{"winner": "Ada", "loser": "Bo"}, {"winner": "Bo", "loser": "Cy"}])
 
     A file with columns a, b, score or winner, loser or contest, player, rank (and perhaps time, date or t) needs no
-    arguments; these names are found in any case. All other columns are used only if named. Names of players and
-    categories become ids in order of first appearance, reading the rows of the source from the top and a before b; in
-    CSV they are text ("007" stays that), and an empty field is missing. CSV may be separated by commas, or by
+    arguments; these names are found in any case. So are those that people use: home and away, white and black, team1
+    and team2, winner_name and loser_name in their spellings, goals or points of both sides, results and dates. A note
+    says what was taken for what, and arguments overrule it. All other columns are used only if named. Names of players
+    and categories become ids in order of first appearance, reading the rows of the source from the top and a before b;
+    in CSV they are text ("007" stays that), and an empty field is missing. CSV may be separated by commas, or by
     semicolons or tabs if the header has no comma.
 
     Args:
@@ -67,10 +75,12 @@ def read(
         A player without a team has a value of their own.
       ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
       noise: a column, the same within a contest, above 0: by how much performances scatter more than usual there.
-      score: the column of player 0's score, in [0, 1]; for contests, see `rank`. None: "score".
-      time: a column of numbers, which stay as they are (20240131 is no date), or of dates, timestamps or ISO text,
-        which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and "t", or else no time.
-        A column without any value is no time either.
+      score: the column of player 0's score, in [0, 1]; or of results as W, D and L, as H, D and A, as 1, X and 2, as
+        2-1 or 1/2-1/2 in one cell, or of the name of who won. For contests, see `rank`. None: "score". Rows without a
+        result are left out of the matches; those to come are `fixtures` of the dataset.
+      time: a column of numbers, which stay as they are unless all are dates of eight digits, as 20240131; or of dates,
+        timestamps or text, which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and
+        "t", or another that is called so, or else no time. A column without any value is no time either.
       side: a column in [-1, 1]: 1 where player 0 has the side advantage (home, white), -1 where player 1 has, 0 if
         neither; true is 1 and false 0. "a" or "b", unless another column has that name: that player in every match.
       neutral: a column, true (or 1) where nobody has the side after all.
@@ -90,11 +100,15 @@ def read(
       categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
       seasons: seasons that are known already, as in `seasons` of an earlier dataset; others begin after them.
       upcoming: the events are to come. They are put in order of time, and no score or margin is read: 0.5 and 0 stand
-        in for them, or in contests a tie of all players and teams.
+        in for them, or in contests a tie of all players and teams. Where some rows have a result, those are left out.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
         contests it is one only to systems in which time passes.
       skip_incomplete: leave out rows in which a column that is used has no value, or nothing but blanks. A missing
         ceiling is none, and a time that is missing everywhere is no time.
+      dates: how dates in text are written that are not ISO: "day-first", "month-first" or a format of `strptime`. None:
+        as they are clear, by the name of the month, the year in front, or a day above 12.
+      na_values: texts that say that there is no result, or no margin, beside "P", "P-P", "postp.", "NA", "-" and others
+        that are usual; case does not matter.
       normalise_names: names (of players, categories, contests and teams) that differ only by letter case, by blanks
         around them or doubled, or by Unicode form (NFKC) are the same: spelt as most often, without those blanks.
         Those of `players` and `categories` stay as they are, and new ones join them.
@@ -106,26 +120,31 @@ def read(
       ImportError: if pyarrow is not installed.
 
     Warns:
-      UserWarning: if contests have a single participant, since systems of ranks learn nothing from them; if names of
-        players, categories or contests differ only in what `normalise_names` joins; if matches with times repeat an
-        earlier one exactly; if a margin has another sign than the score; if rows were skipped.
+      UserWarning: about columns that were recognised, and rows that have no result; if contests have a single
+        participant, since systems of ranks learn nothing from them; if names of players, categories or contests differ
+        only in what `normalise_names` joins; if matches with times repeat an earlier one exactly; if a margin has
+        another sign than the score; if rows were skipped.
     """
     tables.pyarrow()
     table = tables.open_source(source)
-    given = {"a": a, "b": b, "winner": winner, "loser": loser, "contest": contest, "rank": rank}
-    given |= {"participant": participant, "last_rank": last_rank}
-    given |= {
-        "team": team,
-        "ceiling": ceiling,
-        "noise": noise,
-        "score": score,
-        "time": time,
-        "side": side,
+    named: dict[str, Any] = {
+        "a": a,
+        "b": b,
+        "winner": winner,
+        "loser": loser,
+        "contest": contest,
+        "participant": participant,
     }
-    more = {"neutral": neutral, "weight": weight, "category": category, "columns": columns, "drop": drop}
-    more |= {"margin": margin, "covariates": covariates, "season": season}
+    named |= {"rank": rank, "last_rank": last_rank, "team": team, "ceiling": ceiling, "noise": noise, "score": score}
+    named |= {"time": time, "side": side, "neutral": neutral, "weight": weight, "category": category}
+    named |= {"columns": columns, "drop": drop, "margin": margin, "covariates": covariates, "season": season}
+    names = Names(players, categories, mixtures or {}, seasons)
     with tables.located(table.title, table.where):
-        roles = roles_of(table.names, given | more, upcoming)
+        check_dates(dates)
+        check_na_values(na_values)
+        found = recognise(table, named, upcoming, dates, na_values)
+        roles = roles_of(table.names, found.named, upcoming, found.points)
+        roles = roles._replace(time=None) if found.timeless else roles
         if sort and roles.time is None:
             raise ValueError("the option sort needs a column of time")
         if (mixtures or categories is not None) and not roles.category:
@@ -133,29 +152,30 @@ def read(
         if seasons and not roles.season:
             raise ValueError("seasons needs season, the column that they are in")
         check_known(seasons)
-        loaded, rows = _load(table, roles)
+        loaded, rows = _load(found.table, roles)
+        with _rows_of(rows):
+            loaded = with_results(roles, loaded, na_values)
+            loaded, written = with_dates(roles.time, loaded, dates, found.unix)
         if normalise_names:
-            form = roles.form
-            groups = [
-                form.who,
-                roles.category,
-                [form.contest] if form.contest else [],
-                [roles.team] if roles.team else [],
-                [roles.season] if roles.season else [],
-            ]
-            loaded = joined(loaded, groups, [players, categories, None, None, seasons])
+            loaded = joined(loaded, _groups(roles), [players, categories, None, None, seasons])
+        with _rows_of(rows):
+            split = split_rows(roles, loaded)
+        kept, used = (loaded, rows) if split.played.all() else _some(loaded, rows, split, upcoming)
+        note_reading(found.taken, roles.time, written if dates is None else None, stacklevel=3)
+        note_unplayed(split, upcoming, stacklevel=3)
         if skip_incomplete:
-            bad = incomplete(roles, loaded)
-            note_incomplete(rows[bad], len(bad), stacklevel=3)
+            bad = incomplete(roles, kept)
+            note_incomplete(used[bad], len(bad), stacklevel=3)
             if bad.all():
                 raise ValueError("no rows are left: all of them lack a value")
-            loaded, rows = _kept(loaded, ~bad), rows[~bad]
-        names = Names(players, categories, mixtures or {}, seasons)
-        try:
-            dataset = _dataset(roles, loaded, rows, names, sort, sort or upcoming)
-        except RowError as error:
-            found = all_wrong(error, partial(_again, roles, loaded, rows, names), _apart(roles, loaded, len(rows)))
-            raise found.but(lambda row, message: (int(rows[row]), message)) from None
+            kept, used = _kept(kept, ~bad), used[~bad]
+        dataset = _checked(roles, kept, used, names, sort, sort or upcoming)
+        if split.coming.any() and not upcoming:
+            known = names._replace(players=dataset.players, categories=dataset.categories, seasons=dataset.seasons)
+            some = _kept(loaded, split.coming)
+            coming = _checked(roles._replace(upcoming=True), some, rows[split.coming], known, False, True)
+            dataset = dataset._replace(fixtures=coming)
+        dataset = dataset._replace(dates=written)
     if isinstance(dataset.events, Ragged):
         warn_alone(dataset.events, dataset.contests, stacklevel=3)
     elif table.noted:
@@ -163,9 +183,61 @@ def read(
         if dataset.clock is not None:
             note_repeats(dataset.events, dataset.rows, stacklevel=3)
     for what in ("players", "categories", "contests", "seasons") if table.noted else ():
-        names = getattr(dataset, what)
-        note_alike(what, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=3)
+        values = getattr(dataset, what)
+        note_alike(what, np.array([*values], object) if isinstance(values, dict) else values, stacklevel=3)
     return dataset
+
+
+def check_na_values(na_values: Any) -> None:
+    """ValueError unless these are texts."""
+    if isinstance(na_values, str) or not all(isinstance(value, str) for value in na_values):
+        raise ValueError(f"na_values must be a list of texts, got {cell(na_values)}")
+
+
+def note_reading(taken: Sequence[str], time: str | None, written: str | None, stacklevel: int) -> None:
+    """UserWarning about what columns were taken for what, and how their dates are written."""
+    said = [*taken]
+    if written is not None:
+        said.append(f"{time} as dates, {WRITTEN[written]}")
+    if said:
+        warnings.warn(f"took {'; '.join(said)}; name columns to have it otherwise", UserWarning, stacklevel=stacklevel)
+
+
+def _groups(roles: Roles) -> list[list[str]]:
+    """The columns of names: of players, categories, contests, teams and seasons."""
+    form = roles.form
+    return [form.who, roles.category, *([name] if name else [] for name in (form.contest, roles.team, roles.season))]
+
+
+@contextmanager
+def _rows_of(rows: Values) -> Iterator[None]:
+    """Errors about rows of the columns become those about rows of the source."""
+    try:
+        yield
+    except RowError as error:
+        raise error.but(lambda row, message: (int(rows[row]), message)) from None
+
+
+def _some(loaded: dict[str, Column], rows: Values, split: Split, upcoming: bool) -> tuple[dict[str, Column], Values]:
+    """The rows that are rated, or that are to come; ValueError if there are none."""
+    keep = split.coming if upcoming else split.played
+    if upcoming and not split.played.any():
+        return loaded, rows
+    if not keep.any():
+        hint = "" if upcoming else "; matches to come are read with upcoming=True, and predicted by `jaxrate predict`"
+        raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
+    return _kept(loaded, keep), rows[keep]
+
+
+def _checked(
+    roles: Roles, loaded: dict[str, Column], rows: Values, names: "Names", sort: bool, in_order: bool
+) -> Dataset:
+    """`_dataset`, whose errors name up to ten rows of the source."""
+    try:
+        return _dataset(roles, loaded, rows, names, sort, in_order)
+    except RowError as error:
+        wrong = all_wrong(error, partial(_again, roles, loaded, rows, names), _apart(roles, loaded, len(rows)))
+        raise wrong.but(lambda row, message: (int(rows[row]), message)) from None
 
 
 class Names(NamedTuple):

@@ -19,6 +19,7 @@ class Form(NamedTuple):
     contest: str | None = None  # None: matches
     ranked: bool = False  # the result is a rank, not a score
     won: bool = False  # player 0 is the winner
+    points: tuple[str, ...] = ()  # of each side, which tell who has won; without a result
 
 
 class Roles(NamedTuple):
@@ -51,7 +52,17 @@ class Roles(NamedTuple):
     def numbers(self) -> list[str]:
         """The columns that hold numbers, flags or times."""
         side = None if self.everywhere else self.side
-        one = self.form.result, self.last, self.ceiling, self.noise, self.time, side, self.neutral, self.weight
+        one = (
+            self.form.result,
+            *self.form.points,
+            self.last,
+            self.ceiling,
+            self.noise,
+            self.time,
+            side,
+            self.neutral,
+            self.weight,
+        )
         return [*filter(None, one), *self.known, *([] if self.upcoming else self.margin), *self.drop]
 
     @property
@@ -65,14 +76,20 @@ class Roles(NamedTuple):
         return list(dict.fromkeys([*self.text, *self.numbers]))
 
 
-def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Roles:
+def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points: tuple[str, ...] = ()) -> Roles:
     """The parts of the columns with these names, some of them `given` by the arguments of `read`.
+
+    Args:
+      names: of all columns.
+      given: names of columns by argument of `read`.
+      upcoming: as in `read`.
+      points: the columns of each side's points, if these tell who has won and are not the margin.
 
     Raises:
       ValueError: if the arguments contradict each other, or if there is no such column.
     """
     _check_given(given)
-    form = form_of(names, given, upcoming)
+    form = form_of(names, given, upcoming, points)
     side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
     season = given["season"]
     drop, further, margin, covariates = (_list(given[part]) for part in ("drop", "columns", "margin", "covariates"))
@@ -127,13 +144,13 @@ def check_evidence(form: Form, margin: list[str], covariates: list[str]) -> None
     if len(margin) > 2 or len(set(margin)) < len(margin):
         raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
     for name in covariates:
-        if name in (*margin, form.result):
+        if name in (*margin, *form.points, form.result):
             raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
         if covariates.count(name) > 1:
             raise ValueError(f"covariates names the column {name!r} twice")
 
 
-def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form:
+def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points: tuple[str, ...] = ()) -> Form:
     """The form of a table with these columns, some of them given by their part in it."""
     forms: list[tuple[str, ...]] = [WON, PLAYED, CONTESTS]
     named = [form for form in forms if any(given[part] is not None for part in form)]
@@ -163,8 +180,12 @@ def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool) -> Form
         return Form([column(part) for part in form], won=True)
     if form == PLAYED:
         pair = isinstance(given["margin"], (list, tuple)) and len(given["margin"]) == 2
-        told = pair and given["score"] is None and find_name(names, "score") is None  # by the points of both
-        return Form([column(part) for part in form], None if upcoming or told else column("score"))
+        if pair and given["score"] is None and find_name(names, "score") is None:
+            points = tuple(given["margin"])
+        result = None if points else column("score")
+        if upcoming:  # which is read to see whether there is one
+            result, points = (result if result in names else None), (points if {*points} <= {*names} else ())
+        return Form([column(part) for part in form], result, points=points)
     if upcoming:
         return Form([column("participant")], None, column("contest"))
     if given["rank"] is not None and given["score"] is not None:

@@ -16,10 +16,10 @@ from jaxrate.data.names import fold
 from jaxrate.data.read import read
 from jaxrate.data.tables import Values, open_source
 from jaxrate.events import Context, Matches, check_clock, count_teams
-from jaxrate.records.moments import moment
+from jaxrate.records.moments import as_of
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.pairs import to_come
-from jaxrate.records.rated import Rated, in_further, to_dates
+from jaxrate.records.rated import Rated, in_further, show_time, to_dates
 from jaxrate.records.shown import Columns
 from jaxrate.replay.rows import forecast
 from jaxrate.replay.run import predict
@@ -28,11 +28,11 @@ from jaxrate.systems.choosing import as_known
 from jaxrate.systems.outlook import divided, is_outlook, outlook
 from jaxrate.text import cell
 
-OF_BOTH = "time", "skip_incomplete", "normalise_names"  # what is read of each kind
+OF_BOTH = "time", "skip_incomplete", "normalise_names", "dates"  # what is read of each kind
 KNOWN = "category", "mixtures", "margin", "covariates", "season", "columns"  # of matches before they are played
-OF_MATCHES = "a", "b", "side", "neutral", *KNOWN, *OF_BOTH
+OF_MATCHES = "a", "b", "score", "na_values", "side", "neutral", *KNOWN, *OF_BOTH
 OF_CONTESTS = "contest", "participant", "team", "weight", "ceiling", "noise", *OF_BOTH
-SPARED = "time", "neutral", "season", "columns"  # saved columns that what is to come may lack
+SPARED = "time", "score", "neutral", "season", "columns"  # saved columns that what is to come may lack
 RESULTS = "a", "b", "score", "winner", "loser", "margin", "skip_incomplete", "normalise_names"  # of what was played
 RECENT = 100_000  # matches, the last ones, by which draws are weighed
 RARE, OFTEN = -10.0, 5.0  # of log(draw_odds)
@@ -54,8 +54,9 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
 
     Args:
       rated: as from `rate` or `load`.
-      source: a list of pairs of names; or a table as `read` takes it, without score and rank; or what `read` made of
-        one, with `upcoming=True` and the players, categories and seasons of the history.
+      source: a list of pairs of names; or a table as `read` takes it, without score and rank, or with scores, of which
+        the rows without one are predicted; or what `read` made of one: the `fixtures` of the data that were rated, or
+        with `upcoming=True` and the players, categories and seasons of the history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
       time: of all, where the source has no times: a date if the history has dates, else a number. None: the end of the
         history.
@@ -64,7 +65,7 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
 
     Raises:
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
-        another kind, and as `read` does.
+        another kind or before its end, and as `read` does.
     """
     data = _read(rated, source, columns)
     if data.clock not in (None, rated.clock):
@@ -76,16 +77,35 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
-        now = moment(rated, time)
+        now = as_of(rated, rated.state, time, rated.players)
         data = _all_at(data, (rated.last or 0.0) if now is None else now)
     elif time is not None:
         raise ValueError("time is for a source without times, and this one has them")
+    else:
+        _check_later(rated, data)
     system = in_further(rated, (data.seasons or {}).values())
     shown = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
         return _of_contests(rated, system, shown)
     found = _of_matches(rated, with_draws(rated, system), shown)
     return found.without("row") if _is_pairs(source) else found
+
+
+def _check_later(rated: Rated, data: Dataset) -> None:
+    """ValueError where an event is before the end of the history, whose ratings know more than was known then."""
+    if isinstance(data.events, Matches):
+        time = np.asarray(data.events.time)
+    else:
+        time = np.repeat(np.asarray(data.rounds.events.time), np.diff(data.rounds.player_start))
+    last = -np.inf if rated.last is None else rated.last
+    early = np.flatnonzero(time < last)
+    if len(early):
+        row, then, end = (data.rows[early[0]], *(show_time(x, rated.clock) for x in (time[early[0]], last)))
+        more = f" and {len(early) - 1:,} more" if len(early) > 1 else ""
+        raise ValueError(
+            f"row {row} (counting from 0){more}: time {then} is before the end of the run, {end}, whose ratings know "
+            "more than was known then; leave it out, or look at the predictions of the run"
+        )
 
 
 def _is_pairs(source: Any) -> bool:
@@ -97,6 +117,8 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
     of_matches = rated.contests is None
     if isinstance(source, Dataset):
         data = source
+        if not np.array_equal(data.players[: len(rated.players)], rated.players):
+            raise ValueError("the players have other ids than in the run; read what is to come with players=...")
     else:
         pairs = _is_pairs(source)
         if pairs:

@@ -197,8 +197,8 @@ def test_pandas_index_and_masks_do_not_matter():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(table(score=pandas.array([1, None, 0], "Int64")), index=[9, 9, 2])
     assert read(frame.dropna()).events.player.tolist() == [[0, 1], [2, 0]]
-    with pytest.raises(ValueError, match=r"row 1 \(counting from 0\): column 'score' has no value"):
-        read(frame)
+    with pytest.warns(UserWarning, match="left out 1 of 3 rows, which have no result: 1 are to come"):
+        assert read(frame).rows.tolist() == [0, 2]
 
 
 scalars = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.integers(), st.binary(max_size=1))
@@ -386,7 +386,7 @@ def test_known_players_of_other_types():
 
 
 def test_upcoming(source):
-    columns = {"a": ["x", "y"], "b": ["y", "x"], "score": [None, 9.0], "home": [1, -1], "winner": ["", ""], "t": [1, 2]}
+    columns = {"a": ["x", "y"], "b": ["y", "x"], "score": [7.0, 9.0], "home": [1, -1], "winner": ["", ""], "t": [1, 2]}
     dataset = read(source(columns), upcoming=True, side="home")
     assert dataset.events.score.tolist() == [0.5, 0.5]
     assert dataset.events.context.side.tolist() == [1, -1]

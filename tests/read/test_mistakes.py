@@ -17,7 +17,6 @@ pa = pytest.importorskip("pyarrow")
 DAYS = [datetime.date(2020, 1, day) for day in (2, 3, 1)]
 ROWS = {
     "no name": ({"b": ["Bob", None, None]}, {}, 1, "column 'b' has no value"),
-    "no score": ({"score": [1.0, 0.0, None]}, {}, 2, "column 'score' has no value"),
     "no time": ({"time": [None, 1, 2]}, {}, 0, "column 'time' has no value"),
     "no date": ({"time": [DAYS[0], None, DAYS[1]]}, {"sort": True}, 1, "column 'time' has no value"),
     "no text": ({"time": [None, "2020-01-01", None]}, {}, 0, "column 'time' has no value"),
@@ -76,7 +75,7 @@ def test_bad_row_after_sorting_and_dropping(source, say):
 
 
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
-@pytest.mark.parametrize("column", ["a", "b", "score", "time", "w"])
+@pytest.mark.parametrize("column", ["a", "b", "time", "w"])
 def test_nan(source, say, column):
     nan = {"a": [1.0, 2.0], "b": [2.0, 1.0], "score": [1.0, 1.0], "time": [1.0, 2.0], "w": [1.0, 2.0]}
     nan[column] = [nan[column][0], float("nan")]
@@ -86,8 +85,8 @@ def test_nan(source, say, column):
 
 
 def test_nan_in_csv(games):
-    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): score is nan"):
-        read(games("a,b,score\nx,y,1\nx,y,nan\n"))
+    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): time is nan"):
+        read(games("a,b,score,t\nx,y,1,1\nx,y,1,nan\n"))
 
 
 def test_infinity(source, say):
@@ -122,7 +121,6 @@ def test_numbers_that_arrow_cannot_take():
     assert scores(Decimal("0.25"), 1, 0.5) == [0.25, 1, 0.5]
     bad = {
         "inf, not a finite": Decimal("inf"),
-        "nan, not a finite": Decimal("nan"),
         r"Decimal\('sNaN'\)": Decimal("sNaN"),
     }
     for said, value in (bad | {"100000.*, not a number": 10**400, r"1j, not a number": 1j}).items():
@@ -240,8 +238,8 @@ def test_side_must_not_tell_the_winner(source, side):
 
 
 def test_no_names_at_all(source):
-    with pytest.raises(ValueError, match=r"no column 'a'; name the players' columns, .* \(there are: home, away\)"):
-        read(source({"home": ["x"], "away": ["y"]}))
+    with pytest.raises(ValueError, match=r"no column 'a'; name the players' columns, .* \(there are: this, that\)"):
+        read(source({"this": ["x"], "that": ["y"]}))
 
 
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)

@@ -70,7 +70,7 @@ def test_wrong_numbers_of_fields_that_are_not_utf8(games):
 # Numbers
 
 
-@pytest.mark.parametrize("cell", ["0x1", "0X0", "0x1p3", "1_0", "\u0661", "1d0", "1;0", "", "yes", "--1", "0b1"])
+@pytest.mark.parametrize("cell", ["0x1", "0X0", "0x1p3", "1_0", "\u0661", "1d0", "1;0", "yes", "--1", "0b1"])
 @pytest.mark.parametrize("where", [0, 1])
 @pytest.mark.parametrize("column", ["score", "t", "w", "h", "n"])
 def test_what_is_no_number(games, cell, where, column):
@@ -89,10 +89,10 @@ def test_what_is_a_number(games, cell):
     assert read({"a": ["x"] * 2, "b": ["y"] * 2, "score": [cell, "0"]}).events.score.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("cell", ["nan", "NaN", "inf", "-inf", "infinity", "1e999"])
+@pytest.mark.parametrize("cell", ["inf", "-inf", "infinity", "1e999"])
 def test_what_is_not_finite(games, cell):
     for source in (games(f"a,b,score\nx,y,{cell}\n"), {"a": ["x"], "b": ["y"], "score": [cell]}):
-        with pytest.raises(ValueError, match=r"row 0 .*: score is (nan|-?inf), not a finite number"):
+        with pytest.raises(ValueError, match=r"row 0 .*: score is -?inf, not a finite number"):
             read(source)
 
 
@@ -130,7 +130,8 @@ def test_skip_incomplete(source):
 
 
 def test_skip_blanks_and_nan(games):
-    with pytest.warns(UserWarning, match=r"^skipped 3 of 5 rows, which lack a value: 0, 1, 2 "):
+    left = pytest.warns(UserWarning, match="^left out 1 of 5 rows, which have no result")
+    with left, pytest.warns(UserWarning, match=r"^skipped 2 of 4 rows, which lack a value: 0, 1 "):
         data = read(games('a,b,score\nx," ",1\n,y,1\nx,y,nan\nx,y,1\nna,y,0\n'), skip_incomplete=True)
     assert data.players.tolist() == ["x", "y", "na"]
     with pytest.raises(ValueError, match=r"row 1 .*score 2.0 is outside"), pytest.warns(UserWarning):

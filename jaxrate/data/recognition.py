@@ -1,0 +1,358 @@
+"""Which columns of a table have which part, by the names that people give them.
+
+Names are compared in lower case, by letters and digits alone: `Home_Team` is `hometeam`. Columns that options name come
+first, then those of the library's own names (a and b, winner and loser, contest and player, score, time), and only for
+what is left these spellings.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.columns import missing, to_column, to_flags, to_numbers
+from jaxrate.data.dates import is_time
+from jaxrate.data.results import read_results, without_na
+from jaxrate.data.roles import CONTESTS, PLAIN, PLAYED, WON
+from jaxrate.data.tables import Column, Source, find_name
+
+
+class Kind(NamedTuple):
+    """How both sides of a match are called."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    side: bool = False  # whether the first has an advantage
+    won: bool = False  # whether the first is the winner
+
+
+KINDS = (
+    Kind(("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True),
+    Kind(("white", "w"), ("black", "b"), side=True),
+    Kind(("radiant",), ("dire",), side=True),
+    Kind(("blue", "b"), ("red", "r")),
+    Kind(("1", "one"), ("2", "two")),
+    Kind(("a",), ("b",)),
+    Kind(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),
+)
+NAMES: tuple[str, ...] = (
+    "{}teamname",
+    "{}team",
+    "team{}",
+    "{}teamtag",
+    "team{}name",
+    "{}name",
+    "{}playername",
+    "{}player",
+    "player{}",
+)
+NAMES += ("player{}name", "{}club", "club{}", "{}fighter", "fighter{}", "{}username", "{}user", "{}bot", "{}tie")
+NAMES += ("model{}", "opponent{}", "competitor{}", "name{}", "{}nation", "{}country", "{}", "{}teamid", "team{}id")
+NAMES += ("teamid{}", "{}teamapiid", "{}playerid", "player{}id", "{}id")  # names before ids
+POINTS: tuple[str, ...] = (
+    "ft{}g",
+    "{}score",
+    "score{}",
+    "{}goals",
+    "{}goal",
+    "goals{}",
+    "{}teamgoals",
+    "{}teamgoal",
+    "{}teamscore",
+)
+POINTS += ("team{}score", "player{}score", "{}runs", "runs{}", "{}points", "{}pts", "pts{}", "{}g", "{}finalscore")
+POINTS += ("{}fulltimegoals", "result{}", "{}result", "{}runsscored", "{}sets", "{}framescore", "{}scoreft")
+RESULTS: tuple[str, ...] = (
+    "ftr",
+    "fulltimeresult",
+    "result",
+    "matchresult",
+    "gameresult",
+    "res",
+    "outcome",
+    "score",
+    "ft",
+    "fulltime",
+)
+RESULTS += ("ftscore", "finalscore", "winner", "matchwinner", "winnername", "winningteam", "winnerid", "winnerteam")
+RESULTS += ("mapwinner", "hometeamwins", "homewin", "homewins", "homewon", "radiantwin", "bluewin", "whitescore")
+RESULTS += ("whiteresult", "team1win", "awin", "bresult", "wdl")
+TIMES: tuple[str, ...] = (
+    "time",
+    "date",
+    "t",
+    "datetime",
+    "matchdate",
+    "gamedate",
+    "utcdate",
+    "dateutc",
+    "datetimeutc",
+    "gamedateest",
+)
+TIMES += ("tourneydate", "scheduledate", "eventdate", "racedate", "rounddate", "dateplayed", "playeddate", "dategame")
+TIMES += ("gameday", "matchday", "day", "kickoff", "kickofftime", "startdate", "starttime", "startedat", "playedat")
+TIMES += ("createdat", "timestamp", "tstamp", "datum", "fecha")
+NEUTRAL = ("neutral", "neutralsite", "neutralvenue", "neutralground", "isneutral", "stadiumneutral")
+SIDE = ("wloc", "winnerlocation", "winnerloc")  # of the winner
+CONTEST = ("contest", "race", "raceid", "event", "eventid", "contestid", "tournamentid", "gameid", "matchid", "heat")
+PARTICIPANT: tuple[str, ...] = (
+    "player",
+    "participant",
+    "driver",
+    "driverid",
+    "drivername",
+    "driverref",
+    "athlete",
+    "competitor",
+)
+PARTICIPANT += ("rider", "horse", "swimmer", "skater", "playername", "name", "team", "teamname", "playerid", "teamid")
+RANK: tuple[str, ...] = (
+    "positionorder",
+    "position",
+    "finishposition",
+    "finishingposition",
+    "finalposition",
+    "finish",
+    "place",
+    "pos",
+)
+RANK += ("placing", "placement", "standing", "teamplacement", "rank")
+
+
+class Recognition(NamedTuple):
+    """What was recognised."""
+
+    named: dict[str, Any]  # arguments of `read`
+    table: Source  # which does not load again what was looked at
+    points: tuple[str, ...] = ()  # the columns of each side's points, which tell the result
+    timeless: bool = False  # whether no column of time holds times
+    unix: bool = False  # whether numbers in the column of time may be seconds since 1970
+    taken: tuple[str, ...] = ()  # which column was taken for what, in words
+
+
+def recognise(
+    table: Source, named: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
+) -> Recognition:
+    """The parts of the columns of a table: as named, and else as they are called.
+
+    Args:
+      table: whose columns are looked at.
+      named: arguments of `read`, of which those that are None are sought.
+      upcoming: the matches are to come, so that nobody has won.
+      dates, na_values: as in `read`.
+
+    Raises:
+      ValueError: if several columns could be the players; says which options decide.
+    """
+    spelt: dict[str, str] = {}
+    for name in table.names:
+        spelt.setdefault(_letters(name), name)
+    named, taken = dict(named), list[str]()
+    form, kind = _form(table.names, named, upcoming), None
+    if form is None and (hit := _players(spelt, upcoming)) is not None:
+        kind, pair = hit
+        form = WON if kind.won else PLAYED
+        named |= dict(zip(form, pair, strict=True))
+        home = ", the first of whom has the side" if kind.side and named["side"] is None else ""
+        taken.append(f"{pair[0]} and {pair[1]} for {form[0]} and {form[1]}{home}")
+    elif form in (None, CONTESTS):
+        found = _contest(table.names, spelt, named, form, upcoming)
+        form = CONTESTS if found else form
+        named |= found
+        taken += [f"{name} for the {part}" for part, name in found.items()]
+    wanted = _Wanted(
+        results=_candidates(spelt, RESULTS) if form == PLAYED and _seeks_result(table.names, named, kind) else [],
+        points=_points(spelt, kind) if form == PLAYED and _seeks_result(table.names, named, kind) else [],
+        times=_candidates(spelt, TIMES) if named["time"] is None else [],
+        neutral=_candidates(spelt, NEUTRAL)[:1] if kind is not None and kind.side and named["neutral"] is None else [],
+        side=_candidates(spelt, SIDE)[:1] if kind is not None and kind.won and named["side"] is None else [],
+    )
+    unsure = len(wanted.times) > 1 or any(_is_strange(table.names, name) for name in wanted.times)
+    unsure |= bool(wanted.times and taken)  # where others have names of their own, time may be something else
+    columns = _load(table, wanted, unsure, [named[part] or find_name(table.names, part) for part in form or ()][:2])
+    points: tuple[str, ...] = ()
+    if wanted.results or wanted.points:
+        who = [columns[str(named[part] or find_name(table.names, part))] for part in PLAYED]
+        result, points = _result(wanted, columns, who, na_values)
+        if result is not None:
+            named["score"] = result
+            taken += [f"{result} for the score"] * (result != find_name(table.names, "score"))
+        elif points:
+            taken.append(f"{points[0]} and {points[1]} for the points of both, which tell who won")
+    if kind is not None and kind.side and named["side"] is None and "a" not in table.names:
+        named["side"] = "a"
+    for name in wanted.neutral:
+        if named["side"] == "a" and _are_flags(name, columns[name]):
+            named["neutral"] = name
+            taken.append(f"{name} for neutral")
+    for name in wanted.side:
+        named["side"] = name
+        taken.append(f"{name} for the side")
+    timeless = False
+    if unsure and columns:
+        time = next((name for name in wanted.times if is_time(name, columns[name], dates)), None)
+        plain = next((name for name in wanted.times if not _is_strange(table.names, name)), None)
+        if time is None and plain is not None:
+            numbers = [x for x in wanted.times if not _is_strange(table.names, x) and _are_numbers(x, columns[x])]
+            time = next(iter(numbers), None)
+        named["time"], timeless = time, time is None
+        if time is None:
+            taken.append(f"nothing for the time, as {', '.join(map(str, wanted.times))} has no dates")
+        elif _is_strange(table.names, time):
+            taken.append(f"{time} for the time")
+    unix = named["time"] is not None and bool(wanted.times) and _is_strange(table.names, named["time"])
+    return Recognition(named, _cached(table, columns), points, timeless, unix, tuple(taken))
+
+
+def time_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called as times are."""
+    return [name for name in names if _letters(name) in TIMES]
+
+
+class _Wanted(NamedTuple):
+    """Columns whose values are looked at."""
+
+    results: list[str]
+    points: list[tuple[str, str]]
+    times: list[str]
+    neutral: list[str]
+    side: list[str]
+
+
+def _letters(name: Any) -> str:
+    """A name in lower case, without anything but letters and digits."""
+    return "".join(x for x in str(name).casefold() if x.isalnum())
+
+
+def _is_strange(names: Sequence[str], name: str) -> bool:
+    """Whether a column of time has none of the library's own names."""
+    return name not in [find_name(names, key) for key in ("time", "date", "t")]
+
+
+def _candidates(spelt: dict[str, str], names: Sequence[str]) -> list[str]:
+    return [spelt[name] for name in names if name in spelt]
+
+
+def _form(names: Sequence[str], named: dict[str, Any], upcoming: bool) -> tuple[str, ...] | None:
+    """The form of a table whose players are named, or are called as the library calls them."""
+    forms = [PLAYED, CONTESTS] if upcoming else [WON, PLAYED, CONTESTS]
+    for form in (WON, PLAYED, CONTESTS):
+        if any(named[part] is not None for part in form):
+            return form
+    return next((form for form in forms if all(find_name(names, PLAIN.get(part, part)) for part in form[:2])), None)
+
+
+def _pairs(templates: Sequence[str], kind: Kind) -> Iterator[tuple[str, str]]:
+    for template in templates:
+        for first in kind.first:
+            for second in kind.second:
+                if template != "{}" or len(first) > 1 < len(second):
+                    yield template.format(first), template.format(second)
+
+
+def _players(spelt: dict[str, str], upcoming: bool) -> tuple[Kind, tuple[str, str]] | None:
+    """The columns of both sides; ValueError if several could be."""
+    found = []
+    for kind in KINDS:
+        pairs = ((spelt[x], spelt[y]) for x, y in _pairs(NAMES, kind) if x in spelt and y in spelt)
+        if (pair := next(pairs, None)) is not None and not (kind.won and upcoming):
+            found.append((kind, pair))
+    played = [hit for hit in found if not hit[0].won] or found
+    if len(played) > 1:
+        said = ", or ".join(f"{x} and {y}" for _, (x, y) in played)
+        raise ValueError(
+            f"the players could be {said}; say which by the options a and b, as a={played[0][1][0]!r}, "
+            f"b={played[0][1][1]!r}, or --a and --b on the command line"
+        )
+    return played[0] if played else None
+
+
+def _contest(
+    names: Sequence[str], spelt: dict[str, str], named: dict[str, Any], form: tuple[str, ...] | None, upcoming: bool
+) -> dict[str, str]:
+    """The columns of contests that are not named; nothing if these are none, as far as their names tell."""
+    found = {}
+    for part, plain, spellings in (
+        ("contest", ("contest",), CONTEST),
+        ("participant", ("player",), PARTICIPANT),
+        ("rank", ("rank", "score"), RANK),
+    ):
+        if part == "rank" and (upcoming or named["score"] is not None):
+            continue
+        if named[part] is not None or (form is not None and any(find_name(names, name) for name in plain)):
+            continue
+        found[part] = next(iter(_candidates(spelt, spellings)), None)
+    return {} if None in found.values() else {part: str(name) for part, name in found.items()}
+
+
+def _seeks_result(names: Sequence[str], named: dict[str, Any], kind: Kind | None) -> bool:
+    """Whether the result has to be sought: nothing names it, and no column of the library's name stands beside a, b."""
+    both = isinstance(named["margin"], (list, tuple)) and len(named["margin"]) == 2
+    return named["score"] is None and not both and (kind is not None or find_name(names, "score") is None)
+
+
+def _points(spelt: dict[str, str], kind: Kind | None) -> list[tuple[str, str]]:
+    """Pairs of columns that are called as the points of both sides are."""
+    kinds = [kind] if kind is not None else [x for x in KINDS if not x.won]
+    pairs = [pair for x in kinds for pair in _pairs(POINTS, x) if pair[0] in spelt and pair[1] in spelt]
+    return [(spelt[x], spelt[y]) for x, y in pairs]
+
+
+def _load(table: Source, wanted: _Wanted, unsure: bool, who: list[Any]) -> dict[str, Column]:
+    """The columns to look at, of a single reading; none if nothing has to be looked at."""
+    numbers = [*wanted.times, *(name for pair in wanted.points for name in pair), *wanted.neutral]
+    text = [*filter(None, who), *wanted.results, *wanted.side]
+    if not (unsure or wanted.results or wanted.points or wanted.neutral or wanted.side):
+        return {}
+    names = list(dict.fromkeys([*text, *numbers]))
+    if any(name not in table.names or table.names.count(name) > 1 for name in names):
+        return {}
+    loaded = table.load(names, text, numbers)
+    return {name: to_column(name, loaded[name]) for name in names}
+
+
+def _cached(table: Source, columns: dict[str, Column]) -> Source:
+    if not columns:
+        return table
+
+    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        others = [name for name in wanted if name not in columns]
+        loaded = (
+            table.load(others, [x for x in text if x in others], [x for x in numbers if x in others]) if others else {}
+        )
+        return columns | {name: loaded[name] for name in others}
+
+    return table._replace(load=load)
+
+
+def _result(
+    wanted: _Wanted, columns: dict[str, Column], who: list[Column], na_values: Sequence[str]
+) -> tuple[str | None, tuple[str, ...]]:
+    """The column of results, or those of both sides' points."""
+    empty: str | None = None
+    for name in wanted.results:
+        column = without_na(columns[name], na_values)
+        if missing(column, nan=True).all():
+            empty = empty or name
+        elif read_results(name, column, *who) is not None:
+            return name, ()
+    good = [pair for pair in wanted.points if all(_are_numbers(x, without_na(columns[x], na_values)) for x in pair)]
+    full = [pair for pair in good if not all(missing(columns[x], nan=True).all() for x in pair)]
+    if full or empty is None:
+        return None, next(iter([*full, *good]), ())
+    return empty, ()
+
+
+def _are_numbers(name: str, column: Column) -> bool:
+    with suppress(ValueError):
+        to_numbers(name, column, default=np.nan)
+        return True
+    return False
+
+
+def _are_flags(name: str, column: Column) -> bool:
+    with suppress(ValueError):
+        to_flags(name, column)
+        return True
+    return False

@@ -1,0 +1,342 @@
+"""Files as people find them: headers of well-known collections, with rows that were made up."""
+# ruff: noqa: E501
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.data.read import read
+
+pa = pytest.importorskip("pyarrow")
+
+# header, rows; the pairs of names, the scores of the first, the first day, and whether the first has the side
+FILES = {
+    "football-data.co.uk, a league": (
+        "Div,Date,Time,HomeTeam,AwayTeam,FTHG,FTAG,FTR,HTHG,HTAG,HTR,Referee,HS,AS,B365H,B365D,B365A",
+        ["E0,16/08/2024,20:00,Man United,Fulham,1,0,H,0,0,D,R Jones,14,10,1.6,4.2,5.25",
+         "E0,17/08/2024,12:30,Ipswich,Liverpool,0,2,A,0,0,D,T Robinson,7,18,8.5,5.5,1.33",
+         "E0,17/08/2024,15:00,Fulham,Ipswich,1,1,D,0,1,A,S Hooper,9,9,1.6,4,6"],
+        [("Man United", "Fulham"), ("Ipswich", "Liverpool"), ("Fulham", "Ipswich")], [1, 0, 0.5], "2024-08-16", True,
+    ),
+    "football-data.co.uk, extra leagues": (
+        "Country,League,Season,Date,Time,Home,Away,HG,AG,Res,PSCH,PSCD,PSCA",
+        ["Brazil,Serie A,2024,13/04/2024,22:30,Gremio,Vasco,2,1,H,1.9,3.4,4.5",
+         "Brazil,Serie A,2024,14/04/2024,20:00,Vasco,Santos,0,0,D,2,3.1,4"],
+        [("Gremio", "Vasco"), ("Vasco", "Santos")], [1, 0.5], "2024-04-13", True,
+    ),
+    "tennis-data.co.uk": (
+        "ATP,Location,Tournament,Date,Series,Court,Surface,Round,Best of,Winner,Loser,WRank,LRank,WPts,LPts,W1,L1,Comment",
+        ["1,Brisbane,Brisbane International,31/12/2023,ATP250,Outdoor,Hard,1st Round,3,Rune H.,Purcell M.,8,45,3,1,4,6,Completed"],
+        [("Rune H.", "Purcell M.")], [1], "2023-12-31", False,
+    ),
+    "Kaggle's tennis": (
+        "Tournament,Date,Series,Court,Surface,Round,Best of,Player_1,Player_2,Winner,Rank_1,Rank_2,Pts_1,Pts_2,Odd_1,Odd_2,Score",
+        ["Australian Open,2000-01-17,Grand Slam,Outdoor,Hard,1st Round,5,Agassi A.,Puerta M.,Agassi A.,1,112,-1,-1,-1,-1,6-2 6-2 6-3",
+         "Australian Open,2000-01-17,Grand Slam,Outdoor,Hard,1st Round,5,Manta L.,Alami K.,Alami K.,107,35,-1,-1,-1,-1,6-4 7-6 6-0"],
+        [("Agassi A.", "Puerta M."), ("Manta L.", "Alami K.")], [1, 0], "2000-01-17", False,
+    ),
+    "Sackmann's ATP": (
+        "tourney_id,tourney_name,surface,draw_size,tourney_level,tourney_date,match_num,winner_id,winner_seed,winner_entry,"
+        "winner_name,winner_hand,winner_ht,loser_id,loser_seed,loser_entry,loser_name,loser_hand,loser_ht,score,best_of,round,"
+        "minutes,w_ace,w_df,l_ace,l_df,winner_rank,winner_rank_points,loser_rank,loser_rank_points",
+        ["2020-8888,Atp Cup,Hard,24,A,20200106,300,104925,,,Novak Djokovic,R,188,104745,,,Rafael Nadal,L,185,6-2 7-6(4),3,F,"
+         "117,7,3,8,2,2,9055,1,9985"],
+        [("Novak Djokovic", "Rafael Nadal")], [1], "2020-01-06", False,
+    ),
+    "Kaggle's chess of lichess": (
+        "id,rated,created_at,last_move_at,turns,victory_status,winner,increment_code,white_id,white_rating,black_id,black_rating,moves",
+        ["TZJHLljE,FALSE,1.50421E+12,1.50421E+12,13,outoftime,white,15+2,bourgris,1500,a-00,1191,d4 d5",
+         "l1NXvwaE,TRUE,1.50423E+12,1.50424E+12,16,resign,black,5+10,a-00,1322,skinnerua,1261,d4 Nc6",
+         "mIICvQHh,TRUE,1.50425E+12,1.50425E+12,61,draw,draw,5+10,ischia,1496,a-00,1500,e4 e5"],
+        [("bourgris", "a-00"), ("a-00", "skinnerua"), ("ischia", "a-00")], [1, 0, 0.5], "2017-08-31", True,
+    ),
+    "games of lichess from PGN": (
+        "Event,White,Black,Result,UTCDate,UTCTime,WhiteElo,BlackElo,WhiteRatingDiff,BlackRatingDiff,ECO,Opening,TimeControl",
+        ["Classical,eisaaaa,HAMID449,1-0,2016.06.30,22:00:01,1901,1896,11,-11,D10,Slav,300+5",
+         "Blitz,go4jas,Sergei1973,0-1,2016.06.30,22:00:01,1641,1627,-11,12,C20,King,300+0",
+         "Blitz,Evangelistaizac,kafune,1/2-1/2,2016.06.30,22:00:02,1647,1688,1,1,B01,Scand,180+5"],
+        [("eisaaaa", "HAMID449"), ("go4jas", "Sergei1973"), ("Evangelistaizac", "kafune")], [1, 0, 0.5], "2016-06-30", True,
+    ),
+    "Kaggle's NBA": (
+        "GAME_DATE_EST,GAME_ID,GAME_STATUS_TEXT,HOME_TEAM_ID,VISITOR_TEAM_ID,SEASON,TEAM_ID_home,PTS_home,FG_PCT_home,"
+        "TEAM_ID_away,PTS_away,FG_PCT_away,HOME_TEAM_WINS",
+        ["2022-12-22,22200477,Final,1610612740,1610612759,2022,1610612740,126,0.484,1610612759,117,0.478,1",
+         "2022-12-22,22200478,Final,1610612762,1610612764,2022,1610612762,112,0.488,1610612764,120,0.561,0"],
+        [("1610612740", "1610612759"), ("1610612762", "1610612764")], [1, 0], "2022-12-22", True,
+    ),
+    "538's NBA": (
+        "date,season,neutral,playoff,team1,team2,elo1_pre,elo2_pre,elo_prob1,elo_prob2,elo1_post,elo2_post,score1,score2",
+        ["1946-11-01,1947,0,,TRH,NYK,1300,1300,0.64,0.36,1293,1306,66,68"],
+        [("TRH", "NYK")], [0], "1946-11-01", False,
+    ),
+    "538's football": (
+        "season,date,league_id,league,team1,team2,spi1,spi2,prob1,prob2,probtie,proj_score1,proj_score2,importance1,importance2,"
+        "score1,score2,xg1,xg2,nsxg1,nsxg2,adj_score1,adj_score2",
+        ["2016,2016-08-12,1843,French Ligue 1,Bastia,Paris,51.1,85.7,0.04,0.84,0.12,0.9,2.4,32,68,0,1,1,0.6,0.4,3,0,1.05"],
+        [("Bastia", "Paris")], [0], "2016-08-12", False,
+    ),
+    "martj42's international results": (
+        "date,home_team,away_team,home_score,away_score,tournament,city,country,neutral",
+        ["1872-11-30,Scotland,England,0,0,Friendly,Glasgow,Scotland,FALSE",
+         "1873-03-08,England,Scotland,4,2,Friendly,London,England,TRUE"],
+        [("Scotland", "England"), ("England", "Scotland")], [0.5, 1], "1872-11-30", True,
+    ),
+    "openfootball": (
+        "Round,Date,Team 1,FT,HT,Team 2",
+        ["1,Fri Aug 9 2019,Liverpool FC,4-1,4-0,Norwich City FC", "1,Sat Aug 10 2019,West Ham United FC,0-5,0-1,Man City FC"],
+        [("Liverpool FC", "Norwich City FC"), ("West Ham United FC", "Man City FC")], [1, 0], "2019-08-09", False,
+    ),
+    "spreadspoke's NFL": (
+        "schedule_date,schedule_season,schedule_week,schedule_playoff,team_home,score_home,score_away,team_away,"
+        "team_favorite_id,spread_favorite,over_under_line,stadium,stadium_neutral,weather_detail",
+        ["9/2/1966,1966,1,FALSE,Miami Dolphins,14,23,Oakland Raiders,,,,Orange Bowl,FALSE,",
+         "9/18/1966,1966,2,FALSE,Green Bay Packers,21,3,Baltimore Colts,,,,County,FALSE,"],
+        [("Miami Dolphins", "Oakland Raiders"), ("Green Bay Packers", "Baltimore Colts")], [0, 1], "1966-09-02", True,
+    ),
+    "nflverse": (
+        "game_id,season,game_type,week,gameday,weekday,gametime,away_team,away_score,home_team,home_score,location,result,total",
+        ["1999_01_MIN_ATL,1999,REG,1,1999-09-12,Sunday,,MIN,17,ATL,14,Home,-3,31",
+         "1999_01_KC_CHI,1999,REG,1,1999-09-12,Sunday,,KC,17,CHI,20,Home,3,37"],
+        [("ATL", "MIN"), ("CHI", "KC")], [0, 1], "1999-09-12", True,
+    ),
+    "Kaggle's March Madness": (
+        "Season,DayNum,WTeamID,WScore,LTeamID,LScore,WLoc,NumOT",
+        ["1985,20,1228,81,1328,64,N,0", "1985,25,1106,77,1354,70,H,0", "1985,25,1112,63,1223,56,A,0"],
+        [("1228", "1328"), ("1106", "1354"), ("1112", "1223")], [1, 1, 1], None, [0, 1, -1],
+    ),
+    "Kaggle's results of hltv": (
+        "date,team_1,team_2,_map,result_1,result_2,map_winner,starting_ct,ct_1,t_2,t_1,ct_2,event_id,match_id,rank_1,rank_2,"
+        "map_wins_1,map_wins_2,match_winner",
+        ["2020-03-18,Recon 5,TeamOne,Dust2,0,16,2,2,0,1,0,15,5151,2340454,62,63,0,2,2",
+         "2020-03-18,Recon 5,TeamOne,Inferno,13,16,2,2,8,6,5,10,5151,2340454,62,63,0,2,2"],
+        [("Recon 5", "TeamOne")] * 2, [0, 0], "2020-03-18", False,
+    ),
+    "Kaggle's League of Legends": (
+        "League,Year,Season,Type,blueTeamTag,bResult,rResult,redTeamTag,gamelength,golddiff",
+        ["NALCS,2015,Spring,Season,TSM,1,0,C9,40,[]", "NALCS,2015,Spring,Season,CST,0,1,DIG,38,[]"],
+        [("TSM", "C9"), ("CST", "DIG")], [1, 0], None, False,
+    ),
+    "OpenDota's matches": (
+        "match_id,duration,start_time,radiant_team_id,radiant_name,dire_team_id,dire_name,leagueid,radiant_score,dire_score,radiant_win",
+        ["7,2000,1568000000,1,OG,2,Liquid,9,40,20,True", "8,2100,1568003600,2,Liquid,1,OG,9,10,33,False"],
+        [("OG", "Liquid"), ("Liquid", "OG")], [1, 0], "2019-09-09", True,
+    ),
+    "Retrosheet's games": (
+        "gid,visteam,hometeam,site,date,number,starttime,daynight,innings,vruns,hruns,wteam,lteam,season",
+        ["ANA202404050,BOS,ANA,ANA01,20240405,0,6:38PM,night,9,8,6,BOS,ANA,2024",
+         "ANA202404060,BOS,ANA,ANA01,20240406,0,6:38PM,night,9,1,2,ANA,BOS,2024"],
+        [("ANA", "BOS")] * 2, [0, 1], "2024-04-05", True,
+    ),
+    "Kaggle's European football": (
+        "id,country_id,league_id,season,stage,date,match_api_id,home_team_api_id,away_team_api_id,home_team_goal,away_team_goal,"
+        "home_player_X1,away_player_X1",
+        ["1,1,1,2008/2009,1,2008-08-17 00:00:00,492473,9987,9993,1,1,,"],
+        [("9987", "9993")], [0.5], "2008-08-17", True,
+    ),
+    "Kaggle's World Cup": (
+        "Year,Datetime,Stage,Stadium,City,Home Team Name,Home Team Goals,Away Team Goals,Away Team Name,Win conditions",
+        ["1930,13 Jul 1930 - 15:00 ,Group 1,Pocitos,Montevideo,France,4,1,Mexico,"],
+        [("France", "Mexico")], [1], "1930-07-13", True,
+    ),
+    "UFC": (
+        "R_fighter,B_fighter,Referee,date,location,Winner,title_bout,weight_class",
+        ["Adrian Yanez,Gustavo Lopez,Chris,2021-03-20,Las Vegas,Red,False,Bantamweight",
+         "Trevin Giles,Roman Dolidze,Herb,2021-03-20,Las Vegas,Draw,False,Middleweight"],
+        [("Gustavo Lopez", "Adrian Yanez"), ("Roman Dolidze", "Trevin Giles")], [0, 0.5], "2021-03-20", False,
+    ),
+    "Chatbot Arena": (
+        "question_id,model_a,model_b,winner,judge,turn,anony,language,tstamp",
+        ["58,chatglm-6b,koala-13b,model_b,arena_user_973,1,True,English,1682351591.13",
+         "59,oasst,koala-13b,tie (bothbad),arena_user_973,1,True,English,1682351654.67"],
+        [("chatglm-6b", "koala-13b"), ("oasst", "koala-13b")], [0, 0.5], "2023-04-24", False,
+    ),
+    "Kaggle's cricket": (
+        "id,season,city,date,match_type,player_of_match,venue,team1,team2,toss_winner,toss_decision,winner,result,result_margin",
+        ["1,2007/08,Bangalore,2008-04-18,League,B McCullum,Chinnaswamy,RCB,KKR,RCB,field,KKR,runs,140",
+         "2,2007/08,Delhi,2008-05-22,League,,Kotla,RCB,KKR,RCB,bat,RCB,wickets,5"],
+        [("RCB", "KKR")] * 2, [0, 1], "2008-04-18", False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("header, rows, pairs, scores, day, side", FILES.values(), ids=FILES)
+def test_well_known_headers(games, header, rows, pairs, scores, day, side):
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data = read(games("\n".join([header, *rows, ""])))
+    assert [tuple(data.players[list(pair)]) for pair in data.matches.player] == pairs
+    assert data.matches.score.tolist() == scores
+    if day is None:
+        assert data.clock is None
+    else:
+        assert data.clock == "dates"
+        assert np.datetime64(int(data.matches.time[0] // 1), "D") == np.datetime64(day)
+    sides = data.matches.context.side
+    if isinstance(side, list):
+        assert sides.tolist() == side
+    else:
+        neutral = [row.endswith("TRUE") for row in rows]
+        assert (sides is None) if not side else (sides.tolist() == [0.0 if x else 1.0 for x in neutral])
+    said = [str(note.message) for note in notes if "took" in str(note.message)]
+    if "Winner,Loser" not in header:  # which are the library's own names
+        assert len(said) == 1 and "\n" not in said[0]
+        assert said[0].endswith("; name columns to have it otherwise")
+
+
+def test_ergast_results(games):
+    header = "resultId,raceId,driverId,constructorId,number,grid,position,positionText,positionOrder,points,laps,time,"
+    header += "milliseconds,fastestLap,rank,fastestLapTime,fastestLapSpeed,statusId"
+    rows = ["1,18,1,1,22,1,1,1,1,10,58,1:34:50.616,5690616,39,2,1:27.452,218.3,1"]
+    rows += ["2,18,2,2,3,5,2,2,2,8,58,+5.478,5696094,41,3,1:27.739,217.586,1"]
+    rows += [r"3,18,3,3,7,7,\N,R,3,0,47,\N,\N,41,1,1:28.090,216.719,5"]
+    with pytest.warns(
+        UserWarning, match="^took raceId for the contest; driverId for the participant; positionOrder for"
+    ):
+        data = read(games("\n".join([header, *rows, ""])))
+    assert data.rounds.events.rank.tolist() == [0, 1, 2] and data.players.tolist() == ["1", "2", "3"]
+    assert data.clock is None  # the time of a race is no date
+
+
+LEAGUE = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n03/07/2024,x,y,1,0,H\n13/07/2024,y,x,2,2,D\n"
+COMING = LEAGUE + "20/07/2024,x,z,,,\n20/07/2024,z,y,,,\n"
+
+
+def test_the_note_says_what_was_taken_for_what(games):
+    with pytest.warns(UserWarning) as notes:
+        read(games(LEAGUE))
+    assert [str(note.message) for note in notes] == [
+        "took HomeTeam and AwayTeam for a and b, the first of whom has the side; FTR for the score; Date as dates, the "
+        "day first; name columns to have it otherwise"
+    ]
+
+
+def test_options_overrule(games):
+    file = games(LEAGUE)
+    with pytest.warns(UserWarning, match="took Date as dates, the day first; name"):
+        data = read(file, a="AwayTeam", b="HomeTeam", score="FTR")
+    assert data.matches.context.side is None and data.players.tolist() == ["y", "x"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(file, a="HomeTeam", b="AwayTeam", score="FTR", dates="day-first")
+        goals = read(file, a="HomeTeam", b="AwayTeam", margin=("FTHG", "FTAG"), dates="day-first")
+    assert goals.matches.score.tolist() == [1, 0.5] and goals.margin == ("FTHG", "FTAG")
+    with pytest.warns(UserWarning, match="took FTHG and FTAG for the points of both"):
+        read(games("a,b,FTHG,FTAG\nx,y,1,0\n"))
+
+
+def test_several_players_are_an_error(games):
+    file = games("home_team,away_team,player1,player2,score\nA,B,x,y,1\n")
+    said = "the players could be home_team and away_team, or player1 and player2; say which by the options a and b"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read(file)
+    assert read(file, a="player1", b="player2").players.tolist() == ["x", "y"]
+
+
+WRITTEN = {
+    "letters": (["W", "D", "L"], [1, 0.5, 0]),
+    "home and away": (["H", "D", "A"], [1, 0.5, 0]),
+    "in words": (["Home win"[:4], "Draw", "Away"], [1, 0.5, 0]),
+    "pools": (["1", "X", "2"], [1, 0.5, 0]),
+    "chess": (["1-0", "1/2-1/2", "0-1"], [1, 0.5, 0]),
+    "half": (["1-0", "½-½", "0-1"], [1, 0.5, 0]),
+    "goals": (["2-1", "0 : 0", "3-3 (4-2 p)"], [1, 0.5, 0.5]),
+    "numbers": (["1", "0.5", "0"], [1, 0.5, 0]),
+    "signs": (["1", "0", "-1"], [1, 0.5, 0]),
+    "names": (["x", "draw", "x"], [1, 0.5, 0]),
+}
+
+
+@pytest.mark.parametrize("written, scores", WRITTEN.values(), ids=WRITTEN)
+def test_ways_to_write_results(source, written, scores):
+    with pytest.warns(UserWarning, match="took white and black for a and b.*; Result for the score"):
+        data = read(source({"white": ["x", "y", "z"], "black": ["y", "x", "x"], "Result": written}))
+    assert data.matches.score.tolist() == scores
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_bad_results_are_named(games):
+    text = "home,away,result\nx,y,H\ny,x,void\nx,y,D\n"
+    said = (
+        r"^games.csv: row 1 \(counting from 0, line 3\): column 'result' is 'void', no result as the others are; if it"
+    )
+    with pytest.raises(ValueError, match=said):
+        read(games(text))
+    with pytest.warns(UserWarning, match="left out 1 of 3 rows"):
+        assert read(games(text), na_values=["void"]).rows.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="na_values must be a list of texts, got 'void'"):
+        read(games(text), na_values="void")
+    with pytest.raises(ValueError, match="no column 'score'"):  # nothing says who won
+        read(games("home,away,rank\nx,y,3\ny,x,4\n"))
+
+
+@pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])
+def test_what_counts_as_missing(games, text):
+    with pytest.warns(UserWarning) as notes:
+        data = read(games(f"home,away,result,hg,ag\nx,y,H,1,0\ny,x,{text},,\nx,z,D,0,0\n"))
+        goals = read(games(f"home,away,hg,ag\nx,y,1,0\ny,x,{text},{text}\nx,z,0,0\n"))
+    assert data.rows.tolist() == goals.rows.tolist() == [0, 2]
+    assert goals.matches.score.tolist() == [1, 0.5]
+    assert "left out 1 of 3 rows, which have no result: 1 are to come (`fixtures` of the data)" in [
+        str(x.message) for x in notes
+    ]
+
+
+def test_players_may_be_called_na(games):
+    assert read(games("a,b,score\nNA,P,1\nP,-,0\n")).players.tolist() == ["NA", "P", "-"]
+
+
+# Matches to come
+
+
+def read_coming(games, **options):
+    with pytest.warns(UserWarning) as notes:
+        data = read(games(COMING), **options)
+    return data, [str(note.message) for note in notes]
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_rows_without_result_are_fixtures(games):
+    data, notes = read_coming(games)
+    assert data.rows.tolist() == [0, 1] and data.players.tolist() == ["x", "y"]
+    assert data.fixtures.rows.tolist() == [2, 3] and data.fixtures.players.tolist() == ["x", "y", "z"]
+    assert data.fixtures.matches.context.side.tolist() == [1, 1]
+    assert "left out 2 of 4 rows, which have no result: 2 are to come (`fixtures` of the data)" in notes
+    assert "to come    2 matches (`fixtures`)" in repr(data)
+    rated = jr.rate(jr.elo(), data)
+    chances = jr.fixtures(rated, data.fixtures, newcomers=True)
+    assert chances["a"].tolist() == ["x", "z"] and chances["row"].tolist() == [2, 3]
+    with pytest.warns(UserWarning, match="of 4 rows the 2 without a result are to come"):
+        again = jr.fixtures(rated, games(COMING), newcomers=True)
+    assert {name: again[name].tolist() for name in again} == {name: chances[name].tolist() for name in chances}
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_what_was_never_played_is_not_to_come(games):
+    text = "date,home,away,result\n2024-01-01,x,y,H\n2024-01-02,y,x,P\n2024-01-03,x,y,D\n2024-01-03,y,x,\n,,,\n"
+    with pytest.warns(
+        UserWarning, match="left out 3 of 5 rows.*: 1 are to come.*; 2 are incomplete otherwise, or earlier"
+    ):
+        data = read(games(text))
+    assert data.rows.tolist() == [0, 2] and data.fixtures.rows.tolist() == [3]
+
+
+def test_nothing_but_fixtures(games):
+    text = "date,home,away,result\n2024-01-01,x,y,\n"
+    with pytest.raises(
+        ValueError, match="^games.csv: no row has a result; matches to come are read with upcoming=True"
+    ):
+        read(games(text))
+    with pytest.warns(UserWarning, match="took home and away for a and b"):
+        assert read(games(text), upcoming=True).rows.tolist() == [0]
+
+
+def test_fixtures_of_other_players_are_refused(games):
+    data, _ = read_coming(games)
+    other = jr.rate(jr.elo(), read({"a": list("yx"), "b": list("xz"), "score": [1, 1], "date": ["2024-01-01"] * 2}))
+    with pytest.raises(
+        ValueError, match="the players have other ids than in the run; read what is to come with players="
+    ):
+        jr.fixtures(other, data.fixtures)
