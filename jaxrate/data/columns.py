@@ -169,9 +169,9 @@ def to_ids(
         rank, values = rank[code], values[order]
     if (rank[:before] != np.arange(before)).any():
         raise ValueError(f"{what} has a name twice")
-    ids = rank[before:].reshape(-1, len(names))
-    _check_names(names, ids, values, what)
-    return ids, values
+    player = rank[before:].reshape(-1, len(names))
+    _check_names(names, player, values, what)
+    return player, values
 
 
 def _check_names(names: Sequence[str], ids: Values, values: Values, what: str) -> None:

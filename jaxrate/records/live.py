@@ -1,23 +1,33 @@
 """Ratings that are kept up to date as results come in, one by one."""
 
 import json
-import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxrate.events import Array, Matches, Ragged, Rounds
+from jaxrate.events import Array, Matches, Rounds
 from jaxrate.records.careers import leaves
 from jaxrate.records.contents import as_state
+from jaxrate.records.event_log import Event
+from jaxrate.records.live_matches import needs_of, pack_match
+from jaxrate.records.live_state import Coming, Now
 from jaxrate.records.ongoing import Ongoing
 from jaxrate.records.rated import Rated, opened, show_time
-from jaxrate.records.single import FORMS, as_teams, check_name, one_contest, one_match, within
-from jaxrate.replay import online
+from jaxrate.records.single import (
+    as_teams,
+    check_name,
+    contest_told,
+    context_of,
+    is_whole,
+    one_contest,
+    within,
+)
+from jaxrate.replay.online import packed, padded
 from jaxrate.replay.rows import are_numbers, check_concrete
 from jaxrate.replay.state import check_events
-from jaxrate.system import Rating, RatingSystem, State, check_system, fits
+from jaxrate.system import Rating, RatingSystem, State, check_system
 
 
 class Live:
@@ -28,7 +38,7 @@ class Live:
     """
 
     def __init__(self, history: Ongoing) -> None:
-        self._history, self._lock = history, threading.RLock()
+        self._history, self._needs = history, needs_of(history.system)
 
     @property
     def system(self) -> RatingSystem:
@@ -36,10 +46,11 @@ class Live:
         return self._history.system
 
     def __repr__(self) -> str:
-        with self._lock:
-            history = self._history
-            last = "" if history.last is None else f", the last at {show_time(history.last, history.clock)}"
-            return f"Live: {self.system!r}, {len(history.names):,} players, {history.number:,} new events{last}"
+        def tell(now: Now) -> str:
+            last = "" if now.last is None else f", the last at {show_time(now.last, now.clock)}"
+            return f"Live: {self.system!r}, {now.players:,} players, {now.number:,} new events{last}"
+
+        return str(self._history.call(tell))
 
     # --- Matches. ---
 
@@ -60,49 +71,37 @@ class Live:
           ValueError: for the same player twice, what is no name, a score outside [0, 1], a time before the last event,
             a date where times are numbers, and whatever `jr.matches` and the system refuse. Nothing has changed then.
         """
-        with self._lock:
-            self._history.check_kind(Matches)
-            ids, new = self._history.find((a, b))
-            score, when = within("score", score, 0.0, 1.0), self._history.moment(time)
-            form, whole, real = self._match(a, ids, score, when, context)
-            shown = self._history.learn(Matches, form, whole, real, new)
-            self._history.log.player.extend(ids)
-            self._history.log.told.extend((score, when))
-            self._history.keep(Matches, shown, time, when, new)
-            return self._history.guess(Matches, shown)
+        history = self._history
+
+        def learn(now: Now) -> Any:
+            history.check_kind(now, Matches)
+            ids, new = history.find(now, (a, b))
+            result, when = within("score", score, 0.0, 1.0), history.moment(now, time)
+            return history.learn(now, Coming(self._match(a, ids, result, when, context), new, time))
+
+        return history.call(learn)
 
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """What `update` would return; nothing is learnt, and nobody joins. None as time: that of the last event.
 
-        A margin, which is to come, is 0 in `columns`.
+        A margin is not asked for: it is to come.
 
         Raises:
           ValueError: as `update`.
         """
-        with self._lock:
-            ids, new = self._history.find((a, b))
-            form, whole, real = self._match(a, ids, 0.5, self._history.now(time), context)
-            return self._history.foresee(Matches, form, whole, real, new)
+        history = self._history
 
-    def _match(
-        self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]
-    ) -> tuple[online.Form, list[int], list[float]]:
-        """A match, checked and packed."""
-        if ids[0] == ids[1]:
-            raise ValueError(f"player {a!r} is on both sides")
-        given = {name: x for name, x in context.items() if x is not None}
-        side, weight = given.get("side"), given.get("weight")
-        form, real = FORMS[side is not None, weight is not None], [score, time]
-        if side is not None:
-            real.append(within("side", side, -1.0, 1.0))
-        if weight is not None:
-            real.append(within("weight", weight, 0.0, np.inf, above=True))
-        plain = len(given) == len(real) - 2
-        if plain and self.system.check is fits:
-            return form, ids, real
-        event = one_match(ids, score, time, given, self._history.categories)
-        self.system.check(event)
-        return (form, ids, real) if plain else online.packed(jax.tree.map(lambda x: x[0], event))
+        def foresee(now: Now) -> Any:
+            ids, new = history.find(now, (a, b))
+            when, columns = history.moment_ahead(now, time), context.get("columns")
+            if self._needs.margins and isinstance(columns, Mapping | None):
+                context["columns"] = dict.fromkeys(self._needs.margins, 0.0) | dict(columns or {})
+            return history.foresee(now, Coming(self._match(a, ids, 0.5, when, context), new))
+
+        return history.call(foresee)
+
+    def _match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> Event:
+        return pack_match(self._needs, a, ids, score, time, context, self._history.categories)
 
     # --- Contests. ---
 
@@ -135,17 +134,13 @@ class Live:
         Raises:
           ValueError: as `update`, and as `jr.rounds` does, with the player's place in the list as the row.
         """
-        with self._lock:
-            self._history.check_kind(Rounds)
-            ids, new, contest = self._contest(players, rank, self._history.moment(time), weight, ceiling, noise)
-            flat: Any = contest.events
-            shown = self._history.learn(Rounds, *online.packed(online.padded(contest)), new)[: len(ids)]
-            self._history.log.player.extend(ids)
-            self._history.log.place.extend(np.stack([flat.rank, flat.team], axis=1).ravel().tolist())
-            self._history.log.size.append(len(ids))
-            self._history.log.told.append(flat.time[0])
-            self._history.keep(Rounds, shown, time, float(flat.time[0]), new)
-            return self._history.guess(Rounds, shown)
+        history = self._history
+
+        def learn(now: Now) -> Any:
+            history.check_kind(now, Rounds)
+            return history.learn(now, self._contest(now, players, rank, time, (weight, ceiling, noise)))
+
+        return history.call(learn)
 
     def predict_round(
         self,
@@ -161,26 +156,99 @@ class Live:
         Raises:
           ValueError: as `update_round`.
         """
-        with self._lock:
-            ids, new, contest = self._contest(players, None, self._history.now(time), weight, ceiling, noise)
-            found = self._history.foresee(Rounds, *online.packed(online.padded(contest)), new)
-            return jax.tree.map(lambda x: x[: len(ids)], found)
+        history = self._history
 
-    def _contest(self, players: Any, rank: Any, time: float, *more: Any) -> tuple[list[int], list[Any], Ragged]:
-        """Ids and newcomers, and the contest, checked."""
+        def foresee(now: Now) -> Any:
+            return history.foresee(now, self._contest(now, players, None, time, (weight, ceiling, noise), ahead=True))
+
+        return history.call(foresee)
+
+    def _contest(
+        self, now: Now, players: Any, rank: Any, time: Any, more: Sequence[Any], ahead: bool = False
+    ) -> Coming:
+        """A contest, checked and packed."""
+        history = self._history
+        when = history.moment_ahead(now, time) if ahead else history.moment(now, time)
         teams = as_teams(players)
-        ids, new = self._history.find([name for team in teams for name in team])
-        contest = one_contest(ids, [*map(len, teams)], rank, time, more, lambda i: [*self._history.names, *new][i])
-        check_events(self.system, contest, self._history.key)
-        return ids, new, contest
+        ids, new = history.find(now, [name for team in teams for name in team])
+        sizes = [*map(len, teams)]
+        contest = one_contest(ids, sizes, rank, when, more, lambda i: [*now.names[: now.players], *new][i])
+        check_events(self.system, contest, history.key)
+        return Coming(Event(Rounds, *packed(padded(contest))), new, time, len(ids))
+
+    # --- What was wrong. ---
+
+    def undo(self, n: int = 1) -> None:
+        """Forget the last results; newcomers who first played in them go with them.
+
+            live.undo()
+
+        The ratings are to the bit those of a history without them: what is left is rated again, from the last of the
+        states that are kept in between.
+
+        Args:
+          n: how many results, matches or contests, of those that were rated live.
+
+        Raises:
+          ValueError: if fewer were rated since `live` began.
+        """
+
+        def undo(now: Now) -> None:
+            if not is_whole(n) or not 0 <= n <= now.number:
+                raise ValueError(f"n must be a whole number from 0 to {now.number}, the results rated live, got {n!r}")
+            self._history.undo(now, n)
+
+        self._history.call(undo)
+
+    def correct(self, index: int, score: float | None = None, *, rank: Any = None, **context: Any) -> None:
+        """Put another result in place of one, and rate all that follow again.
+
+            live.correct(-1, score=0.5)
+            live.correct(-1, rank=[2, 1, 3])
+
+        The ratings, and the predictions in `rated`, are to the bit those of a history with that result from the start.
+        Players and time stay; where those were wrong, `undo` it.
+
+        Args:
+          index: of the match or contest among those that were rated live, from 0; -1 is the last, -2 the one before.
+          score: of a match, as in `update`. None: as it was.
+          rank: of a contest, as in `update_round`.
+          context: what else was wrong of a match: `side`, `weight`, `category` or `columns`, as in `update`.
+
+        Raises:
+          ValueError: if there is no such result, or as `update` and `update_round`. Nothing has changed then.
+        """
+        history = self._history
+
+        def correct(now: Now) -> None:
+            if not is_whole(index) or not -now.number <= index < now.number:
+                have = f"{now.number} results were rated live, counted from 0; -1 is the last"
+                raise ValueError(f"no result {index!r}: {have}")
+            place = index % now.number
+            old = history.event(now, place)
+            if old.kind is Matches:
+                if rank is not None:
+                    raise ValueError("a match has a score; give score=, not rank=")
+                told = context_of(old.tree, history.categories) | context
+                result = old.real[0] if score is None else within("score", score, 0.0, 1.0)
+                event = self._match(now.names[old.whole[0]], old.whole[:2], result, old.time, told)
+            else:
+                if score is not None or context or rank is None:
+                    raise ValueError("a contest has ranks; give rank=, and nothing else")
+                ids, sizes, when, more = contest_told(old.tree)
+                contest = one_contest(ids, sizes, rank, when, more, lambda i: now.names[i])
+                check_events(self.system, contest, history.key)
+                event = Event(Rounds, *packed(padded(contest)))
+            history.correct(now, place, event)
+
+        history.call(correct)
 
     # --- What is known. ---
 
     @property
     def players(self) -> list[Any]:
         """The names of the players in order of id."""
-        with self._lock:
-            return list(self._history.names)
+        return list(self._history.call(lambda now: now.names[: now.players]))
 
     def rating(self, player: Any, *, time: Any = None) -> Rating:
         """A player's rating and deviation, as their last event left them, or as of a time, not before the last event.
@@ -188,26 +256,33 @@ class Live:
         Raises:
           ValueError: if there is no such player, or for such a time.
         """
-        with self._lock:
-            ids, new = self._history.find((player,))
+        history = self._history
+
+        def look(now: Now) -> Rating:
+            ids, new = history.find(now, (player,))
             if new:
                 raise ValueError(f"no player {player!r}")
-            mean, deviation = self._history.ratings(ids, None if time is None else self._history.now(time))
+            mean, deviation = history.ratings(now, ids, None if time is None else history.moment_ahead(now, time))
             return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
+
+        found: Rating = history.call(look)
+        return found
 
     def to_json(self) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
-        with self._lock:
-            history, count = self._history, len(self._history.names)
-            found, last = history.ratings(range(history.room), None), history.last
+
+        def tell(now: Now) -> dict[str, Any]:
+            found, last, count = self._history.ratings(now, range(now.room), None), now.last, now.players
             told = {
                 "system": self.system.name,
-                "last": show_time(last, "dates") if last is not None and history.clock == "dates" else last,
-                "player": history.names,
+                "last": show_time(last, "dates") if last is not None and now.clock == "dates" else last,
+                "player": now.names[:count],
                 "rating": found.mean[:count].tolist(),
             }
             more = {} if found.deviation is None else {"deviation": found.deviation[:count].tolist()}
-            return json.dumps(told | more)
+            return told | more
+
+        return json.dumps(self._history.call(tell))
 
     def rated(self) -> Rated:
         """The history as `rate` would have returned it, to be saved, shown and carried on; it stays what it is.
@@ -215,8 +290,8 @@ class Live:
         Raises:
           ValueError: if nothing has been rated.
         """
-        with self._lock:
-            return self._history.rated()
+        found: Rated = self._history.call(self._history.rated)
+        return found
 
 
 def live(

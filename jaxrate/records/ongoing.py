@@ -1,9 +1,16 @@
-"""A history that goes on: its state in place, who and when, and what was seen since the last table of it."""
+"""A history that goes on: its state in place, who and when, and what was rated since it began.
 
-from array import array
-from collections.abc import Sequence
+What changes stands in one tuple, `Now`, and takes its place by one assignment. An update gives its buffers to a
+program, and writes its record and newcomers behind those that count. Whatever stops it before the assignment, as
+Ctrl-C, leaves a tuple that no longer fits what it points to. The next call sees that, cuts what is too long and rates
+the events since the last checkpoint again. A signal handler may call in the middle of another call: that one then finds
+another tuple in place, and begins anew.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,31 +18,23 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import FAR, Array, Matches, Rounds, as_moment, check_clock, dated
+from jaxrate.records.event_log import Event, Layout, layout_of, players_after, read_contests, read_matches
 from jaxrate.records.history import History, recording
+from jaxrate.records.live_state import Checkpoint, Coming, Now, Past, Stale, has_events
 from jaxrate.records.performed import where_contested
 from jaxrate.records.rated import Rated, show_time
 from jaxrate.records.rating import kept
-from jaxrate.records.single import EVENTS, check_name, history_of, plain
+from jaxrate.records.single import EVENTS, check_name, plain
 from jaxrate.replay import online
 from jaxrate.replay.compiling import compiled
 from jaxrate.replay.state import start
 from jaxrate.system import Rating, RatingSystem, State, sized_for
 
 ROOM = 64  # players at the least for whom there is room
-
-
-class Log(NamedTuple):
-    """What has been rated since the last table of it, end to end."""
-
-    player: Any  # ids: two of each match, or the participants of a contest
-    place: Any  # rank and team of each participant
-    size: Any  # participants of each contest
-    told: Any  # score and time of each match, time of each contest
-    seen: bytearray  # what the program returned
-
-    @staticmethod
-    def empty() -> "Log":
-        return Log(array("i"), array("i"), array("q"), array("d"), bytearray())
+EVERY, SHARE = (
+    1024,
+    8,
+)  # events between checkpoints, at the least so many, and as many as players in this share of the room
 
 
 class Ongoing:
@@ -44,38 +43,112 @@ class Ongoing:
     def __init__(
         self, system: RatingSystem, state: State, players: list[Any], base: Rated | None, key: Array | None
     ) -> None:
-        self.system = system
-        self.base, self.key = base, key
+        self.system, self.key, self.lock = system, key, threading.RLock()
         self.categories = None if base is None else base.categories
-        self.names, self.ids = players, {name: i for i, name in enumerate(players)}
-        self.last: float | None = None
-        self.clock: str | None = None
-        self.kind: type | None = None
-        if base is not None and len(base.predictions):
-            self.last, self.clock = base.last, base.clock
-            self.kind = Matches if base.contests is None else Rounds
-        self.number, self.before, self.log = 0, 0, Log.empty()
-        self.room = max(ROOM, 1 << max(len(players) - 1, 1).bit_length())
-        self.state = start(system, system.params, state, self.room, len(players))
+        self.double = bool(jax.config.read("jax_enable_x64"))
+        self.float = np.dtype(jnp.result_type(float))
         rules = sized_for(system.rules, system.params)
         infer = {Matches: None, Rounds: system.traits.infer}
         self.rules = {kind: recording(rules, system.summary, rule) for kind, rule in infer.items()}
         self.known, self.arrays = online.prepared(self.rules[Matches], system.params)
-        self.float = np.dtype(jnp.result_type(float))
-        self.programs: dict[online.Form, Any] = {}
+        self.programs: dict[online.Form, tuple[Layout, Any]] = {}
+        self.layouts: list[Layout] = []
         self.shapes: dict[type, Any] = {}
+        room, count = max(ROOM, 1 << max(len(players) - 1, 1).bit_length()), len(players)
+        last, clock, kind = None, None, None
+        if base is not None and has_events(base):
+            last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
+        ids, past = {name: i for i, name in enumerate(players)}, Past((Checkpoint(0, count, state),), base, 0, 0)
+        begun = start(system, system.params, state, room, count)
+        self.spent: State = None  # what was last given to a program, to be replaced
+        self.first = self.now = Now(begun, room, 0, count, [], players, ids, last, clock, kind, past)
 
-    def check_kind(self, kind: type) -> None:
+    # --- Calls, and what is left of those that did not end. ---
+
+    def call(self, act: Callable[[Now], Any]) -> Any:
+        """What `act` returns of the history as it is, alone and in the history's own precision."""
+        with self.lock:
+            if jax.config.read("jax_enable_x64") is not self.double:
+                with jax.enable_x64(self.double):
+                    return self.call(act)
+            while True:
+                now = self._settle()
+                try:
+                    return act(now)
+                except Exception:  # which counts for nothing if it came of a change in the middle
+                    if self.now is now:
+                        raise
+
+    def _settle(self) -> Now:
+        """The history, put in order if a call was stopped in the middle."""
+        while True:
+            now = self.now
+            gone = self.spent is now.state
+            if len(now.log) == now.number and len(now.names) == len(now.ids) == now.players and not gone:
+                return now
+            after = self._replayed(now, now.number) if gone else self._cut(now, now.number)
+            if self.now is now:
+                self.now = after
+
+    def _put(self, now: Now, after: Now) -> Now:
+        """Put a tuple in place of another; `Stale` if that one is no longer there."""
+        if self.now is not now:
+            raise Stale
+        self.now = after
+        return after
+
+    def _cut(self, now: Now, number: int) -> Now:
+        """The history after so many events, but for its state."""
+        log, past, first = now.log[:number], now.past, self.first
+        players = players_after(log[-1]) if log else first.players
+        names = now.names[:players]
+        if past.number > number:
+            past = past._replace(table=first.past.table, number=0, rows=0)
+        past = past._replace(checkpoints=tuple(x for x in past.checkpoints if x.number <= number))
+        last, clock, kind = (now.last, now.clock, now.kind) if log else (first.last, first.clock, first.kind)
+        if log and clock is not None:
+            last = self._event(log[-1]).time
+        ids = {name: i for i, name in enumerate(names)}
+        return Now(now.state, now.room, number, players, log, names, ids, last, clock, kind, past)
+
+    def _replayed(self, now: Now, number: int, more: Sequence[Event] = ()) -> Now:
+        """The history after so many events, rated again from the last checkpoint, and then after more of its own."""
+        after, whole = self._cut(now, number), now.number
+        begin = after.past.checkpoints[-1]
+        state = start(self.system, self.system.params, begin.state, now.room, begin.players)
+        for place in range(begin.number, number):
+            _, state, _ = self._run(state, self._event(after.log[place]), place)
+        players = [players_after(record) for record in now.log[number:whole]]
+        for place, (event, count) in enumerate(zip(more, players, strict=False), number):
+            layout, state, shown = self._run(state, event, place)
+            after.log.append(layout.pack(event, count, shown))
+        if more:
+            after = after._replace(
+                names=now.names[: now.players], ids=dict(now.ids), players=now.players, last=now.last
+            )
+            after = after._replace(number=len(after.log), clock=now.clock, kind=now.kind)
+        return after._replace(state=state)
+
+    def event(self, now: Now, place: int) -> Event:
+        """An event of the history."""
+        return self._event(now.log[place])
+
+    def _event(self, record: bytes) -> Event:
+        return self.layouts[layout_of(record)].unpack(record)
+
+    # --- What an event needs. ---
+
+    def check_kind(self, now: Now, kind: type) -> None:
         """ValueError unless the system, and the history, are of such events."""
         if kind not in self.system.events:
             hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
             raise ValueError(f"{self.system.name} rates no {EVENTS[kind]}; {hint}")
-        if self.kind not in (None, kind):
-            raise ValueError(f"the history is of {EVENTS[self.kind]}, this is one of {EVENTS[kind]}")
+        if now.kind not in (None, kind):
+            raise ValueError(f"the history is of {EVENTS[now.kind]}, this is one of {EVENTS[kind]}")
 
-    def find(self, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
+    def find(self, now: Now, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
         """The ids of players, those of newcomers behind all others, and the newcomers."""
-        known, ids = self.ids, []
+        known, ids = now.ids, []
         new: list[Any] = []
         for name in players:
             try:
@@ -83,77 +156,122 @@ class Ongoing:
             except TypeError:
                 found = None
             if found is None:
-                check_name(name, (*self.names[:1], *new))
+                check_name(name, (*now.names[:1], *new))
                 name = name.item() if isinstance(name, np.generic) else name
                 if name not in new:
                     new.append(name)
-                found = len(known) + new.index(name)
+                found = now.players + new.index(name)
             ids.append(found)
         return ids, new
 
-    def moment(self, time: Any) -> float:
+    def moment(self, now: Now, time: Any) -> float:
         """The time of the next event."""
         if time is None:
-            if self.clock is not None:
+            if now.clock is not None:
                 raise ValueError("the events so far have times; give time=")
             return 0.0
-        if self.kind is not None and self.clock is None:
+        if now.kind is not None and now.clock is None:
             raise ValueError("the events so far have no times; leave out time")
-        if self.clock is not None:
-            check_clock(self.clock, time)
+        if now.clock is not None:
+            check_clock(now.clock, time)
         when = time if type(time) is float and -FAR <= time <= FAR else as_moment("time", time)
-        ordered = self.kind is Matches or self.system.clocked(self.system.params)
-        if self.last is not None and when < self.last and ordered:
-            now, last = (show_time(x, self.clock) for x in (when, self.last))
-            raise ValueError(f"time {now} is earlier than {last}, that of the last event")
+        ordered = now.kind is Matches or self.system.clocked(self.system.params)
+        if now.last is not None and when < now.last and ordered:
+            early, last = (show_time(x, now.clock) for x in (when, now.last))
+            raise ValueError(f"time {early} is earlier than {last}, that of the last event")
         return when
 
-    def now(self, time: Any) -> float:
+    def moment_ahead(self, now: Now, time: Any) -> float:
         """The time of a prediction."""
-        return (self.last or 0.0) if time is None else self.moment(time)
+        return (now.last or 0.0) if time is None else self.moment(now, time)
 
-    def _program(self, kind: type, form: online.Form) -> Any:
-        """What rates events of a form, compiled when it is first called."""
-        if form not in self.programs:
-            self.programs[form] = compiled(
-                online.learn, (self.system.params, self.state, self.key), kind, stream=kind is Matches
-            )
-        return self.programs[form]
+    # --- Rating. ---
 
-    def _arguments(self, kind: type, form: online.Form, whole: list[int], real: list[float]) -> tuple[Any, ...]:
-        numbers = np.array([*whole, self.number], np.int32), np.array(real, self.float)
-        return self.rules[kind], online.Spec(self.known, form), self.arrays, self.state, *numbers
+    def _program(self, event: Event) -> tuple[Layout, Any]:
+        """How events of a form are kept, and what rates them, compiled when it is first called."""
+        while event.form not in self.programs:
+            layout = Layout.of(len(layouts := self.layouts), event)
+            given = self.system.params, self.now.state, self.key
+            program, more = compiled(online.learn, given, event.kind, stream=event.kind is Matches), [*layouts, layout]
+            if self.layouts is layouts:
+                self.layouts = more
+                self.programs[event.form] = layout, program
+        return self.programs[event.form]
 
-    def _make_room(self, new: list[Any]) -> None:
-        while len(self.names) + len(new) > self.room:
-            self.state = start(self.system, self.system.params, self.state, 2 * self.room, self.room)
-            self.room *= 2
+    def _arguments(self, state: State, event: Event, number: int) -> tuple[Any, ...]:
+        numbers = np.array([*event.whole, number], np.int32), np.array(event.real, self.float)
+        return self.rules[event.kind], online.Spec(self.known, event.form), self.arrays, state, *numbers
 
-    def learn(self, kind: type, form: online.Form, whole: list[int], real: list[float], new: list[Any]) -> Any:
-        """What the event showed, [1, k] or [P, k], once it is in the state."""
-        self._make_room(new)
-        program, given = self._program(kind, form), (*self._arguments(kind, form, whole, real), self.key)
-        if kind not in self.shapes:
-            self.shapes[kind] = jax.eval_shape(partial(online.seen, *given[:2]), *given[2:])
-        self.state, shown = program(*given)
-        return np.asarray(shown)
+    def _run(self, state: State, event: Event, number: int) -> tuple[Layout, State, Any]:
+        """How an event is kept, the state after it, in place of the one before, and what it showed.
 
-    def foresee(self, kind: type, form: online.Form, whole: list[int], real: list[float], new: list[Any]) -> Any:
-        self._make_room(new)
-        guess, _ = online.foresee(*self._arguments(kind, form, whole, real))
-        return plain(jax.tree.map(np.asarray, guess))
+        That is [1, k] of a match, and [P, k] of a contest with its padding.
+        """
+        layout, program = self.programs.get(event.form) or self._program(event)
+        given = (*self._arguments(state, event, number), self.key)
+        try:
+            if event.kind not in self.shapes:
+                self.shapes[event.kind] = jax.eval_shape(partial(online.seen, *given[:2]), *given[2:])
+            self.spent = state
+            state, shown = program(*given)
+        except (KeyError, TypeError) as error:
+            if event.kind is Matches and not (isinstance(error, TypeError) and event.tree.context.columns):
+                raise ValueError(f"{self.system.name} reads columns that the match lacks ({error})") from error
+            raise
+        return layout, state, np.asarray(shown)
 
-    def keep(self, kind: type, shown: Any, time: Any, when: float, new: list[Any]) -> None:
-        """The event has been rated."""
+    def _with_room(self, now: Now, new: list[Any]) -> Now:
+        """The history with room for newcomers."""
+        if now.players + len(new) <= now.room:
+            return now
+        room = 1 << (now.players + len(new) - 1).bit_length()
+        state = start(self.system, self.system.params, now.state, room, now.room)
+        return self._put(now, now._replace(state=state, room=room))
+
+    def learn(self, now: Now, coming: Coming) -> Any:
+        """The prediction of an event, once it is in the history."""
+        event, new, time, _ = coming
+        now = self._with_room(now, new)
+        layout, state, shown = self._run(now.state, event, now.number)
+        players, log, names = now.players + len(new), now.log, now.names
         for name in new:
-            self.ids[name] = len(self.names)
-            self.names.append(name)
-        self.log.seen.extend(shown.tobytes())
-        self.number, self.kind = self.number + 1, kind
+            now.ids[name] = len(names)
+            names.append(name)
+        log.append(layout.pack(event, players, shown))
+        last, clock, number = now.last, now.clock, now.number + 1
         if time is not None:
-            self.last, self.clock = when, self.clock or ("dates" if dated(time) else "numbers")
+            last, clock = event.time, clock or ("dates" if dated(time) else "numbers")
+        self._put(now, after := Now(
+            state, now.room, number, players, log, names, now.ids, last, clock, event.kind, now.past
+        ))  # fmt: skip
+        if number - now.past.checkpoints[-1].number >= max(EVERY, now.room // SHARE):
+            self._keep_checkpoint(after)
+        return self._guess(event.kind, shown[: coming.size])
 
-    def guess(self, kind: type, shown: Any) -> Any:
+    def _keep_checkpoint(self, now: Now) -> None:
+        state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
+        kept = now.past.checkpoints
+        kept = (kept[0], *kept[1:][-1:], Checkpoint(now.number, now.players, state))
+        after = now._replace(past=now.past._replace(checkpoints=kept))
+        if self.now is now:
+            self.now = after
+
+    def undo(self, now: Now, n: int) -> None:
+        """Forget the last n events."""
+        self._put(now, self._replayed(now, now.number - n))
+
+    def correct(self, now: Now, place: int, event: Event) -> None:
+        """Put an event in place of another, of the same players and time."""
+        later = [event, *map(self._event, now.log[place + 1 : now.number])]
+        self._put(now, self._replayed(now, place, later))
+
+    def foresee(self, now: Now, coming: Coming) -> Any:
+        """The prediction of an event."""
+        now = self._with_room(now, coming.new)
+        guess, _ = online.foresee(*self._arguments(now.state, coming.event, now.number))
+        return plain(jax.tree.map(lambda x: np.asarray(x)[: coming.size] if np.ndim(x) else np.asarray(x), guess))
+
+    def _guess(self, kind: type, shown: Any) -> Any:
         """The prediction among what was shown."""
         shape = self.shapes[kind][0]
         shape = shape[0] if self.rules[kind].infer is not None else shape
@@ -162,34 +280,35 @@ class Ongoing:
         guess = online.columns(shown, shape, kind)
         return jax.tree.map(lambda x: x[0], guess) if kind is Matches else guess
 
-    def rated(self) -> Rated:
+    # --- What is known. ---
+
+    def rated(self, now: Now) -> Rated:
         """The history as `rate` would have returned it; ValueError if there is none."""
-        if not self.log.told:
-            if self.base is None:
+        past, kind = now.past, now.kind
+        base = past.table
+        if now.number == past.number:
+            if base is None:
                 raise ValueError("nothing has been rated yet")
-            return self.base
-        count, kind = len(self.names), self.kind
+            return base
         assert kind is not None
-        state = jax.tree.map(lambda x: np.array(x[:count]), jax.tree.map(np.asarray, self.state))
-        log, players = self.log, np.array(self.names, object if isinstance((*self.names, "")[0], str) else None)
-        shapes, infers = self.shapes[kind], self.rules[kind].infer is not None
-        width = sum(int(np.prod(x.shape[kind is Rounds :])) for x in jax.tree.leaves(shapes))
-        rows = np.frombuffer(log.seen, self.float).reshape(-1, width)
-        shown, events = online.columns(rows, shapes, kind), history_of(log, kind)
+        state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
+        players = np.array(now.names, object if isinstance((*now.names, "")[0], str) else None)
+        read: Any = read_matches if kind is Matches else read_contests
+        events, rows = read(now.log[past.number :], self.layouts, self.float)
+        shown, infers = online.columns(rows, self.shapes[kind], kind), self.rules[kind].infer is not None
         (guess, before), (inferred, _) = shown if infers else (shown, (None, None))
         performed = None if inferred is None else where_contested(self.system, inferred, events)
-        own = np.arange(len(rows)) + self.before
-        data = Dataset(events, players, own, self.categories, self.clock)
-        base, result = self.base, History(state, guess, before)
-        onto = base if base is not None and len(base.predictions) else None  # a table of nothing may be of any events
-        rated = kept(self.system, data, None, onto, result, performed)
-        self.base = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
-        self.before, self.log = self.before + len(own), Log.empty()
-        return self.base
+        own = np.arange(len(rows)) + past.rows
+        data = Dataset(events, players, own, self.categories, now.clock)
+        onto = base if base is not None and has_events(base) else None  # a table of nothing may be of any events
+        rated = kept(self.system, data, None, onto, History(state, guess, before), performed)
+        rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
+        self._put(now, now._replace(past=past._replace(table=rated, number=now.number, rows=past.rows + len(own))))
+        return rated
 
-    def ratings(self, ids: Any, time: float | None) -> Rating:
+    def ratings(self, now: Now, ids: Any, time: float | None) -> Rating:
         """Of some ids, on the host: as their last events left them, or as of a time."""
         which = np.array(ids, np.int32), None if time is None else np.array(time, self.float)
         spec = self.known, self.system.summary
-        found = online.rating(self.rules[Matches], spec, self.system.params, self.arrays, self.state, which)
+        found = online.rating(self.rules[Matches], spec, self.system.params, self.arrays, now.state, which)
         return Rating(*(None if x is None else np.asarray(x) for x in found))

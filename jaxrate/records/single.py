@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.data.columns import is_name
 from jaxrate.data.names import reason_against
-from jaxrate.events import Context, Matches, Ragged, Rounds, Shown, build_rounds, matches
+from jaxrate.events import LAST_ID, Context, Matches, Ragged, Rounds, Shown, build_rounds, matches
 from jaxrate.events.checks import check_known
 from jaxrate.replay.online import packed
 from jaxrate.text import cell
@@ -38,6 +38,11 @@ def within(name: str, value: Any, low: float, high: float, above: bool = False) 
         bounds = f"a finite number above {low:g}" if above else f"from {low:g} to {high:g}"
         raise ValueError(f"{name} must be {bounds}, got {value}")
     return value
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number, and not a truth value."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_name(name: Any, others: Sequence[Any]) -> None:
@@ -105,15 +110,24 @@ def one_contest(
     )
 
 
-def history_of(log: Any, kind: type) -> Any:
-    """The matches or rounds of a log."""
-    player, told = np.array(log.player, np.int32), np.array(log.told)
-    if kind is Matches:
-        score, time = told.reshape(-1, 2).T
-        return Matches(player.reshape(-1, 2), score, time)
-    rank, team = np.array(log.place, np.int32).reshape(-1, 2).T
-    start = np.concatenate([[0], np.cumsum(log.size)]).astype(np.int64)
-    return Ragged(Rounds(player, rank, team, np.ones(len(player)), told), start, None)
+def context_of(match: Matches, categories: Any) -> dict[str, Any]:
+    """What `one_match` was told of a match beside players, score and time."""
+    context = match.context
+    told: dict[str, Any] = {"side": context.side, "weight": context.weight, "category": context.category}
+    told = {name: x.tolist() for name, x in told.items() if x is not None}
+    if categories is not None and context.category is not None and np.ndim(context.category) == 1:
+        told["category"] = [categories.tolist()[i] for i in told["category"]]
+    if context.columns:
+        told["columns"] = {name: float(x) for name, x in context.columns.items()}
+    return told
+
+
+def contest_told(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
+    """The ids, sizes of teams, time, and further arguments that `one_contest` made a padded contest of."""
+    there = contest.rank != LAST_ID
+    sizes = np.unique(contest.team[there], return_counts=True)[1]
+    more = contest.weight[there], contest.ceiling, contest.noise
+    return contest.player[there].tolist(), sizes.tolist(), float(contest.time), more
 
 
 def plain(prediction: Any) -> Any:

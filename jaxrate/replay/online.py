@@ -40,6 +40,14 @@ class Form(NamedTuple):
             leaves.append(sources[kind][begin : at[kind]].reshape(shape))
         return jax.tree.unflatten(self.structure, leaves), whole[-1]
 
+    def read(self, whole: NumPy, real: NumPy) -> Any:
+        """The event on the host."""
+        sources, at, leaves = {"i": whole, "f": real, "b": np.zeros(0, bool)}, {"i": 0, "f": 0, "b": 0}, []
+        for shape, kind in self.leaves:
+            begin, at[kind] = at[kind], at[kind] + int(np.prod(shape))
+            leaves.append(np.zeros(shape, bool) if kind == "b" else sources[kind][begin : at[kind]].reshape(shape))
+        return jax.tree.unflatten(self.structure, leaves)
+
 
 def packed(event: Any) -> tuple[Form, list[int], list[float]]:
     """The form of an event on the host, and its values; the whole numbers lack the event's own, the last."""

@@ -1,0 +1,58 @@
+"""What a live history consists of."""
+
+from typing import Any, NamedTuple
+
+from jaxrate.records.event_log import Event
+from jaxrate.records.rated import Rated
+from jaxrate.system import State
+
+
+class Checkpoint(NamedTuple):
+    """A state to rate again from."""
+
+    number: int  # of events before it
+    players: int
+    state: State  # leaves [players, ...] on the host; None: all are newcomers
+
+
+class Past(NamedTuple):
+    """What changes rarely: from where to rate again, and the table of what was rated."""
+
+    checkpoints: tuple[Checkpoint, ...]  # the first, and the last two
+    table: Rated | None
+    number: int  # of events in the table
+    rows: int  # that they take there
+
+
+class Now(NamedTuple):
+    """All that changes. Lists may be longer than what counts of them, after an update that did not end."""
+
+    state: State  # leaves [room, ...]
+    room: int
+    number: int  # of events in the log that count
+    players: int  # who count
+    log: list[bytes]
+    names: list[Any]
+    ids: dict[Any, int]
+    last: float | None
+    clock: str | None
+    kind: type | None
+    past: Past
+
+
+class Coming(NamedTuple):
+    """An event that is to be rated."""
+
+    event: Event
+    new: list[Any]  # names of newcomers
+    time: Any = None  # as it was told
+    size: int | None = None  # participants of a contest
+
+
+class Stale(Exception):
+    """Another call, of a signal handler, has changed the history meanwhile."""
+
+
+def has_events(rated: Rated) -> bool:
+    """Whether anything was rated, with predictions here or elsewhere."""
+    return bool(len(rated.predictions) or rated.games.any())
