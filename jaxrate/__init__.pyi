@@ -33,8 +33,8 @@ from jaxrate.records.blending import blend as blend
 from jaxrate.records.careers import career as career
 from jaxrate.records.careers import rating_at as rating_at
 from jaxrate.records.careers import rating_table as rating_table
-from jaxrate.records.comparison import Comparison as Comparison
 from jaxrate.records.comparison import compare as compare
+from jaxrate.records.comparison_table import Comparison as Comparison
 from jaxrate.records.estimator import RatingClassifier as RatingClassifier
 from jaxrate.records.files import RatedFiles as RatedFiles
 from jaxrate.records.files import rate_files as rate_files

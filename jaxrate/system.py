@@ -30,6 +30,7 @@ from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.events.checks import check_known
 from jaxrate.plain import named
+from jaxrate.side_worth import USUAL_SCORE
 from jaxrate.text import near
 
 Params = Any  # a NamedTuple of floats (or None), one class per system
@@ -141,6 +142,7 @@ class Facts(NamedTuple):
     covariates: tuple[str, ...] = ()  # columns of what is known before a match
     seasons: tuple[float, ...] = ()  # when each begins, increasing
     margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
+    side_score: float = USUAL_SCORE  # the mean score of those who have the side, as far as it may be known
 
 
 class Traits(NamedTuple):
@@ -155,6 +157,7 @@ class Traits(NamedTuple):
     smoothed: Any = None  # its model, if `smooth` knows that
     infer: Infer | None = None  # its rule `update`, with the `Performances` that it infers
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
+    lead: Callable[[Params, float], float] | None = None  # points ahead of an equal of whom one expects such a score
     remade: tuple[str, ...] = ()  # what remade its predictions, in order: "calibrated", "outlook"
     drawn: Callable[[Any], None] | None = (
         None  # ValueError for numbers that `draw` never makes; None: none may be given

@@ -116,11 +116,35 @@ def test_alone_it_prints_help(jaxrate):
     assert code == 2 and text.startswith("Usage: ")
 
 
-def test_a_side_without_an_advantage_is_pointed_out(jaxrate, games):
-    for command in ("rate", "compare"):
-        code, _, errors = jaxrate(command, games, "--side", "home")
-        assert code == 0 and "side_advantage is 0" in errors
-        assert "is 0" not in jaxrate(command, games, "--side", "home", "--param", "side_advantage=9")[2]
+def test_the_side_is_worth_something_by_default_and_rate_says_how_much(jaxrate, games):
+    """It was worth nothing, though the file says who has it."""
+    data, losses = jr.read(games, side="home"), []
+    for given, points in (((), 50), (("--param", "side_advantage=9"), 9), (("--param", "side_advantage=0"), 0)):
+        code, text, errors = jaxrate("rate", games, "--side", "home", *given)
+        run = jr.run(jr.glicko(side_advantage=points), data.matches)
+        losses.append(f"log loss          {jr.metrics.log_loss(run.prediction, data.matches.score):.4f}")
+        note = "the side is worth 50 points, as usual; give --param side_advantage, or fit it: jaxrate fit"
+        assert code == 0 and losses[-1] in text and (note in errors) == (not given)
+    assert len(set(losses)) == 3
+    assert "urnings takes no notice of the side; elo, " in jaxrate("rate", games, "--side", "home", *URNS)[2]
+
+
+URNS = "--system", "urnings"
+
+
+def test_compare_says_what_the_side_is_worth_and_to_whom_it_is_unknown(jaxrate, games):
+    options = "compare", games, "--side", "home", *URNS, "--system", "elo", "--last", 0.25, "--period", 50
+    code, text, errors = jaxrate(*options)
+    data = jr.read(games, side="home")
+    found = jr.compare(data, ["elo", "urnings"], last=0.25)
+    assert code == 0 and errors == "" and text.endswith("\n".join(["", *found.notes, ""]))
+    assert found.notes[-1] == "Not known to urnings: the side." and " points of Elo to elo, by the 450" in text
+    told = json.loads(jaxrate(*options, "--fit", "--json")[1])
+    assert told["notes"][0] == "Hyperparameters of urnings and elo are fitted to the 450 matches before."
+    values = {row["period"]: row["params"]["k"] for row in told["results"] if row["system"] == "elo"}
+    assert len(values) == 2 and 32.0 not in values.values() and len({*values.values()}) == 2
+    code, _, errors = jaxrate("compare", games, "--fit")
+    assert code == 2 and "--fit needs matches that are not scored; score the last ones only, as by --last" in errors
 
 
 @pytest.mark.parametrize(
@@ -548,7 +572,8 @@ def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
     code, out, err = jaxrate("compare", races, *named, "--system", "category_glicko", "--category", "map")
     assert code == 0, err
     lines = [line.split()[:2] for line in out.splitlines() if "glicko" in line]
-    assert sorted(lines) == [["category_glicko", "periods"], ["glicko", "by"], ["glicko", "periods"]]
+    assert sorted(lines[:3]) == [["category_glicko", "periods"], ["glicko", "by"], ["glicko", "periods"]]
+    assert out.endswith("Not known to glicko: categories.\n")
 
 
 def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
@@ -692,7 +717,7 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
     path.write_text("winner,loser\nx,y\ny,z\nx,z\n")
     code, text, errors = jaxrate("compare", path)
     assert code == 0 and "no rating periods" in errors and "periods of" not in text
-    rows = [re.split(r"\s\s+", line) for line in text.splitlines()[3:]]
+    rows = [re.split(r"\s\s+", line) for line in text.split("\n\n")[1].splitlines()[1:]]
     assert all(
         0.0 < float(row[4]) < 1.0 for row in rows
     )  # a winner's column makes calibration neither perfect nor worst
@@ -910,8 +935,9 @@ def test_compare_of_contests(jaxrate, contests):
     assert code == 0 and errors == ""
     data = jr.read(contests, contest="race", participant="driver", rank="place")
     before = jr.history(jr.SYSTEMS["share"](k=60), data.rounds).before.mean
-    title, body = text.split("\n\n")
+    title, body, notes = text.split("\n\n")
     assert title == "30 contests, 180 participations of 13 players"
+    assert notes == "Hyperparameters are the default ones, except those of share.\n"
     head, line = body.splitlines()
     labels = ["pair inversion", "rank deviation", "pair inversion, 5plus", "rank deviation, 5plus"]
     assert re.split("  +", head) == ["system", *labels, "participations/s"]

@@ -1,12 +1,18 @@
 """`jr.compare`: what `run` and `history` predict, scored and sorted, and what it leaves out."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate import simulate
+from jaxrate.events import part
+from jaxrate.fitting import bounded_fit
+from jaxrate.side_worth import USUAL_SCORE, mean_side_score
+from jaxrate.system import Facts
+from jaxrate.systems.choosing import make
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -38,11 +44,10 @@ def test_a_comparison_scores_what_run_predicts(data):
         assert result.behind == pytest.approx(wanted, rel=1e-4, abs=1e-9)
     losses = [result.quality["log loss"] for result in found.results]
     assert losses == sorted(losses) and len(losses) == 6 and done == pytest.approx(np.arange(1, 7) / 6)
-    assert found.about == (
-        "Scored on the last 150 of 600 matches. Hyperparameters are the default ones, except those of k = 8 and elo."
-    )
+    note = "Hyperparameters are the default ones, except those of k = 8 and elo."
+    assert found.about == f"Scored on the last 150 of 600 matches. {note}"
     head, *lines = str(found).splitlines()
-    assert head.split()[:4] == ["system", "form", "log", "loss"] and len(lines) == 7
+    assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:] == ["", note]
     assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
     assert lines[1].split()[-3:] == f"{found.results[1].behind[0]:+.4f} ± {found.results[1].behind[1]:.4f}".split()
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()
@@ -69,6 +74,8 @@ def test_those_whose_demands_are_not_met_are_left_out():
 
 
 def test_what_compare_refuses(data):
+    with refused("a fit needs events that are not scored; score the last ones only, as by last=0.2"):
+        jr.compare(data, ["elo"], fit=True)
     with refused("last must be above 0 and at most 1, got 2"):
         jr.compare(data, ["elo"], last=2)
     with refused("unknown system 'gliko'; did you mean 'glicko'?"):
@@ -77,3 +84,126 @@ def test_what_compare_refuses(data):
         jr.compare(data, [jr.elo(), jr.elo(k=8)])
     with refused("none of these systems rates matches: elo_mmr"):
         jr.compare(data, ["elo_mmr"])
+
+
+# Sides, and what is not known to whom
+
+
+@pytest.fixture
+def home(data):
+    """The league with 150 points for a home side, which one match in four lacks."""
+    rng, matches = np.random.default_rng(5), data.matches
+    side = rng.choice([1, 1, -1, 0], 600)
+    lead = rng.normal(0.0, 100.0, 40)[matches.player] @ [1.0, -1.0] + 150.0 * side
+    score = (rng.random(600) < 1.0 / (1.0 + 10.0 ** (-lead / 400.0))).astype(float)
+    return data._replace(events=jr.matches(matches.player, score, matches.time, side=side))
+
+
+def test_the_side_is_worth_to_all_systems_what_it_was_before_what_is_scored(home):
+    """Only skills had a side advantage, so that a comparison said who knew of the side."""
+    names = ["elo", "glicko", "trueskill"]
+    found = jr.compare(home, [*names, "skills"], last=0.2)
+    params = {result.name: result.system.params for result in found.results}
+    side, score = home.matches.context.side[:480].astype(float), home.matches.score[:480]
+    lead = sum(s * (x - 0.5) for s, x in zip(side, score, strict=True)) + 100 * (1 / (1 + 10 ** (-50 / 400)) - 0.5)
+    wanted = 0.5 + lead / (100 + sum(abs(side)))
+    points = 400 * np.log10(wanted / (1 - wanted))
+    assert points > 80 and params["elo"].side_advantage == params["glicko"].side_advantage
+    assert params["elo"].side_advantage == pytest.approx(points, rel=5e-3)
+    said = f"The side is worth as much as {points:.0f} points of Elo to elo, glicko, trueskill and skills, by the 480"
+    assert f"{said} matches before." in str(found)
+
+    late = home.matches.score.copy()
+    late[480:] = 1.0 - late[480:]
+    other = jr.compare(home._replace(events=home.matches._replace(score=late)), names, last=0.2)
+    assert all(result.system.params == params[result.name] for result in other.results)
+
+
+def test_a_verdict_does_not_hang_on_who_was_told_of_the_side(home):
+    """As of a football league, where Glicko was best with a side advantage and worst as it was made."""
+    systems = {"told": jr.glicko(side_advantage=150), "not told": jr.glicko(), "glicko": {}}
+    found = jr.compare(home, systems, last=0.2)
+    loss = {result.name: result.quality["log loss"] for result in found.results}
+    assert [*loss][-1] == "not told" and loss["not told"] > loss["glicko"] + 0.01
+    assert loss["glicko"] == pytest.approx(loss["told"], abs=5e-3)
+    assert "\nNot known to not told: the side." in str(found) and "Not known to told" not in str(found)
+    assert "Not known to not told: the side." in found.about and "the side." in found._repr_html_()
+
+
+def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
+    found = jr.compare(home, {"elo": {}, "glicko": {"side_advantage": 70}, "mine": jr.glicko(c=9)})
+    params = {result.name: result.system.params for result in found.results}
+    assert [params[name].side_advantage for name in ("elo", "glicko", "mine")] == [50, 70, 0]
+    assert found.notes == [
+        "Hyperparameters are the default ones, except those of glicko and mine.",
+        "The side is worth as much as 50 points of Elo to elo, as usual.",
+        "Not known to mine: the side.",
+    ]
+
+
+def test_what_is_not_known_is_said_of_each_system(home):
+    columns = {"margin": np.arange(600.0), "rest": np.zeros(600)}
+    context = home.matches.context._replace(columns=columns)
+    more = {"margin": ("margin",), "covariates": ("rest",), "seasons": {"one": 0.0}}
+    rich = home._replace(events=home.matches._replace(context=context), **more)
+    found = jr.compare(rich, {"elo": {}, "glicko": {}, "plain": jr.elo(), "mine": jr.elo()._replace(make=None)})
+    assert found.notes[2:] == [
+        "Not known to elo and glicko: margins, rest.",
+        "Not known to plain: the side, margins, seasons, rest.",
+    ]
+
+
+CERTAIN = {"initial_deviation": 1e-3}
+LEADS = {
+    "elo": {"scale": 200.0},
+    "glicko": CERTAIN,
+    "glicko2": CERTAIN,
+    "trueskill": CERTAIN | {"beta": 9.0, "tau": 0.0},
+    "weng_lin": CERTAIN | {"tau": 0.0},
+    "category_glicko": CERTAIN | {"initial_modifier_deviation": 1e-3, "deviation_min": None},
+    "skills": CERTAIN | {"initial_own_side_deviation": 1e-3, "initial_modifier_deviation": 1e-3},
+    "blat_mmr": {"prior_deviation": 0.05, "half_width": 2.0},
+}
+
+
+@pytest.mark.parametrize("name", LEADS)
+def test_a_lead_is_that_at_which_the_score_is_expected(name):
+    """Of two who are alike, and known to be; BlatMMR's grid lets nobody be quite that."""
+    system = make(name, LEADS[name], Facts(side=True, side_score=0.62, categories=2))
+    context = {"category": [[0, 0]]} if name in ("category_glicko", "skills") else {}
+    match = jr.matches([[0, 1]], [1.0], [0.0], side=[1], **context)
+    expected = jr.predict(system, system.init(system.params, 2), match)
+    assert np.ravel(expected)[0] == pytest.approx(0.62, abs=1e-3)
+
+
+def test_few_matches_say_little_of_the_side():
+    always = jr.matches([[0, 1]] * 4, [1, 1, 0, 0.5], side=[1, 1, -1, 0], weight=[1, 1, 1, 9])
+    assert mean_side_score(always, 0) == USUAL_SCORE
+    assert mean_side_score(always, 2) == pytest.approx((100 * USUAL_SCORE + 2) / 102)
+    assert mean_side_score(always, 4) == pytest.approx((100 * USUAL_SCORE + 3) / 103)
+
+
+def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
+    systems = {"elo": {}, "glicko": {"c": 9.0, "side_advantage": 70.0}, "mine": jr.elo(k=10), "urnings": {}}
+    done = []
+    found = jr.compare(home, systems, last=0.25, fit=True, executor=ThreadPoolExecutor(2), watch=done.append)
+    results = {result.name: result.system for result in found.results}
+    wanted = jr.fit(make("elo", {}, Facts(side=True)), home, data_share=0.75, steps=50, errors="products")
+    assert results["elo"].params.k == pytest.approx(wanted.params.k, rel=0.05)
+    assert results["elo"].params.side_advantage == pytest.approx(wanted.params.side_advantage, rel=0.05)
+    assert (results["glicko"].params.c, results["glicko"].params.side_advantage) == (9.0, 70.0)
+    assert results["glicko"].params.initial_deviation != 350.0 and results["mine"] == jr.elo(k=10)
+    assert done[-1] == 1.0 and done == sorted(done)
+    assert found.notes[0] == "Hyperparameters of elo and glicko are fitted to the 450 matches before."
+    assert found.notes[1].startswith("Not fitted: urnings (")
+    assert "As given, where anything is: glicko and mine." in found.notes
+    assert "Not known to mine and urnings: the side." in found.notes
+
+
+def test_a_fit_to_the_past_ends_in_time(home, monkeypatch):
+    monkeypatch.setattr(bounded_fit, "SECONDS", 0.0)
+    monkeypatch.setattr(bounded_fit, "MOST", 200)
+    first = bounded_fit.fit_to_past(jr.elo(), home, 450)
+    wanted = jr.fit(jr.elo(), part(home.matches, 250, 450), warm_up=0.2, steps=1)
+    assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)
+    assert first[0].params.k != 32.0

@@ -9,6 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import part
+from tests.conftest import refused
 from tests.test_fit import contests, league, small, unprepared
 
 PROBLEM, TASK = (import_module(f"jaxrate.fitting.{name}") for name in ("problem", "task"))
@@ -175,3 +176,17 @@ def test_constants_say_how_frequent_each_score_was():
 def test_bad_shares(options, message):
     with pytest.raises(ValueError, match=message):
         jr.fit(jr.elo(), league(), **options)
+
+
+def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none():
+    """It went to where it may do nothing, and was called open."""
+    rng = np.random.default_rng(1)
+    pairs, score = rng.integers(0, 9, (60, 1)) + np.arange(2), rng.integers(0, 2, 60).astype(float)
+    decided, drawn = (jr.matches(pairs, x) for x in (score, np.where(np.arange(60) == 30, 0.5, score)))
+    system = jr.trueskill(draw_probability=0.1)
+    found = jr.fit(system, decided, steps=1)
+    assert "draw_probability" in found.idle and found.params.draw_probability == 0.1
+    assert "draw_probability" in jr.fit(system, drawn, steps=1).free
+    assert "draw_probability" in jr.fit(system, drawn, steps=1, weight=np.arange(60) > 30).idle
+    with refused("trueskill: draw_probability says how often there are draws, and nothing is drawn to fit it by"):
+        jr.fit(system, decided, free=["beta", "draw_probability"])

@@ -302,7 +302,7 @@ def test_adapted_to_data_skills_take_all_evidence():
         seasons=data.seasons,
         margin=data.margin,
         experience=20,
-        side_advantage=50,
+        side_advantage=54,
         margin_scale=600 / size,
         compression=size,
     )

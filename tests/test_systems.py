@@ -257,8 +257,9 @@ def test_seasons_are_told_to_systems_that_have_their_hyperparameters(make):
         adapted(system.name, {"season_keep": 0.6}, 7.0, nfl),
         {} if make in (jr.elo, jr.trueskill) else {"period": 7},
     )
-    assert told == make(seasons=nfl.seasons, season_keep=0.6, **length) and len(told.settings["seasons"]) == 101
-    assert make(seasons=None) == make() == adapted(system.name, {}, None, nfl._replace(seasons=None))
+    side = {"side_advantage": 1.06 if make is jr.trueskill else 50}
+    assert told == make(seasons=nfl.seasons, season_keep=0.6, **length, **side) and len(told.settings["seasons"]) == 101
+    assert make(seasons=None) == make() and make(**side) == adapted(system.name, {}, None, nfl._replace(seasons=None))
     with pytest.raises(ValueError, match=f"{system.name}: season_keep needs seasons"):
         make(season_keep=0.5)
     with pytest.raises(ValueError, match=f"{system.name}: seasons must increase"):

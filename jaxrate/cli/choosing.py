@@ -60,6 +60,8 @@ def choose(
 
     changes = asked.changes if asked.fitted is None else in_seasons_of(data, asked.fitted, asked.changes)
     system = adapted(asked.name or default_name(data), changes, asked.period, data, past)
+    if not fitting:
+        hint_usual_side(report, data, system, changes)
     return prepare(report, system, data, asked.period, file, asked.columns, fitting=fitting)
 
 
@@ -93,7 +95,7 @@ def prepare(
         know = " and ".join(name for name, new in jr.SYSTEMS.items() if EVIDENCE[option] in new().settings)
         report.note(f"{system.name} takes no notice of --{option}; {know} does")
     if not fitting:
-        hint_side(report, data, [system])
+        hint_no_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
     known = as_known(system, data)
@@ -156,28 +158,27 @@ def idle_evidence(system: jr.RatingSystem, columns: dict[str, Any]) -> list[str]
     return [option for option in given if EVIDENCE[option] not in system.settings]
 
 
-def hint_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
-    """A note if there are sides and nothing comes of them, or the other way round."""
-    if not isinstance(data.events, jr.Matches):
+def hint_no_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem]) -> None:
+    """A note if nobody has the side, which is worth something to a system."""
+    if not isinstance(data.events, jr.Matches) or data.matches.context.side is not None:
         return
-    sided = data.matches.context.side is not None
-    counts = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
-    values = {x.name: _advantage(x) for x in systems if getattr(x.params, "side_advantage", None) == 0.0}
-    if sided and values:
-        one = len(systems) == 1
-        tries = " ".join(f"--param {'' if one else f'{x}.'}side_advantage={value:.2g}" for x, value in values.items())
-        fit = "jaxrate fit --free side_advantage"
-        report.note(f"side_advantage is 0, so the side changes nothing; try {tries}, or fit it: {fit}")
-    if counts and not sided:
+    if any(getattr(system.params, "side_advantage", 0.0) for system in systems):
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
 
 
-def _advantage(system: jr.RatingSystem) -> float:
-    """What home is often worth, about, on the scale of the system."""
-    params = system.params._asdict()
-    if "scale" in params:
-        return float(params["scale"]) / 8.0
-    return float(params["initial_deviation"]) / 7.0 if "initial_deviation" in params else 50.0
+def hint_usual_side(report: Report, data: jr.Dataset, system: jr.RatingSystem, changes: dict[str, Any]) -> None:
+    """A note of what the side is worth where nobody said, or that the system takes no notice of it."""
+    from jaxrate.records.comparison_notes import has_sides
+
+    if not has_sides(data) or "side_advantage" in changes:
+        return
+    points = getattr(system.params, "side_advantage", None)
+    if points is None:
+        know = ", ".join(name for name, new in jr.SYSTEMS.items() if "side_advantage" in new().params._fields)
+        report.note(f"{system.name} takes no notice of the side; {know} do")
+    else:
+        fit = "jaxrate fit --free side_advantage"
+        report.note(f"the side is worth {points:g} points, as usual; give --param side_advantage, or fit it: {fit}")
 
 
 def warn_worse(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import jaxrate as jr
-from jaxrate.cli.choosing import check_period, foreseen, hint_side, in_seasons_of, naming, warn_worse
+from jaxrate.cli.choosing import check_period, foreseen, hint_no_side, in_seasons_of, naming, warn_worse
 from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
 from jaxrate.cli.options import period_option, share_option, system_option
 from jaxrate.cli.progress import Report, reporting
@@ -18,7 +20,7 @@ from jaxrate.cli.terminal import say
 from jaxrate.text import near, number
 
 if TYPE_CHECKING:
-    from jaxrate.records.comparison import Comparison
+    from jaxrate.records.comparison_table import Comparison
     from jaxrate.system import Facts
 
 
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 @share_option(
     "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
 )
+@click.option("--fit", "fitting", is_flag=True,
+              help="Fit each system to what comes before --last, in a minute or so; what is given stays.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting
 def compare(
@@ -50,6 +54,7 @@ def compare(
     period: float | None,
     options: dict[str, Any],
     last: float,
+    fitting: bool,
     as_json: bool,
     first: int | None,
 ) -> None:
@@ -59,7 +64,12 @@ def compare(
     inversion, the higher the better), and where everybody will come (rank deviation, the lower the better). Both are
     given for all who have played before, and for those who have played in at least 5 contests. Contests of two sides
     are scored as matches. Times are those of a second replay, compilation and schedule apart.
+
+    What the side is worth is taken from the matches before --last; where all are scored it is as much as usual. Beneath
+    the table stand the hyperparameters, and what FILE says and a system does not know.
     """
+    if fitting and last == 1:
+        raise ValueError("--fit needs matches that are not scored; score the last ones only, as by --last 0.2")
     fits = [load(path) for path in files]
     changes = _changes(name or tuple(jr.SYSTEMS), parse(params), _by_system(fits), foreseen(options))
     period = _length(fits) if period is None else period
@@ -73,9 +83,9 @@ def compare(
         lengths = None, 7.0 if period is None else period
     for fit in fits:
         changes[fit.system] = in_seasons_of(data, fit, changes[fit.system])
-    found = compared(report, file, data, changes, named=bool(name), lengths=lengths, last=last, timed=True)
+    found = compared(report, file, data, changes, named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting)
     best = {result.name: result for result in reversed(found.results)}  # of its forms
-    hint_side(report, data, [result.system for result in best.values()])
+    hint_no_side(report, data, [result.system for result in best.values()])
     for of, result in best.items():
         warn_worse(report, data, of, changes[of], result.quality, result.period, last)
     hint_seen(report, fits, file, last)
@@ -143,6 +153,7 @@ def compared(
     lengths: tuple[float | None, ...],
     last: float,
     timed: bool,
+    fit: bool = False,
 ) -> Comparison:
     """`jr.compare` by systems with these changes, and notes of those that are left out unless they are `named`."""
     from jaxrate.records.comparison import candidates
@@ -152,8 +163,10 @@ def compared(
     for why in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == why)
         report.note(f"left out, since {why}: {names}")
-    with report.stage(f"comparing {len(fitting)} systems", 1.0) as done:
-        return jr.compare(data, fitting, lengths=lengths, last=last, timed=timed, watch=done)
+    options: dict[str, Any] = dict(lengths=lengths, last=last, timed=timed, fit=fit)
+    stage = report.stage(f"{'fitting and ' * fit}comparing {len(fitting)} systems", 1.0)
+    with stage as done, ThreadPoolExecutor(os.cpu_count()) as workers:
+        return jr.compare(data, fitting, **options, watch=done, executor=workers if fit else None)
 
 
 def _plain(found: Comparison, file: str) -> dict[str, Any]:
@@ -175,4 +188,5 @@ def _plain(found: Comparison, file: str) -> dict[str, Any]:
         for result in found.results
     ]
     top = {"file": file, **found.counts, "players": found.players, "scored": found.scored}
+    top["notes"] = found.notes
     return top | {"results": results} | ({} if found.blend is None else {"blend": found.blend._asdict()})

@@ -88,7 +88,8 @@ def fit(
       mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
       state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
       key: for random starts, and for systems that draw random numbers.
-      watch: called after every step with its number and the least loss so far; not where an executor searches.
+      watch: called after every step with its number and the least loss so far, and ends the search by True; not where
+        an executor searches.
       executor: whose workers each search from one of the `starts`, see `compare`. The numbers are those of searches
         side by side, to rounding and how far a search goes.
 

@@ -19,7 +19,7 @@ from jaxrate.events import Array
 from jaxrate.fitting.free import Free, constrain, form_of, free_names
 from jaxrate.fitting.losses import target
 from jaxrate.fitting.slopes import calculate
-from jaxrate.fitting.task import Task
+from jaxrate.fitting.task import Task, has_draws
 from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, remade
 
@@ -119,6 +119,14 @@ def prepare(
     if not active.all() and (free is not None or not active.any()):
         idle = ", ".join(np.array(names)[~active])
         raise ValueError(f"{system.name}: {idle} changes no prediction of these events; there is nothing to fit it by")
+    drawn = np.array([getattr(system.space, name).of_draws for name in names]) & active
+    if drawn.any() and not has_draws(what, training):
+        if free is not None or not (active & ~drawn).any():
+            these = ", ".join(np.array(names)[drawn])
+            raise ValueError(
+                f"{system.name}: {these} says how often there are draws, and nothing is drawn to fit it by"
+            )
+        active &= ~drawn
     if free is None:
         active = _independent(product, active)
     unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)

@@ -142,8 +142,8 @@ def _follow(search: Search, method: Method, steps: int, watch: Callable[[int, fl
         if not _going(search).any():
             break
         search = step(search, method)
-        if watch is not None:
-            watch(search.number, float(np.nanmin(search.best.loss[:, 0])))
+        if watch is not None and watch(search.number, float(np.nanmin(search.best.loss[:, 0]))) is True:
+            break
     if not method.shortens:
         higher = np.array([rows[-1][0] > rows[0][0] for rows in search.history])
         search = _end(search._replace(reason=np.where(higher, "", search.reason)), higher, "diverged", False)

@@ -147,6 +147,18 @@ def _results(events: Any) -> tuple[NumPy, NumPy, NumPy]:
     return score, np.ones(len(score), bool), event
 
 
+def has_draws(what: Task, weight: NumPy) -> bool:
+    """Whether any match that counts [n] ends in less than a whole win, or any contest with a tie of two teams."""
+    counts = weight > 0
+    if what.kind is not Rounds:
+        score = np.asarray(what.score)[counts]
+        return bool(((score > 0.0) & (score < 1.0)).any())
+    flat: Any = what.events.events  # type: ignore[union-attr]
+    team = np.stack([what.event, flat.team, np.asarray(flat.rank)])[:, counts]
+    place = np.unique(team, axis=1)[[0, 2]]
+    return np.unique(place, axis=1).shape[1] < place.shape[1]
+
+
 def _warm(events: Any, event: NumPy, warm_up: float) -> NumPy:
     """[n] what comes after so many games of all who play, or after that share of the events."""
     if not (0 <= warm_up < 1 or (warm_up >= 1 and float(warm_up).is_integer())):

@@ -31,7 +31,7 @@ from jaxrate.plots.drawing import (
     style,
 )
 from jaxrate.records import metrics
-from jaxrate.records.comparison import Comparison, label_of
+from jaxrate.records.comparison_table import Comparison, label_of
 from jaxrate.records.history import History
 from jaxrate.records.quality import left_behind
 from jaxrate.systems.outlook import expected_score

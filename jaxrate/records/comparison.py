@@ -1,6 +1,5 @@
 """Which system predicts best: each rates the same events, and every prediction is made before its result is known."""
 
-import html
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -14,84 +13,29 @@ from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.executors import Executor, each
 from jaxrate.records.blending import weighed
+from jaxrate.records.comparison_notes import (
+    describe_fits,
+    describe_hyperparameters,
+    describe_side,
+    describe_unused,
+    has_sides,
+    unused_evidence,
+    uses_side,
+)
+from jaxrate.records.comparison_table import Blended, Comparison, Result, label_of
 from jaxrate.records.history import history
-from jaxrate.records.metrics import NumPy, Paired, paired, scores, standings
+from jaxrate.records.metrics import NumPy, paired, scores, standings
 from jaxrate.records.outlooks import expected
-from jaxrate.records.quality import Sides, check_last, in_words, scored, two_sides
+from jaxrate.records.quality import Sides, check_last, scored, two_sides
 from jaxrate.records.rating import check_times
 from jaxrate.replay.run import run
 from jaxrate.replay.schedule import levels
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.choosing import adapted, make, rates, those_with
-from jaxrate.text import html_table, number, table
+from jaxrate.systems.choosing import adapted, rates, those_with
+from jaxrate.text import number
 
-BEHIND = "log loss behind"
-
-
-class Result(NamedTuple):
-    """How a system did in one form."""
-
-    name: str
-    period: float | None  # the length of its rating periods; None: one event after the other
-    system: RatingSystem
-    quality: dict[str, float]  # by the name of each measure
-    speed: float | None  # matches or participations rated in a second; None: not measured
-    behind: Paired | None  # its log loss less that of the best; None of contests of many
-
-
-class Blended(NamedTuple):
-    """How all forms of all systems did together, see `blend`."""
-
-    weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
-    quality: dict[str, float]  # by the name of each measure
-
-
-class Comparison(NamedTuple):
-    """How systems predicted the same events, the best first, and their blend. `print` shows a table."""
-
-    results: list[Result]
-    counts: dict[str, int]  # of matches, or of contests and participations
-    players: int
-    scored: int  # how many matches or contests, the last ones, were scored
-    about: str  # what was scored, and by which hyperparameters
-    left_out: dict[str, str]  # why systems that nobody named were left out
-    blend: Blended | None  # of two or more, of matches; None of others
-
-    @property
-    def head(self) -> list[str]:
-        """The names of the columns."""
-        forms = ["form"] * any(result.period is not None for result in self.results)
-        speeds = [f"{[*self.counts][-1]}/s"] * (self.results[0].speed is not None)
-        return ["system", *forms, *self.results[0].quality, *[BEHIND] * self._paired, *speeds]
-
-    @property
-    def _paired(self) -> bool:
-        """Whether there is a column of differences."""
-        return len(self.results) > 1 and self.results[0].behind is not None
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """One for each result."""
-        rows = []
-        for result in self.results:
-            form = "by match" if result.period is None else f"periods of {number(result.period)}"
-            rows.append([result.name, *[form] * ("form" in self.head)])
-            rows[-1] += [in_words(*measure) for measure in result.quality.items()]
-            if self._paired and result.behind is not None:
-                rows[-1] += [f"{result.behind.difference:+.4f} ± {result.behind.error:.4f}" if len(rows) > 1 else ""]
-            rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
-        if self.blend is not None:
-            measures = [in_words(*measure) for measure in self.blend.quality.items()]
-            rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
-            rows[-1] += [""] * (len(self.head) - len(rows[-1]))
-        return rows
-
-    def __str__(self) -> str:
-        return table(self.head, self.rows, left=("system", "form"))
-
-    def _repr_html_(self) -> str:
-        return html_table(self.head, self.rows, left=("system", "form")) + f"<p>{html.escape(self.about)}</p>"
+FIT_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
 def compare(
@@ -101,6 +45,7 @@ def compare(
     lengths: Iterable[float | None] = (None,),
     last: float = 1.0,
     timed: bool = False,
+    fit: bool = False,
     watch: Callable[[float], None] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
@@ -111,22 +56,26 @@ def compare(
     error of that difference, as if matches were drawn independently. Two or more of them are blended in the last row:
     their log-odds, with weights that are fitted to what came before each match, as `blend` does. In contests of more
     than two sides, the ratings before each say who will be ahead of whom, and how far off the places are, as in
-    `metrics.standings`.
+    `metrics.standings`. Beneath the table stand the hyperparameters, and what the data say and a system does not know.
 
         print(jr.compare(jr.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
 
     Args:
       data: matches or contests, as from `read`.
-      systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores and periods), or systems,
-        which are taken as they are; or either by the name to show: then a name of `SYSTEMS` comes with the
-        hyperparameters to change. None: all that rate the data, except those that demand what it does not have.
+      systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores, sides and periods), or
+        systems, which are taken as they are; or either by the name to show: then a name of `SYSTEMS` comes with the
+        hyperparameters to change. None: all that rate the data, except those that demand what it does not have. To
+        those by name the side is worth what it was before the share that is scored, or as usual if all is scored.
       lengths: rate in periods of each of these lengths, by the systems that do; None: one event after the other.
       last: score this last share of the matches or contests only.
-      timed: replay twice, and say how fast the second one was, compilation and schedule apart.
+      timed: replay twice, and say how fast the second one was, compilation and schedule apart; no two at once.
+      fit: fit those by name to what comes before the share that is scored: to the last 100,000 matches or
+        participations of it, in at most 50 steps, none of which begins after a minute. What is given stays.
       watch: called with the share of the work that is done.
-      executor: whose workers each take a system in one form: anything with a `map`, as a `concurrent.futures.Executor`,
-        Dask's `Client(...).get_executor()`, or Ray's `ray.util.multiprocessing.Pool`. None: one after the other, here.
+      executor: whose workers each fit or rate a system in one form: anything with a `map`, as a
+        `concurrent.futures.Executor`, Dask's `Client(...).get_executor()`, or Ray's `ray.util.multiprocessing.Pool`.
+        None: one after the other, here.
         What workers in other processes are given is pickled, so functions of one's own stand in a module; such
         processes are spawned, not forked. The numbers are the same.
 
@@ -134,9 +83,11 @@ def compare(
       A `Comparison`. Systems that draw random numbers draw the same every time.
 
     Raises:
-      ValueError: if no system rates the data, if `last` is not above 0 and at most 1, or as `rate`.
+      ValueError: if no system rates the data, if `last` is not above 0 and at most 1, or 1 for a `fit`; or as `rate`.
     """
     check_last(last)
+    if fit and last == 1:
+        raise ValueError("a fit needs events that are not scored; score the last ones only, as by last=0.2")
     check_dataset("compare", data)
     wanted = _by_name({name: {} for name in SYSTEMS} if systems is None else systems)
     wanted, left_out = candidates(data, wanted, named=systems is not None)
@@ -149,8 +100,16 @@ def compare(
     count = len(data.rows) if of_matches else len(data.rounds.player_start) - 1
     judged = scored(data, last)
     sides = two_sides(data)
-    given = [Form(name, length, wanted[name]) for name, length in forms]
-    found = each(executor, partial(_rated, data, sides, judged, timed, {}), given, watch)
+    past = int(np.count_nonzero(~judged))
+    systems_by_form = [made(name, wanted[name], length, data, past) for name, length in forms]
+    given = [Form(name, length, system) for (name, length), system in zip(forms, systems_by_form, strict=True)]
+    reasons: dict[str, str] = {}
+    if fit:
+        begun = None if watch is None else (lambda share: watch(FIT_SHARE * share))
+        given, reasons = _fitted(data, given, wanted, past, executor, begun)
+    share = FIT_SHARE if fit else 0.0
+    rest = None if watch is None else (lambda done: watch(share + (1.0 - share) * done))
+    found = each(None if timed else executor, partial(_rated, data, sides, judged, timed, {}), given, rest)
     results = [result for result, _ in found]
     guesses = {label_of(result): guess for result, guess in found if guess is not None}
     results.sort(key=lambda result: _order(result.quality))
@@ -163,9 +122,10 @@ def compare(
             for result in results
         ]
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
-    about = _about(counts, int(judged.sum()), [name for name, given in wanted.items() if given], lengths)
+    scored_on = _describe_scored(counts, int(judged.sum()), lengths)
+    notes = _notes(data, {form.name: form.system for form in given}, wanted, past, reasons if fit else None)
     blend = _blend(guesses, sides, judged) if sides is not None and len(guesses) > 1 else None
-    return Comparison(results, counts, len(data.players), int(judged.sum()), about, left_out, blend)
+    return Comparison(results, counts, len(data.players), int(judged.sum()), scored_on, notes, left_out, blend)
 
 
 class Form(NamedTuple):
@@ -173,15 +133,14 @@ class Form(NamedTuple):
 
     name: str
     length: float | None  # of rating periods
-    given: Any  # the system, or what to change of that of this name
+    system: RatingSystem
 
 
 def _rated(
     data: Dataset, sides: Sides | None, judged: NumPy, timed: bool, arranged: dict[Any, Any], form: Form
 ) -> tuple[Result, NumPy | None]:
     """How a system did, and what it expected of the first sides [n]; `arranged` are events and plans by length."""
-    name, length, given = form
-    system = made(name, given, length, data)
+    name, length, system = form
     if length not in arranged:
         arranged[length] = data.events if length is None else periods(data.matches, length), {}
     events, plans = arranged[length]
@@ -192,23 +151,60 @@ def _rated(
     return Result(name, length, system, judge(found), speed, None), guess
 
 
-def label_of(result: Result) -> str:
-    """The name of a system in one form."""
-    return result.name if result.period is None else f"{result.name}, periods of {number(result.period)}"
-
-
 def _blend(guesses: dict[str, Any], sides: Sides, judged: NumPy) -> Blended:
     weights, _, quality = weighed([*guesses.values()], sides, judged)
     return Blended(dict(zip(guesses, weights.tolist(), strict=True)), quality)
 
 
-def _about(counts: Mapping[str, int], scored: int, changed: list[str], lengths: tuple[float | None, ...]) -> str:
-    """What was scored, and by which hyperparameters; those of some systems were `changed`."""
+def _describe_scored(counts: Mapping[str, int], scored: int, lengths: tuple[float | None, ...]) -> str:
+    """What was scored."""
     what, count = next(iter(counts.items()))
     some = f"all {count:,} {what}" if scored == count else f"the last {scored:,} of {count:,} {what}"
     form = "" if len(lengths) > 1 or lengths[0] is None else f" Rated in periods of {number(lengths[0])}."
-    given = f", except those of {' and '.join(changed)}" if changed else ""
-    return f"Scored on {some}.{form} Hyperparameters are the default ones{given}."
+    return f"Scored on {some}.{form}"
+
+
+def _fitted(
+    data: Dataset,
+    forms: list[Form],
+    wanted: Mapping[str, Any],
+    past: int,
+    executor: Executor | None,
+    watch: Callable[[float], None] | None,
+) -> tuple[list[Form], dict[str, str]]:
+    """The forms with systems that are fitted, and why those by name were not, "" if they were."""
+    by_name = [form for form in forms if not isinstance(wanted[form.name], RatingSystem)]
+    work = [(form, tuple(wanted[form.name])) for form in by_name]
+    results = dict(zip(by_name, each(executor, partial(_fit_form, data, past), work, watch), strict=True))
+    reasons = {form.name: reason for form, (_, reason) in results.items()}
+    return [form._replace(system=results[form][0]) if form in results else form for form in forms], reasons
+
+
+def _fit_form(data: Dataset, past: int, work: tuple[Form, tuple[str, ...]]) -> tuple[RatingSystem, str]:
+    """The system of a form, fitted, and why not; some hyperparameters stay."""
+    from jaxrate.fitting.bounded_fit import fit_to_past
+
+    form, fixed = work
+    return fit_to_past(form.system, data, past, form.length, fixed)
+
+
+def _notes(
+    data: Dataset, systems: Mapping[str, RatingSystem], wanted: Mapping[str, Any], past: int,
+    reasons: Mapping[str, str] | None,
+) -> list[str]:  # fmt: skip
+    """What to say beneath the table; `reasons` why those by name were not fitted, None if there was no fit."""
+    changed = [name for name, given in wanted.items() if given]
+    what = "matches" if isinstance(data.events, Matches) else "contests"
+    told = [describe_hyperparameters(changed)] if reasons is None else describe_fits(reasons, changed, past, what)
+    if has_sides(data):
+        by_default = [
+            name
+            for name, system in systems.items()
+            if not isinstance(wanted[name], RatingSystem) and "side_advantage" not in wanted[name]
+            if uses_side(system) and (reasons or {}).get(name, " ")
+        ]
+        told += describe_side(data, by_default, past)
+    return told + describe_unused({name: unused_evidence(system, data) for name, system in systems.items()})
 
 
 def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
@@ -225,11 +221,12 @@ def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     return found
 
 
-def made(name: str, given: Any, length: float | None = None, data: Dataset | None = None) -> RatingSystem:
-    """A system that was given, or the one of this name with these changes, for these data if there are any."""
-    if isinstance(given, RatingSystem):
-        return given
-    return make(name, given) if data is None else adapted(name, given, length, data)
+def made(name: str, given: Any, length: float | None, data: Dataset, past: int = 0) -> RatingSystem:
+    """A system that was given, or the one of this name with these changes for these data.
+
+    Of the matches the first are the `past`, so many, of which none is scored.
+    """
+    return given if isinstance(given, RatingSystem) else adapted(name, given, length, data, unscored=past)
 
 
 def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tuple[dict[str, Any], dict[str, str]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.data.tables import Values
 from jaxrate.records.careers import career, rating_table
-from jaxrate.records.comparison import Comparison
+from jaxrate.records.comparison_table import Comparison
 from jaxrate.records.duels import duels, packed
 from jaxrate.records.metrics import Calibration
 from jaxrate.records.phrases import period_said, settings_said, times_said

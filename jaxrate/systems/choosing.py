@@ -9,6 +9,7 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.data.evidence import ahead_by
 from jaxrate.data.teams import alone, in_teams
 from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.side_worth import USUAL_SCORE, mean_side_score
 from jaxrate.system import Facts, RatingSystem
 from jaxrate.systems import DEFAULTS, SYSTEMS
 from jaxrate.systems.calibration import Map, calibrated
@@ -46,7 +47,12 @@ def make(name: str, changes: Mapping[str, Any], facts: Facts = NOTHING) -> Ratin
     given = {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in changes.items()}
     lacking = given.keys() - {*default.params._fields, *default.settings}
     asked = [way for way, (_, fields) in WAYS.items() if not lacking.isdisjoint(fields)]
-    return remade_by(asked, SYSTEMS[name], default.traits.adapt(facts, given))
+    given = default.traits.adapt(facts, given)
+    system = remade_by(asked, SYSTEMS[name], given)
+    if not facts.side or system.traits.lead is None or "side_advantage" in given:
+        return system
+    worth = float(f"{system.traits.lead(system.params, facts.side_score):.3g}")
+    return remade_by(asked, SYSTEMS[name], given | {"side_advantage": worth})
 
 
 def remade_by(ways: Sequence[str], make: Callable[..., RatingSystem], given: Mapping[str, Any]) -> RatingSystem:
@@ -67,22 +73,30 @@ def further(system: RatingSystem) -> tuple[str, ...]:
 
 
 def adapted(
-    name: str, changes: Mapping[str, Any], period: float | None, data: Dataset, past: float = PAST
+    name: str,
+    changes: Mapping[str, Any],
+    period: float | None,
+    data: Dataset,
+    past: float = PAST,
+    unscored: int = 0,
 ) -> RatingSystem:
     """The system of this name for these data, in rating periods of this length or, if None, event by event.
 
     The size of margins is that of the first share `past` of the matches, or of a fifth: what comes later may be scored.
+    The side is worth what it was in the first matches that are `unscored`, so many, and as much as usual without any.
     """
-    score, side, size = None, False, 0.0
+    score, side, size, side_score = None, False, 0.0, USUAL_SCORE
     if isinstance(data.events, Matches):
         score, side = data.events.score, data.events.context.side is not None
+        side_score = mean_side_score(data.events, unscored)
         if data.margin and len(score):
             columns: Any = data.events.context.columns
             first = slice(max(round(len(score) * min(past, PAST)), 1))
             size = float(np.mean(np.abs(ahead_by([np.asarray(columns[x][first], float) for x in data.margin]))))
     categories = None if data.categories is None else len(data.categories)
     seasons = tuple((data.seasons or {}).values())
-    return make(name, changes, Facts(score, categories, period, side, data.margin, data.covariates, seasons, size))
+    evidence = data.margin, data.covariates, seasons, size, side_score
+    return make(name, changes, Facts(score, categories, period, side, *evidence))
 
 
 def in_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:

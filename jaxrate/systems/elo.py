@@ -30,6 +30,7 @@ from jaxrate.parameters import (
     checked,
 )
 from jaxrate.plain import bind
+from jaxrate.side_worth import logistic_lead
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, advantage, elapsed, factory, full, rate_players, sides
 from jaxrate.systems import reversion as fading
 
@@ -125,6 +126,11 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, None)
 
 
+def lead_for_score(params: Params, score: float) -> float:
+    """Points by which one leads who is expected to score so much."""
+    return logistic_lead(score, float(params.scale))
+
+
 @factory
 def elo(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
@@ -167,5 +173,5 @@ def elo(
     if (params.k_new is None) != (params.new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
     rules, static = Rules(prepare, bind(advance, begin), predict, update), (("seasons", begin),)
-    traits = Traits(baseline=True, adapt=fading.adapted)
+    traits = Traits(baseline=True, adapt=fading.adapted, lead=lead_for_score)
     return RatingSystem("elo", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

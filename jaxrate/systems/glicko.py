@@ -40,6 +40,7 @@ from jaxrate.parameters import (
     checked,
 )
 from jaxrate.plain import bind
+from jaxrate.side_worth import logistic_lead
 from jaxrate.system import (
     Rating,
     RatingSystem,
@@ -183,6 +184,12 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
+def lead_for_score(params: Params, score: float) -> float:
+    """Points by which one leads who is expected to score so much, of two whose ratings are certain."""
+    del params
+    return logistic_lead(score)
+
+
 @factory
 def glicko(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
@@ -226,6 +233,6 @@ def glicko(
     bounds, fades = (deviation_min, deviation_max), (reversion, season_keep, season_growth)
     given = Params(c, initial_rating, initial_deviation, *bounds, period, side_advantage, *fades)
     params = fading.usual("glicko", begin, checked("glicko", given, SPACE), **fading.USUAL)
-    traits = Traits(baseline=True, adapt=fading.adapted_by_period)
+    traits = Traits(baseline=True, adapt=fading.adapted_by_period, lead=lead_for_score)
     rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
     return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

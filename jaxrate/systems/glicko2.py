@@ -57,6 +57,7 @@ from jaxrate.system import (
     square,
 )
 from jaxrate.systems import reversion as fading
+from jaxrate.systems.glicko import lead_for_score
 
 SCALE = 173.7178
 WILDEST = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
@@ -294,6 +295,6 @@ def glicko2(
     fades = reversion, season_keep, season_growth
     given = Params(*newcomer, *bounds, period, match_periods, side_advantage, *fades)
     params = fading.usual("glicko2", begin, checked("glicko2", given, SPACE), **fading.USUAL)
-    traits = Traits(baseline=True, adapt=fading.adapted_by_period)
+    traits = Traits(baseline=True, adapt=fading.adapted_by_period, lead=lead_for_score)
     rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
     return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

@@ -22,6 +22,7 @@ their numbers. That and, in the partial Thurstone-Mosteller model, a c twice as 
 adds up one team on either side. A match is a round of two players: a score above 1/2 is a win of player 0.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ from jaxrate.events import Array, Matches, Rounds
 from jaxrate.numerics import sums_before, truncated
 from jaxrate.parameters import MAYBE_NOT_NEGATIVE, Parameter, Range, checked
 from jaxrate.plain import bind
+from jaxrate.side_worth import logistic_lead, normal_lead
 from jaxrate.system import RatingSystem, Rules, Traits, advantage, factory, rate_players
 from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.teams import Teams, by_number, line_up, total
@@ -62,7 +64,9 @@ class Params(NamedTuple):
 SPACE = Params(
     beta=LIKE.beta,
     tau=LIKE.tau,
-    epsilon=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only"),
+    epsilon=Parameter(
+        "positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", of_draws=True
+    ),
     kappa=Parameter("fixed", LEFT, "1", "least share of a variance that is left by a match or round"),
     drift=LIKE.drift,
     initial_rating=LIKE.initial_rating,
@@ -208,6 +212,12 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
 
 
+def lead_for_score(params: Params, score: float) -> float:
+    """Points by which one leads who is expected to score so much, of two whose skills are certain."""
+    noise = math.sqrt(2.0) * float(params.beta)
+    return logistic_lead(score, noise * math.log(10.0)) if params.epsilon is None else normal_lead(score, noise)
+
+
 @factory
 def weng_lin(
     model: str = "bradley_terry_full",
@@ -251,5 +261,5 @@ def weng_lin(
     newcomer = initial_rating, initial_deviation
     params = checked("weng_lin", Params(beta, tau, epsilon, kappa, drift, *newcomer, side_advantage), SPACE)
     rules = Rules(bind(prepare, model), bind(advance, ()), predict, bind(update, model))
-    kinds, static, traits = (Matches, Rounds), (("model", model),), Traits(teams=True)
+    kinds, static, traits = (Matches, Rounds), (("model", model),), Traits(teams=True, lead=lead_for_score)
     return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, static, clocked, traits=traits)

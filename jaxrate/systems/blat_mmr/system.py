@@ -27,7 +27,8 @@ import numpy as np
 from jaxrate.events import Array, Matches
 from jaxrate.parameters import checked
 from jaxrate.plain import Frozen, bind, frozen
-from jaxrate.system import Rating, RatingSystem, Rules, check_names, elapsed, factory, full
+from jaxrate.side_worth import logistic_lead
+from jaxrate.system import Rating, RatingSystem, Rules, Traits, check_names, elapsed, factory, full
 from jaxrate.systems.blat_mmr import kernels, priors, sums
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses
@@ -217,6 +218,15 @@ def _spread_each(model: Model, constants: Constants, rows: State, width: Array, 
     return jax.lax.map(lambda x: one(*x), args, batch_size=BATCH)
 
 
+def lead_for_score(params: Any, score: float) -> float:
+    """Points by which one leads who is expected to score so much, of two whose strengths are certain.
+
+    A share `beta` of the result is not luck. (That is so where luck functions are logistic, and about so elsewhere.)
+    """
+    skill = 0.5 + (score - 0.5) / max(float(params.beta), 0.1)
+    return float(params.temperature) * logistic_lead(skill)
+
+
 @factory
 def blat_mmr(
     luck: str | Luck = "bradley_terry",
@@ -334,4 +344,5 @@ def blat_mmr(
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
     rules = rules._replace(sized=bind(sized, model, given))
     begin, show = bind(init, model, given), bind(summary, model)
-    return RatingSystem("blat_mmr", params, space, (Matches,), begin, rules, show, tuple(static.items()))
+    kinds, traits = (Matches,), Traits(lead=lead_for_score)
+    return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, tuple(static.items()), traits=traits)

@@ -39,6 +39,7 @@ import numpy as np
 from jaxrate.events import Array, Matches, Periods, Ragged, fail_where
 from jaxrate.parameters import checked, counted
 from jaxrate.plain import bind
+from jaxrate.side_worth import normal_lead
 from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, advantage, bounded, by_period, factory, sides
 from jaxrate.systems.category_glicko.model import (
     SPACE,
@@ -157,6 +158,11 @@ def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
     return ({} if facts.categories is None else {"categories": facts.categories}) | by_period(facts, changes)
 
 
+def lead_for_score(params: Params, score: float) -> float:
+    """Points by which one leads who is expected to score so much, of two whose strengths are certain."""
+    return normal_lead(score, float(params.scale))
+
+
 @factory
 def category_glicko(
     categories: int = 3,
@@ -223,5 +229,5 @@ def category_glicko(
         summary,
         (("categories", categories), ("outcome", outcome), ("expansion", expansion), ("grows", grows)),
         check=bind(check, categories),
-        traits=Traits(categories=True, adapt=adapt),
+        traits=Traits(categories=True, adapt=adapt, lead=lead_for_score),
     )

@@ -99,7 +99,9 @@ SPACE = Params(
     experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, per unit of log(1 + matches played)"),
     side_advantage=SIDE_ADVANTAGE,
     noise=Parameter("fixed", MAYBE_POSITIVE, "points", "deviation of the difference of two performances"),
-    draw_margin=Parameter("positive", MAYBE_POSITIVE, "points", "difference of performances below which they draw"),
+    draw_margin=Parameter(
+        "positive", MAYBE_POSITIVE, "points", "difference of performances below which they draw", of_draws=True
+    ),
     margin_scale=Parameter(
         "positive", MAYBE_POSITIVE, "points per unit", "rating points that a unit of the margin is worth"
     ),

@@ -53,6 +53,7 @@ from typing import Any
 from jaxrate.events import Matches, Periods, as_moment
 from jaxrate.parameters import checked, counted, params_of
 from jaxrate.plain import bind
+from jaxrate.side_worth import logistic_lead, normal_lead
 from jaxrate.system import Facts, RatingSystem, Traits, by_period, check_names, factory
 from jaxrate.systems.reversion import SEASON_KEEP, starts
 from jaxrate.systems.skills.checks import check
@@ -61,7 +62,6 @@ from jaxrate.systems.skills.observations import OUTCOMES
 from jaxrate.systems.skills.rules import outlook, rules_of, surprise
 
 EXPERIENCE = 20.0  # points per unit of log(1 + matches played), where data are adapted to
-SIDE = 50.0  # points
 REVERSION = 3000.0  # days
 MEAN_MARGIN = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
@@ -76,7 +76,7 @@ def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
     if facts.categories is not None:
         given["categories"] = facts.categories
     if facts.side:
-        given |= {"own_side": True, "side_advantage": SIDE}
+        given["own_side"] = True
     if not facts.seasons:
         given["reversion"] = REVERSION
     if facts.margin and changes.get("outcome", "margin") == "margin":
@@ -84,6 +84,11 @@ def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
         if facts.margin_size > 0:
             given |= {"margin_scale": MEAN_MARGIN / facts.margin_size, "compression": facts.margin_size}
     return given | by_period(facts, changes)
+
+
+def lead_for_score(params: Params, score: float) -> float:
+    """Points by which one leads who is expected to score so much, of two whose skills are certain."""
+    return logistic_lead(score) if params.noise is None else normal_lead(score, float(params.noise))
 
 
 def usual(model: Model, given: Params) -> Params:
@@ -293,6 +298,7 @@ def skills(
         traits=Traits(
             categories=True,
             adapt=adapt,
+            lead=lead_for_score,
             outlook=None if params.draw_margin is None else bind(outlook, model),
             margin_loss=bind(surprise, model) if outcome == "margin" else None,
             smoothed=None if kinds or league_season else model,

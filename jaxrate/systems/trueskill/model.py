@@ -1,5 +1,6 @@
 """TrueSkill's model: hyperparameters, state, and what it expects before an event."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
+from jaxrate.side_worth import normal_lead
 from jaxrate.system import Rating, advantage, elapsed, full
 from jaxrate.systems import reversion as fading
 from jaxrate.systems.rounds import expected, field
@@ -49,6 +51,7 @@ SPACE = Params(
         Range("0 to 1, without 1", 0.0, 1.0, below=True),
         "1",
         "share of draws between equals, which sets the margin",
+        of_draws=True,
     ),
     drift=CLOCK_DRIFT,
     initial_rating=RATING,
@@ -76,6 +79,11 @@ class State(NamedTuple):
 def init(params: Any, num_players: int) -> State:
     rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
     return State(rating, variance, full(num_players, jnp.inf) if clocked(params) else None)
+
+
+def lead_for_score(params: Params, score: float) -> float:
+    """Points by which one leads who is expected to score so much, of two whose skills are certain."""
+    return normal_lead(score, math.sqrt(2.0) * float(params.beta))
 
 
 def prepare(params: Params) -> Constants:

@@ -50,6 +50,7 @@ from jaxrate.systems.trueskill.model import (
     clocked,
     init,
     lead,
+    lead_for_score,
     predict,
     prepare,
     summary,
@@ -147,5 +148,5 @@ def trueskill(
         summary,
         (("sweeps", sweeps), ("seasons", begin)),
         clocked,
-        traits=Traits(teams=True, baseline=True, outlook=outlook, adapt=fading.adapted),
+        traits=Traits(teams=True, baseline=True, outlook=outlook, adapt=fading.adapted, lead=lead_for_score),
     )

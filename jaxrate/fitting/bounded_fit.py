@@ -1,0 +1,49 @@
+"""A fit in bounded time to the past, of systems that are to be compared."""
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.dataset import Dataset
+from jaxrate.events import Matches, part, periods
+from jaxrate.fitting.fit import fit
+from jaxrate.records.comparison import fixed_key
+from jaxrate.system import RatingSystem
+
+MOST = 100_000  # matches or participations that are fitted, the last ones
+WARM_UP = 0.2  # of these, where there were more: a first share that is rated and not scored
+STEPS = 50
+SECONDS = 60.0  # after which no step begins
+
+
+def fit_to_past(
+    system: RatingSystem, data: Dataset, past: int, length: float | None = None, fixed: Collection[str] = ()
+) -> tuple[RatingSystem, str]:
+    """The system, fitted to the last `MOST` matches or participations of the first events; and why not, "" if it was.
+
+    Args:
+      past: how many matches or contests come before what is scored.
+      length: of rating periods; None: event by event.
+      fixed: hyperparameters that stay as they are.
+    """
+    began = time.monotonic()
+    first = max(past - MOST, 0)
+    if not isinstance(data.events, Matches):
+        start = data.rounds.player_start
+        first = int(np.searchsorted(start, max(start[past] - MOST, 0)))
+        first = min(first, max(past - 1, 0))
+    events = part(data.events, first, past)
+    events = events if length is None else periods(events, length)
+    options: dict[str, Any] = {"errors": "products", "key": fixed_key(system), "warm_up": WARM_UP if first else 0}
+    try:
+        free = None
+        if fixed:
+            free = [name for name in fit(system, events, steps=0, **options).free if name not in fixed]
+            if not free:
+                return system, "nothing is left to fit"
+        late = lambda step, loss: time.monotonic() - began > SECONDS  # noqa: E731
+        return fit(system, events, free=free, steps=STEPS, watch=late, **options).system, ""
+    except ValueError as error:
+        return system, str(error)

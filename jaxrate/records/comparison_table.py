@@ -1,0 +1,87 @@
+"""The table of a comparison of systems, and what stands beneath it."""
+
+import html
+from typing import NamedTuple
+
+from jaxrate.records.metrics import Paired
+from jaxrate.records.quality import in_words
+from jaxrate.system import RatingSystem
+from jaxrate.text import html_table, number, table
+
+BEHIND = "log loss behind"
+
+
+class Result(NamedTuple):
+    """How a system did in one form."""
+
+    name: str
+    period: float | None  # the length of its rating periods; None: one event after the other
+    system: RatingSystem
+    quality: dict[str, float]  # by the name of each measure
+    speed: float | None  # matches or participations rated in a second; None: not measured
+    behind: Paired | None  # its log loss less that of the best; None of contests of many
+
+
+class Blended(NamedTuple):
+    """How all forms of all systems did together, see `blend`."""
+
+    weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
+    quality: dict[str, float]  # by the name of each measure
+
+
+class Comparison(NamedTuple):
+    """How systems predicted the same events, the best first, and their blend. `print` shows a table."""
+
+    results: list[Result]
+    counts: dict[str, int]  # of matches, or of contests and participations
+    players: int
+    scored: int  # how many matches or contests, the last ones, were scored
+    scored_on: str  # what was scored, in words
+    notes: list[str]  # sentences: by which hyperparameters, and what was not known to whom
+    left_out: dict[str, str]  # why systems that nobody named were left out
+    blend: Blended | None  # of two or more, of matches; None of others
+
+    @property
+    def about(self) -> str:
+        """What was scored, by which hyperparameters, and what was not known to whom."""
+        return " ".join([self.scored_on, *self.notes])
+
+    @property
+    def head(self) -> list[str]:
+        """The names of the columns."""
+        forms = ["form"] * any(result.period is not None for result in self.results)
+        speeds = [f"{[*self.counts][-1]}/s"] * (self.results[0].speed is not None)
+        return ["system", *forms, *self.results[0].quality, *[BEHIND] * self._paired, *speeds]
+
+    @property
+    def _paired(self) -> bool:
+        """Whether there is a column of differences."""
+        return len(self.results) > 1 and self.results[0].behind is not None
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """One for each result."""
+        rows = []
+        for result in self.results:
+            form = "by match" if result.period is None else f"periods of {number(result.period)}"
+            rows.append([result.name, *[form] * ("form" in self.head)])
+            rows[-1] += [in_words(*measure) for measure in result.quality.items()]
+            if self._paired and result.behind is not None:
+                rows[-1] += [f"{result.behind.difference:+.4f} ± {result.behind.error:.4f}" if len(rows) > 1 else ""]
+            rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
+        if self.blend is not None:
+            measures = [in_words(*measure) for measure in self.blend.quality.items()]
+            rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
+            rows[-1] += [""] * (len(self.head) - len(rows[-1]))
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join([table(self.head, self.rows, left=("system", "form")), "", *self.notes])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.head, self.rows, left=("system", "form")) + f"<p>{html.escape(self.about)}</p>"
+
+
+def label_of(result: Result) -> str:
+    """The name of a system in one form."""
+    return result.name if result.period is None else f"{result.name}, periods of {number(result.period)}"
