@@ -33,7 +33,8 @@ from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, are_parts, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
-from jaxrate.events import as_moment, part, period_end
+from jaxrate.events import part, period_end
+from jaxrate.records.moments import as_date, written_dates
 from jaxrate.text import decimals, name_of, number, table
 
 EXAMPLES = """\b
@@ -147,12 +148,12 @@ def rate(
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
-        until, then = (_until(*x, saved.clock) for x in (("--as-of", as_of), ("--since", since)))
+        until, then = (_until(*x, saved.clock, written_dates(saved)) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None and saved.last is not None and until < saved.last and out is not None:
             raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
     else:
         data = read(report, file, asked.columns, **names_of(saved))
-        until, then = (_until(*x, data.clock) for x in (("--as-of", as_of), ("--since", since)))
+        until, then = (_until(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None:
             data = _up_to(data, until, 0 if saved is None else len(saved.players))
         for name in filter(None, (player, against)):
@@ -173,7 +174,7 @@ def rate(
         idle += idle_evidence(rated.system, asked.columns)
         columns = {key: x for key, x in asked.columns.items() if key not in idle}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
-        rated = rated._replace(options={"columns": columns, "sided": sided})
+        rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided})
     parts = [_title(rated)]
     board = jr.leaderboard(rated, top=top, as_of=_whole(rated, until), since=then, **listed)
     parts += [as_options(board), _strengths(rated, board), said]
@@ -277,7 +278,7 @@ def _strengths(rated: jr.Rated, board: Any) -> str:
     return table(["strength against", *map(str, rated.categories)], rows, left=("strength against",))
 
 
-def _until(option: str, text: str | None, clock: str | None) -> float | None:
+def _until(option: str, text: str | None, clock: str | None, written: str | None) -> float | None:
     """The end of a day or a moment, if the matches have dates; else a number on their clock."""
     if text is None:
         return None
@@ -289,11 +290,11 @@ def _until(option: str, text: str | None, clock: str | None) -> float | None:
             if not np.isfinite(moment):
                 raise ValueError
             return moment
-        days = as_moment(option, text)
+        days = as_date(text, written)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
         raise ValueError(f"{option} {text}: write {kind}") from None
-    return float(np.nextafter(days + 1, 0)) if len(text) <= len("2026-05-31") else days
+    return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
 
 
 def _whole(rated: jr.Rated, until: float | None) -> float | None:

@@ -82,7 +82,7 @@ def check_dataset(what: str, data: Any) -> None:
                 "; of events without names, `run` and `history` make ratings, or name everybody: jr.Dataset(matches, "
             )
             hint += "players=names, rows=np.arange(n))"
-        raise ValueError(f"{what} takes a Dataset, as from `read`, and not {type(data).__name__}{hint}")
+        raise ValueError(f"{what} takes a Dataset, or what `read` takes, and not {type(data).__name__}{hint}")
 
 
 SHOWN = 4  # names that a list begins with

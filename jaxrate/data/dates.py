@@ -39,9 +39,14 @@ class Dates(NamedTuple):
     written: str | None = None  # how they were written, if that had to be found out or was told
 
 
+def is_way(dates: Any) -> bool:
+    """Whether this says how dates are written, as `dates` of `read`."""
+    return isinstance(dates, str) and (dates in (DAY_FIRST, MONTH_FIRST) or "%" in dates)
+
+
 def check_dates(dates: Any) -> None:
-    """ValueError unless this says how dates are written, as `dates` of `read`."""
-    if dates is not None and not (isinstance(dates, str) and (dates in (DAY_FIRST, MONTH_FIRST) or "%" in dates)):
+    """ValueError unless this says how dates are written, or is None."""
+    if dates is not None and not is_way(dates):
         raise ValueError(f'dates must be "day-first", "month-first" or a format as "%d %b %Y", got {cell(dates)}')
 
 

@@ -13,7 +13,7 @@ from jaxrate.data.categories import Shares
 from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
 from jaxrate.data.contests import contest_fields, order_of_contests, to_contests
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.dates import WRITTEN, check_dates, with_dates
+from jaxrate.data.dates import WRITTEN, check_dates, is_way, with_dates
 from jaxrate.data.evidence import check_known, note_margins
 from jaxrate.data.matches import match_fields, order_of_matches, to_matches
 from jaxrate.data.names import joined, note_alike
@@ -175,7 +175,7 @@ def read(
             some = _kept(loaded, split.coming)
             coming = _checked(roles._replace(upcoming=True), some, rows[split.coming], known, False, True)
             dataset = dataset._replace(fixtures=coming)
-        dataset = dataset._replace(dates=written)
+        dataset = dataset._replace(dates=written if is_way(written) else None)
     if isinstance(dataset.events, Ragged):
         warn_alone(dataset.events, dataset.contests, stacklevel=3)
     elif table.noted:

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
+from jaxrate.data.inputs import read_source
 from jaxrate.events import LAST_ID, Array
 from jaxrate.executors import Executor, each
 from jaxrate.fitting.evidence import check_method, opened
@@ -58,7 +59,7 @@ def fit(
     Args:
       system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
         `Fit`, to go on from: free names and options that are not given are its own.
-      events: as for `run`, or a `Dataset`.
+      events: as for `run`, or a `Dataset`, or a table or path as `read` takes it.
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
         at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
         those before do not, such as the last of those in points, where only ratios matter.
@@ -107,6 +108,7 @@ def fit(
     given = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
     system, free, options = resumed(system, free, **given, errors=errors, mode=mode, state=state, key=key)
     _check(options, starts)
+    events = read_source(events)
     what = task_of(system, events, options)
     if method != "ahead":
         check_method(method, given | {"errors": errors, "mode": mode, "state": state})

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.data.dataset import Dataset, check_dataset
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.inputs import as_dataset
 from jaxrate.data.teams import in_teams
 from jaxrate.events import Array, Matches, Periods, Rounds, periods
 from jaxrate.executors import Executor, each
@@ -39,7 +40,7 @@ FIT_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
 def compare(
-    data: Dataset,
+    data: Any,
     systems: Mapping[str, Any] | Iterable[Any] | None = None,
     *,
     lengths: Iterable[float | None] = (None,),
@@ -62,7 +63,7 @@ def compare(
         print(jr.compare(jr.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
 
     Args:
-      data: matches or contests, as from `read`.
+      data: matches or contests, as from `read`, or a table or path as it takes it.
       systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores, sides and periods), or
         systems, which are taken as they are; or either by the name to show: then a name of `SYSTEMS` comes with the
         hyperparameters to change. None: all that rate the data, except those that demand what it does not have. To
@@ -88,7 +89,7 @@ def compare(
     check_last(last)
     if fit and last == 1:
         raise ValueError("a fit needs events that are not scored; score the last ones only, as by last=0.2")
-    check_dataset("compare", data)
+    data = as_dataset("compare", data)
     wanted = _by_name({name: {} for name in SYSTEMS} if systems is None else systems)
     wanted, left_out = candidates(data, wanted, named=systems is not None)
     lengths = tuple(lengths)

@@ -16,7 +16,7 @@ from jaxrate.data.names import fold
 from jaxrate.data.read import read
 from jaxrate.data.tables import Values, open_source
 from jaxrate.events import Context, Matches, check_clock, count_teams
-from jaxrate.records.moments import as_of
+from jaxrate.records.moments import as_of, written_dates
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.pairs import to_come
 from jaxrate.records.rated import Rated, in_further, show_time, to_dates
@@ -127,6 +127,7 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
             table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
             source = open_source(table)._replace(noted=False)  # of names that look alike the history was told
         given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
+        given |= {"dates": written_dates(rated)}
         given |= {} if pairs else rated.options.get("columns", {})
         kept = {key: given[key] for key in (OF_MATCHES if of_matches else OF_CONTESTS) if key in given}
         source = open_source(source)

@@ -1,9 +1,11 @@
 """Moments of a history: which ones ratings can be as of."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from jaxrate.data.dates import parse_date
 from jaxrate.events import DAYS, as_moment, check_clock, dated
 from jaxrate.records.rated import Rated, show_time
 from jaxrate.replay.rows import traced
@@ -18,6 +20,8 @@ LATER = (
 def moment(rated: Any, time: Any) -> Any:
     """A number or a date on the clock of a history; None, and what JAX traces, stay what they are.
 
+    Text may be a date as it was written in the file of the history, or in another way that is clear, as 15/07/2010.
+
     Raises:
       ValueError: if it is neither, a date where the times of a rated history are no dates, or a number that is no
         day where they are.
@@ -26,10 +30,32 @@ def moment(rated: Any, time: Any) -> Any:
         return time
     if isinstance(rated, (Rated, Smoothed)) and dated(time):
         check_clock(rated.clock, time)
-    now = as_moment("time", time)
+    now = as_date(time, written_dates(rated)) if isinstance(time, str) else as_moment("time", time)
     if getattr(rated, "clock", None) == "dates" and abs(now) > DAYS:
         raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
     return now
+
+
+def written_dates(rated: Any) -> str | None:
+    """How dates were written in the file of a history, as `dates` of `read`; None if they are those of ISO."""
+    told: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
+    return told if isinstance(told, str) else None
+
+
+def as_date(text: str, dates: str | None) -> float:
+    """Days since 1970-01-01 of a date in ISO, or as it is written in a file, see `read`.
+
+    Raises:
+      ValueError: if it is neither, or if its day and month cannot be told apart.
+    """
+    with suppress(ValueError):
+        return as_moment("time", text)
+    try:
+        return parse_date(text, dates)
+    except ValueError as error:
+        if "day is above 12" in str(error):
+            raise ValueError(f"time {text}: its day and month cannot be told apart; write 2026-05-31") from None
+    return as_moment("time", text)  # which says what is wrong
 
 
 def as_of(rated: Any, state: State, time: Any, players: Any = None) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.data.dataset import Dataset, check_dataset
+from jaxrate.data.dataset import Dataset
+from jaxrate.data.inputs import as_dataset
 from jaxrate.data.names import reason_against
 from jaxrate.data.tables import Values, located, pyarrow
 from jaxrate.events import (
@@ -31,7 +32,7 @@ from jaxrate.text import cell
 
 def rate(
     system: RatingSystem,
-    data: Dataset,
+    data: Any,
     *,
     period: float | None = None,
     onto: Rated | None = None,
@@ -40,8 +41,7 @@ def rate(
     """Rate the matches or contests of a table: predict each, then learn from it.
 
         rated = jr.rate(jr.glicko(), data)
-        more = jr.read(new, players=rated.players)
-        jr.rate(rated.system, more, onto=rated)  # to carry on
+        jr.rate(rated.system, new, onto=rated)  # to carry on with a table of new results
 
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
     their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
@@ -56,9 +56,9 @@ def rate(
 
     Args:
       system: as from `elo()`, `glicko()`, ...
-      data: events and names, as from `read`. To carry on, read them with `players=onto.players` and, where there are
-        categories, `categories=onto.categories`; where there are seasons, `seasons=onto.seasons`: the system learns of
-        those that are new.
+      data: a `Dataset`, or a table or path as `read` takes it. What was read to carry on needs `players=onto.players`
+        and, where there are categories, `categories=onto.categories`; where there are seasons, `seasons=onto.seasons`:
+        the system learns of those that are new. A table is read so, with the columns that the command line saved.
       period: the length of rating periods; None: match by match, or contest by contest.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
         BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
@@ -71,7 +71,7 @@ def rate(
         players without their ids, or events before its end (names the row).
     """
     check_system(system)
-    check_dataset("rate", data)
+    data = as_dataset("rate", data, **_options(onto))
     _check_names(system, data)
     events, n = data.events, len(data.players)
     if period is not None:
@@ -89,6 +89,16 @@ def rate(
     state = None if onto is None else onto.state
     result, performed = with_performances(system, events, state=state, key=key, num_players=n)
     return kept(system, data, period, onto, result, performed)
+
+
+def _options(onto: Rated | None) -> dict[str, Any]:
+    """How to read a table that carries on a history."""
+    if onto is None:
+        return {}
+    known = {"categories": onto.categories, "seasons": onto.seasons}
+    columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
+    dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
+    return dates | columns | {"players": onto.players} | {name: x for name, x in known.items() if x is not None}
 
 
 def _check_names(system: RatingSystem, data: Dataset) -> None:
@@ -128,6 +138,7 @@ def kept(
         games[: len(onto.games)] += onto.games
         table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
+    options = options | ({} if data.dates is None else {"dates": data.dates})
     categories = _categories(system, data)
     seasons = data.seasons
     if not seasons or tuple(seasons.values()) != system.settings.get("seasons"):

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.inputs import read_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.records.rated import find
 from jaxrate.replay.rows import check_concrete
@@ -49,8 +50,8 @@ def static(
         print(jr.static(votes))
 
     Args:
-      data: matches, or `counts`, or rounds, or a `Dataset`; their weights count. Rounds are rankings, by Plackett-Luce
-        (1975): those who tie came in an order that nobody saw (Efron 1977).
+      data: matches, or `counts`, or rounds, a `Dataset`, or a table or path as `read` takes it; their weights count.
+        Rounds are rankings, by Plackett-Luce (1975): those who tie came in an order that nobody saw (Efron 1977).
       ties: how results of one half are taken, of matches. "davidson" (1970), as without a choice: P(tie) is in
         proportion to nu sqrt(p_a p_b); "rao_kupper" (1967): to win takes more than theta times the other's strength;
         "half": half a win and half a loss, and any score is taken as a share; "none": they are left out.
@@ -76,6 +77,7 @@ def static(
         says nothing that players and other covariates do not, or if a column is missing; names the row of a score that
         is no result.
     """
+    data = read_source(data)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     _check(ties, prior, errors, samples)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)

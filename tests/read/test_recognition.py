@@ -340,3 +340,39 @@ def test_fixtures_of_other_players_are_refused(games):
         ValueError, match="the players have other ids than in the run; read what is to come with players="
     ):
         jr.fixtures(other, data.fixtures)
+
+
+# What else takes tables
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_functions_take_what_read_takes(games):
+    pandas = pytest.importorskip("pandas")
+    first = pandas.DataFrame(
+        {"home": list("xyz"), "away": list("yzx"), "result": list("HDA"), "date": ["13/07/2024"] * 3}
+    )
+    second = pandas.DataFrame({"home": ["z"], "away": ["w"], "result": ["H"], "date": ["01/08/2024"]})
+    data = read(first)
+    rated = jr.rate(jr.elo(), first)
+    assert rated.predictions.equals(jr.rate(jr.elo(), data).predictions)
+    more = jr.rate(rated.system, second, onto=rated)  # whose dates are as those of the first table
+    assert more.players.tolist() == ["x", "y", "z", "w"] and str(more.predictions["time"][-1]) == "2024-08-01"
+    assert jr.compare(first, ["elo"]).results[0].quality == jr.compare(data, ["elo"]).results[0].quality
+    assert jr.static(first, prior=1.0).rating.tolist() == jr.static(data, prior=1.0).rating.tolist()
+    path = games("a,b,score\nx,y,1\nz,y,0\ny,x,1\nx,z,0\n")
+    assert jr.fit(jr.elo(), path, free=["k"], steps=2).loss == jr.fit(jr.elo(), read(path), free=["k"], steps=2).loss
+    for call in (lambda x: jr.rate(jr.elo(), x), jr.compare):
+        with pytest.raises(ValueError, match="takes a Dataset, or what `read` takes, and not int"):
+            call(5)
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_dates_of_questions_as_in_the_file(games):
+    rated = jr.rate(jr.elo(), read(games("home,away,result,date\nx,y,H,05/07/2010\ny,x,H,15/07/2010\n")))
+    early, late = (jr.leaderboard(rated, as_of=day) for day in ("05/07/2010", "15/07/2010"))
+    assert early.player[0] == "x" and early.games.tolist() == [1, 1] and late.games.tolist() == [2, 2]
+    assert jr.leaderboard(rated, as_of="2010-07-05").rating.tolist() == early.rating.tolist()
+    american = jr.rate(jr.elo(), read({"a": ["x"], "b": ["y"], "score": [1.0], "date": ["2010-05-07"]}))
+    assert jr.leaderboard(american, as_of="05/15/2010").games.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="time 05/08/2010: its day and month cannot be told apart; write 2026-05-31"):
+        jr.leaderboard(american, as_of="05/08/2010")
