@@ -44,6 +44,14 @@ class Case(NamedTuple):
     size: tuple[int, ...] = ()  # of the pairs or participants of each event
 
 
+class Performance(NamedTuple):
+    """Of participants: where they are believed to be, how widely, and the noise of a day, all in points."""
+
+    mean: jax.Array
+    skill: jax.Array
+    noise: jax.Array
+
+
 def pairs(players, matches):
     random = np.random.default_rng(0)
     first = random.integers(0, players, matches)
@@ -68,12 +76,18 @@ def rounds(players, number, size):
     return jr.rounds(np.repeat(np.arange(number), size), player, np.tile(np.arange(size), number))
 
 
+def contests(players, number):
+    """Of Elo-MMR with logistic performances; rho is left alone, for contests say next to nothing of it."""
+    start = jr.elo_mmr(beta=150.0, gamma=30.0, initial_deviation=300.0, history=20)
+    return Case(start, {"beta": 200.0, "gamma": 40.0}, rounds(players, number, 16), (16,))
+
+
 def cases(quick):
     """By name."""
     elo, glicko = jr.elo(k=20), jr.glicko(c=20, initial_deviation=200, deviation_max=None)
     first = Case(elo, {"k": 30.0, "side_advantage": 50.0}, matches(200, 2000 if quick else 20_000, side=True))
     if quick:
-        return {"elo": first}
+        return {"elo": first, "elo_mmr in rounds": contests(30, 60)}
     skill = jr.outlook(jr.trueskill(tau=0.3, draw_probability=0.2))
     return {
         "elo": first,
@@ -82,6 +96,12 @@ def cases(quick):
         "elo_mmx in rounds": Case(
             jr.elo_mmx(weight=0.3), {"weight": 0.2, "limit_deviation": 100.0}, rounds(200, 800, 16), (16,)
         ),
+        "blat_mmr": Case(
+            jr.blat_mmr(size=101, half_width=4.0, beta=0.7, kernel_width=0.2),
+            {"beta": 0.85, "kernel_width": 0.17},
+            matches(60, 6000),
+        ),
+        "elo_mmr in rounds": contests(60, 250),
         "trueskill": Case(
             skill, {"tau": 0.5, "draw_probability": 0.15, "initial_deviation": 7.0}, matches(400, 20_000)
         ),
@@ -93,6 +113,10 @@ def outcome(law, random):
     if isinstance(law, Outlook):
         win, draw = law.win[..., 0], law.draw[..., 0]
         return 0.5 * (random < win) + 0.5 * (random < win + draw)
+    if isinstance(law, Performance):
+        normal, logistic = random
+        performance = law.mean + law.skill * normal + law.noise * (jnp.sqrt(3.0) / jnp.pi) * logistic
+        return jnp.sum(performance[..., None, :] > performance[..., :, None], axis=-1, dtype=jnp.int32)
     if isinstance(law, Rating):
         performance = law.mean + law.deviation * random
         return jnp.sum(performance[..., None, :] > performance[..., :, None], axis=-1, dtype=jnp.int32)
@@ -104,12 +128,16 @@ def drawing(rules, name, size):
     """Rules that draw the results they learn from, and predict with each event the law of its result."""
 
     def draw(key):
+        if name == "elo_mmr":
+            return jax.random.normal(key, size), jax.random.logistic(jax.random.fold_in(key, 1), size)
         return jax.random.normal(key, size) if name == "elo_mmx" else jax.random.uniform(key, size)
 
     def law(constants, rows, event):
         if not isinstance(event, Rounds):
             return rules.predict(constants, rows, event)
         spread = noise(constants, rows, field.weight(event), event.noise)
+        if name == "elo_mmr":
+            return Performance(rows.rating, jnp.sqrt(rows.variance + spread[0]), jnp.sqrt(spread[1]))
         return Rating(rows.rating, jnp.sqrt(rows.variance + sum(spread)))
 
     def predict(constants, rows, event):

@@ -20,6 +20,8 @@ from jaxrate.fitting.fit import fit as fit
 from jaxrate.fitting.found import Fit as Fit
 from jaxrate.fitting.found import Profile as Profile
 from jaxrate.fitting.found import Rolling as Rolling
+from jaxrate.fitting.interval import LikelihoodInterval as LikelihoodInterval
+from jaxrate.fitting.interval import likelihood_interval as likelihood_interval
 from jaxrate.fitting.likelihood import log_likelihood as log_likelihood
 from jaxrate.fitting.rolling import rolling as rolling
 from jaxrate.fitting.sweep import profile as profile

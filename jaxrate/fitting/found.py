@@ -76,7 +76,7 @@ class Fit(NamedTuple):
         if self.idle:
             said.append(f"of no effect here: {', '.join(self.idle)}")
         if self.open:
-            said.append(f"left open by these events: {', '.join(self.open)}")
+            said.append(f"left open by these events: {', '.join(self.open)} (`likelihood_interval` says how far)")
         if self.rest is not None:
             said.append(f"of the rest, which was not fitted: {in_words(self.rest)}")
         return "\n".join(said)

@@ -1,0 +1,188 @@
+"""Intervals of one hyperparameter by its likelihood profile, also where a fit leaves it open, and what they say.
+
+Twice the summed log loss above its least, all others fitted anew, has a chi-squared law of one degree of freedom at the
+true value (Wilks 1938). Where predictions have no joint likelihood, as in contests, twice the sum is divided by the
+factor that the variance of the contests' differences calls for (Varin, Reid and Firth 2011, section 2.4): near the best
+value, the sum of differences d of contests is delta^2 H / 2 and their variance delta^2 J, so that 2 sum(d) / sqrt(sum
+(d - mean d)^2) is about delta H / sqrt J, a standard normal. It needs no curvature.
+"""
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.fitting.fit import fitted_task
+from jaxrate.fitting.found import Fit, Profile
+from jaxrate.fitting.losses import lost
+from jaxrate.fitting.problem import made
+from jaxrate.fitting.sweep import profile
+from jaxrate.fitting.task import Task
+from jaxrate.records.metrics import NumPy
+from jaxrate.replay.run import run
+from jaxrate.system import Params, RatingSystem
+
+FAR = 7.0  # a logarithm or logit of an open parameter is tried so far to either side: factors of about 1100
+ERRORS = 5.0  # standard errors to either side that are tried first
+VALUES = 15  # that are tried first
+EXTENSIONS = 2  # how often as many more are tried beyond an end that is not refuted
+BETWEEN = 3  # values that are tried on the way across the border
+
+
+class LikelihoodInterval(NamedTuple):
+    """Which values of a hyperparameter the events do not refute."""
+
+    name: str
+    low: float  # -inf: none of the values that were tried bounds it from below
+    high: float  # inf: nor from above
+    level: float
+    profile: Profile  # the values that were tried, for `jaxrate.plots.profile`
+    deviance: NumPy  # [V] of these the square root of twice the summed loss above its least, see this file
+
+    def __repr__(self) -> str:
+        tried, unit = self.profile.value, getattr(self.profile.system.space, self.name).unit
+        sure = f"with {100 * self.level:g} % confidence"
+        number = "" if unit in ("1", "share", "factor", "number") else f" {unit}"
+        above = f"no value up to {tried.max():.4g}, the largest tried, is refuted"
+        below = f"no value down to {tried.min():.4g}, the least tried, is refuted"
+        low, high = f"{self.low:.4g}", f"{self.high:.4g}"
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            return f"{self.name}: {low} to {high}{number} {sure}"
+        if math.isfinite(self.low):
+            return f"{self.name}: at least {low}{number} {sure}; {above}"
+        if math.isfinite(self.high):
+            return f"{self.name}: at most {high}{number} {sure}; {below}"
+        return f"{self.name}: open; no value from {tried.min():.4g} to {tried.max():.4g}{number} is refuted {sure}"
+
+
+def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95) -> LikelihoodInterval:
+    """The values of a fitted hyperparameter that the events do not refute, whether or not it has a standard error.
+
+        found = jr.fit(jr.glicko(deviation_max=None), data, free=["c", "initial_deviation"])
+        print(jr.likelihood_interval(found, data, "c"))
+
+    All others are fitted anew for each of some values, out to 5 standard errors, or by factors of 1100 where the fit
+    leaves the parameter open, and three times as far where that does not reach an end. An end is where the loss rises
+    too far for chance; an end at which it does not, is infinite: the interval is then one-sided, or the parameter open.
+    (Values beyond what the factory of the system takes are not tried.)
+
+    Args:
+      fit: of the log loss, or another. Where its sum is no log likelihood, as in contests, the variance of the loss
+        from contest to contest takes its place.
+      events: those that were fitted.
+      name: one of `fit.free`.
+      level: the share of such intervals that hold the truth.
+
+    Raises:
+      ValueError: for a parameter that was not fitted, or a level that is not above 0 and below 1.
+    """
+    if name not in fit.free:
+        raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
+    border = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    what = fitted_task(fit.system, events, fit.options)
+    space, best = getattr(fit.system.space, name).space, getattr(fit.params, name)
+    other = tuple(x for x in fit.free if x != name)
+    error = fit.standard_error[name] * _slope(space, best)
+    finite = math.isfinite(error) and error > 0.0
+    wide = ERRORS * error if finite else FAR * (1.0 if space != "real" else max(1.0, abs(best)))
+    wide = wide if space == "real" else min(wide, FAR)
+    t = _unbounded(space, best) + np.linspace(-wide, wide, VALUES)
+    found = _tried(fit, events, name, other, what, space, t)
+    for _ in range(EXTENSIONS):
+        root, t = _deviance(what, found), np.array([_unbounded(space, x) for x in found.value])
+        ends = [(end, sign) for end, sign, is_open in _open_ends(t, root, border) if is_open]
+        if not ends:
+            break
+        more = [end + sign * wide * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in ends]
+        tried = _tried(fit, events, name, other, what, space, np.concatenate(more))
+        if not len(tried.value):
+            break
+        found = _joined(found, tried)
+    for _ in range(2):
+        t = np.array([_unbounded(space, x) for x in found.value])
+        root = _deviance(what, found)
+        out = np.abs(root) > border
+        gaps = [np.linspace(t[i], t[i + 1], BETWEEN + 2)[1:-1] for i in np.flatnonzero(out[1:] != out[:-1])]
+        if gaps:
+            found = _joined(found, _tried(fit, events, name, other, what, space, np.concatenate(gaps)))
+    root, t = _deviance(what, found), np.array([_unbounded(space, x) for x in found.value])
+    at = int(np.nanargmin(found.loss))
+    high, low = _crossing(t[at:], root[at:], border), -_crossing(-t[: at + 1][::-1], -root[: at + 1][::-1], border)
+    ends = (x if math.isinf(x) else _bounded(space, x) for x in (low, high))
+    return LikelihoodInterval(name, *ends, level, found, root)
+
+
+def _open_ends(t: NumPy, root: NumPy, border: float) -> list[tuple[float, float, bool]]:
+    """The last and the first value, their direction, and whether the deviance there is within the border."""
+    return [(float(t[-1]), 1.0, bool(root[-1] < border)), (float(t[0]), -1.0, bool(root[0] > -border))]
+
+
+def _unbounded(space: str, x: float) -> float:
+    return math.log(x) if space == "positive" else math.log(x / (1.0 - x)) if space == "unit" else float(x)
+
+
+def _bounded(space: str, t: float) -> float:
+    return math.exp(t) if space == "positive" else 1.0 / (1.0 + math.exp(-t)) if space == "unit" else t
+
+
+def _slope(space: str, x: float) -> float:
+    return 1.0 / x if space == "positive" else 1.0 / (x * (1.0 - x)) if space == "unit" else 1.0
+
+
+def _tried(fit: Fit, events: Any, name: str, other: tuple[str, ...], what: Task, space: str, t: NumPy) -> Profile:
+    """The profile at those of the values t that the factory takes."""
+    values = [_bounded(space, x) for x in t.tolist()]
+    fine = np.array([x for x in values if made(fit.system, fit.params._replace(**{name: x})) is not None])
+    if other:
+        return profile(fit, events, name, fine)
+    params = jax.tree.map(lambda x: np.full(len(fine), x), fit.params)._replace(**{name: fine})
+    likelihood, weight = what.kind in what.loss.likelihood, float(what.weight.sum())
+    loss = np.array([_event_losses(what, fit.system, _row(params, i)).sum() for i in range(len(fine))]) / weight
+    return Profile(fine, loss, params, fit.system, name, weight, fit.options.loss, likelihood)
+
+
+def _joined(one: Profile, two: Profile) -> Profile:
+    """Both, by increasing value."""
+    value = np.concatenate([one.value, two.value])
+    order = np.argsort(value, kind="stable")
+    params = jax.tree.map(lambda x, y: np.concatenate([x, y])[order], one.params, two.params)
+    return one._replace(value=value[order], loss=np.concatenate([one.loss, two.loss])[order], params=params)
+
+
+def _row(params: Params, i: int) -> Params:
+    return jax.tree.map(lambda x: float(x[i]), params)
+
+
+def _event_losses(what: Task, system: RatingSystem, params: Params) -> NumPy:
+    """[events] the summed losses of each."""
+    given = dict(state=what.state, num_players=what.num_players, key=what.key, schedule=what.schedule)
+    guess = run(what.system, what.events, params=params, **given).prediction
+    weight = jnp.asarray(what.weight, float)
+    each = np.asarray(lost(what.loss, guess, what.score, jnp.stack([weight, weight])), np.float64) * what.weight
+    return np.bincount(what.event, each)
+
+
+def _deviance(what: Task, found: Profile) -> NumPy:
+    """[V] signed: below 0 for values under the best, and standard normal at the truth."""
+    at = int(np.nanargmin(found.loss))
+    side = np.sign(np.arange(len(found.value)) - at)
+    above = found.weight * np.maximum(np.nan_to_num(found.loss, nan=np.inf) - found.loss[at], 0.0)
+    if found.likelihood:
+        return np.asarray(side * np.sqrt(2.0 * above))
+    least = _event_losses(what, found.system, _row(found.params, at))
+    spread = np.ones(len(found.value))
+    for i in range(len(found.value)):
+        difference = _event_losses(what, found.system, _row(found.params, i)) - least
+        spread[i] = math.sqrt(np.sum((difference - difference.mean()) ** 2))
+    return np.asarray(side * 2.0 * above / np.where(spread > 0.0, spread, 1.0))
+
+
+def _crossing(t: NumPy, root: NumPy, border: float) -> float:
+    """Where, from the best value up, the deviance first reaches the border; inf if nowhere."""
+    out = np.maximum.accumulate(root)
+    return float(np.interp(border, out, t)) if out[-1] >= border else math.inf
