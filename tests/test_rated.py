@@ -264,3 +264,19 @@ def test_rate_and_compare_say_what_they_want(data):
     for call in (lambda: jr.rate(data, system), lambda: jr.run(matches, system), lambda: jr.history("glicko", matches)):
         with refused("name the system first, as jr.glicko(), and not "):
             call()
+
+
+def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
+    """`jr.glicko()` computes what it says, but the file says who was at home."""
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.5]}
+    sided, plain = jr.read(table, side="a"), jr.read(table)
+    caplog.set_level("WARNING", "jaxrate")
+    first = jr.rate(jr.elo(k=31.5), sided)
+    assert caplog.messages == [
+        "elo is rated with side_advantage=0, though the data say who has the side; give it points or fit it"
+    ]
+    np.testing.assert_array_equal(first.state.rating, jr.rate(jr.elo(k=31.5), plain).state.rating)
+    jr.rate(jr.elo(k=31.5), sided)  # once is enough
+    jr.rate(jr.elo(k=31.5, side_advantage=20), sided)
+    jr.rate(jr.elo(k=30.5), plain)
+    assert len(caplog.messages) == 1

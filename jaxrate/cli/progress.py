@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -24,6 +25,8 @@ class Report:
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet, self.verbose = quiet, verbose
+        if quiet:
+            logging.getLogger("jaxrate").setLevel(logging.ERROR)
 
     def note(self, text: str) -> None:
         """A hint."""

@@ -1,5 +1,7 @@
 """Histories, rated and carried on with new events: every prediction beside its row."""
 
+import logging
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -20,6 +22,7 @@ from jaxrate.events import (
     period_number,
     periods,
 )
+from jaxrate.records.comparison_notes import has_sides, uses_side
 from jaxrate.records.history import History
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.performed import with_performances
@@ -65,6 +68,8 @@ def rate(
         new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
+    A system is taken as it is: where the data have sides, and its `side_advantage` is 0, the logger "jaxrate" says so.
+
     Raises:
       ValueError: if the data are not events that the system rates, if names are of several types, or if the events
         cannot follow `onto`: of another kind, another system, other parameters or periods, times of another kind,
@@ -73,6 +78,8 @@ def rate(
     check_system(system)
     data = as_dataset("rate", data, **_options(onto))
     _check_names(system, data)
+    if onto is None and has_sides(data) and not uses_side(system):
+        log_unused_side(system)
     events, n = data.events, len(data.players)
     if period is not None:
         if data.clock is None:
@@ -99,6 +106,16 @@ def _options(onto: Rated | None) -> dict[str, Any]:
     columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
     dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
     return dates | columns | {"players": onto.players} | {name: x for name, x in known.items() if x is not None}
+
+
+@lru_cache(maxsize=64)
+def log_unused_side(system: RatingSystem) -> None:
+    """A warning, once for a system, that data have sides which are worth nothing to it."""
+    if getattr(system.params, "side_advantage", None) == 0.0:
+        logging.getLogger("jaxrate").warning(
+            "%s is rated with side_advantage=0, though the data say who has the side; give it points or fit it",
+            system.name,
+        )
 
 
 def _check_names(system: RatingSystem, data: Dataset) -> None:
