@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from jaxrate.records.chunked import FOLDER, Progress, Work, part_name, rate_chun
 from jaxrate.records.contents import as_state
 from jaxrate.records.folder import held
 from jaxrate.records.rated import Rated
+from jaxrate.records.run_description import described
 from jaxrate.records.sums import Sums, measures
 from jaxrate.replay.state import check_kind
 from jaxrate.system import RatingSystem, State, check_system
@@ -92,6 +93,7 @@ def rate_files(
 
         found = jr.rate_files(jr.glicko2(), "matches/", "rated")
         jr.leaderboard(found.system, found.state, found.players)
+        live = jr.live(found)  # or, later, jr.live(jr.load("rated"))
 
     Memory is taken by the state, some chunks, and what may be given to DuckDB, which puts the rows in order of time
     where times decrease and makes ids of names that are text (`pip install "jaxrate[large]"`). The numbers are those of
@@ -243,6 +245,7 @@ def _rated(
     seconds["ordering"] = time.perf_counter() - start
     work = Work(system, opened, folder, how["chunk"], how["brief"], how["period"], key)
     told = {"how": how, "files": _listed(parts), "ordered": opened.ordered, "at_first": at_first}
+    told |= {"whole": opened.table.rows, "run": _describe(system, how["period"], opened.clock)}
     next_time = time.monotonic() + EVERY
 
     def keep(now: Progress) -> None:
@@ -279,6 +282,14 @@ def _rated(
     return RatedFiles(
         system, done.state, players, done.games, matches, last, clock, period, measures(done.sums), seconds, folder
     )
+
+
+def _describe(system: RatingSystem, period: float | None, clock: str | None) -> dict[str, Any] | None:
+    """What run.json would tell of the run, but for players and the last time; None if that cannot be kept."""
+    nothing = np.zeros(0, np.int64)
+    with suppress(ValueError):
+        return described(Rated(system, None, nothing, nothing, period, None, clock, pyarrow().table({}), {}))
+    return None
 
 
 def _tidy(folder: Path, parts: int) -> None:

@@ -8,13 +8,15 @@ import jax
 import numpy as np
 
 from jaxrate.events import Array, Matches, Rounds
+from jaxrate.records.bulk import as_rated
 from jaxrate.records.careers import leaves
 from jaxrate.records.contents import as_state
 from jaxrate.records.event_log import Event
+from jaxrate.records.files import RatedFiles
 from jaxrate.records.live_matches import needs_of, pack_match
 from jaxrate.records.live_state import Coming, Now
 from jaxrate.records.ongoing import Ongoing
-from jaxrate.records.rated import Rated, opened, show_time
+from jaxrate.records.rated import Rated, count_rows, opened, show_time
 from jaxrate.records.single import (
     as_teams,
     check_name,
@@ -222,10 +224,9 @@ class Live:
 
         def correct(now: Now) -> None:
             if not is_whole(index) or not -now.number <= index < now.number:
-                have = f"{now.number} results were rated live, counted from 0; -1 is the last"
-                raise ValueError(f"no result {index!r}: {have}")
-            place = index % now.number
-            old = history.event(now, place)
+                rule = "results were rated live, counted from 0; -1 is the last"
+                raise ValueError(f"no result {index!r}: {now.number} {rule}")
+            old = history.event(now, place := index % now.number)
             if old.kind is Matches:
                 if rank is not None:
                     raise ValueError("a match has a score; give score=, not rank=")
@@ -295,14 +296,18 @@ class Live:
 
 
 def live(
-    rated: Rated | RatingSystem, players: Sequence[Any] | None = None, state: State = None, *, key: Array | None = None
+    rated: Rated | RatedFiles | RatingSystem,
+    players: Sequence[Any] | None = None,
+    state: State = None,
+    *,
+    key: Array | None = None,
 ) -> Live:
     """Ratings that learn each result as it comes, in some tens of microseconds a match.
 
         live = jr.live(jr.load("season"))  # or jr.live(jr.glicko())
         live.update("Ada", "Bo", 1.0, time="2026-06-01")
         live.predict("Bo", "Cy")
-        jr.save("season", live.rated())
+        jr.save("season", live)
 
     The numbers are those of `run` over the same events: to the last bit on a CPU for matches of Elo, Glicko and
     Glicko-2, otherwise to rounding. The first event of each form is compiled, as is the first after the room for
@@ -310,7 +315,8 @@ def live(
     system knows; no others begin.
 
     Args:
-      rated: a rated history to carry on, or a system: of matches, of contests, or of both, as TrueSkill.
+      rated: a rated history to carry on, as from `rate`, `rate_files` or `load`; or a system of matches, of contests,
+        or of both, as TrueSkill.
       players: of a system: the names of players, all text or all numbers. Others join when they first play.
       state: of a system: the state of these players, as `run` or `start` made it. None: all are newcomers.
       key: a PRNG key for systems that draw random numbers, as of `run`. None: one that follows from how much was rated
@@ -320,10 +326,10 @@ def live(
       ValueError: for a system of rating periods alone, a history in periods, names that repeat or that a table cannot
         hold together, or a state of other players or another system.
     """
-    base = rated if isinstance(rated, Rated) else None
+    base: Any = as_rated(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
     if base is not None and players is not None:
         raise ValueError("a rated history has players of its own")
-    system, state, players = opened(rated, state, players)
+    system, state, players = opened(rated if base is None else base, state, players)
     check_system(system)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
     if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
@@ -340,5 +346,5 @@ def live(
     if state is not None:
         state = as_state(system, len(names), {name: np.asarray(x) for name, x in leaves(state).items()})
     if system.rules.draw is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else len(base.predictions))
+        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rows(base))
     return Live(Ongoing(system, state, names, base, key))

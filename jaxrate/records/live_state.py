@@ -51,8 +51,3 @@ class Coming(NamedTuple):
 
 class Stale(Exception):
     """Another call, of a signal handler, has changed the history meanwhile."""
-
-
-def has_events(rated: Rated) -> bool:
-    """Whether anything was rated, with predictions here or elsewhere."""
-    return bool(len(rated.predictions) or rated.games.any())

@@ -20,9 +20,9 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.events import FAR, Array, Matches, Rounds, as_moment, check_clock, dated
 from jaxrate.records.event_log import Event, Layout, layout_of, players_after, read_contests, read_matches
 from jaxrate.records.history import History, recording
-from jaxrate.records.live_state import Checkpoint, Coming, Now, Past, Stale, has_events
+from jaxrate.records.live_state import Checkpoint, Coming, Now, Past, Stale
 from jaxrate.records.performed import where_contested
-from jaxrate.records.rated import Rated, show_time
+from jaxrate.records.rated import Rated, count_rows, show_time
 from jaxrate.records.rating import kept
 from jaxrate.records.single import EVENTS, check_name, plain
 from jaxrate.replay import online
@@ -56,7 +56,7 @@ class Ongoing:
         self.shapes: dict[type, Any] = {}
         room, count = max(ROOM, 1 << max(len(players) - 1, 1).bit_length()), len(players)
         last, clock, kind = None, None, None
-        if base is not None and has_events(base):
+        if base is not None and count_rows(base):
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         ids, past = {name: i for i, name in enumerate(players)}, Past((Checkpoint(0, count, state),), base, 0, 0)
         begun = start(system, system.params, state, room, count)
@@ -300,7 +300,7 @@ class Ongoing:
         performed = None if inferred is None else where_contested(self.system, inferred, events)
         own = np.arange(len(rows)) + past.rows
         data = Dataset(events, players, own, self.categories, now.clock)
-        onto = base if base is not None and has_events(base) else None  # a table of nothing may be of any events
+        onto = base if base is not None and count_rows(base) else None  # a table of nothing may be of any events
         rated = kept(self.system, data, None, onto, History(state, guess, before), performed)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._put(now, now._replace(past=past._replace(table=rated, number=now.number, rows=past.rows + len(own))))

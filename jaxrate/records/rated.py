@@ -38,7 +38,7 @@ class Rated(NamedTuple):
         return round((1.0 / self.predictions["participants"].to_numpy()).sum())
 
     def __repr__(self) -> str:
-        n, contests = len(self.predictions), self.contests
+        n, contests = count_rows(self), self.contests
         what = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
         form = "" if self.period is None else f", in periods of {self.period:g}"
         lines = [f"Rated: {what} of {len(self.players):,} players{form}", f"  system   {self.system!r}"]
@@ -49,6 +49,11 @@ class Rated(NamedTuple):
         digits = decimals(mean[best])
         leaders = ", ".join(f"{name} {x:.{digits}f}" for name, x in zip(self.players[best], mean[best], strict=True))
         return "\n".join([*lines, f"  leaders  {leaders}"])
+
+
+def count_rows(rated: Rated) -> int:
+    """How many matches or participations were rated, also where their predictions stand in other files."""
+    return len(rated.predictions) or int(rated.games.sum()) // 2
 
 
 def in_further(rated: Rated, starts: Iterable[float]) -> RatingSystem:

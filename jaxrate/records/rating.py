@@ -26,7 +26,7 @@ from jaxrate.records.comparison_notes import has_sides, uses_side
 from jaxrate.records.history import History
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.performed import with_performances
-from jaxrate.records.rated import Rated, in_further, show_time, to_dates
+from jaxrate.records.rated import Rated, count_rows, in_further, show_time, to_dates
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.choosing import in_seasons
 from jaxrate.systems.rounds.inferred import Performances
@@ -92,7 +92,7 @@ def rate(
     with located("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if system.rules.draw is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else len(onto.predictions))
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rows(onto))
     state = None if onto is None else onto.state
     result, performed = with_performances(system, events, state=state, key=key, num_players=n)
     return kept(system, data, period, onto, result, performed)

@@ -10,7 +10,6 @@ state.npz             the state, exactly
 
 import os
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ import numpy as np
 
 from jaxrate.data.tables import pyarrow
 from jaxrate.data.writing import write
+from jaxrate.records.bulk import Stored, as_rated, read_bulk
 from jaxrate.records.careers import leaves, rating_table
+from jaxrate.records.checkpoints import NAME
 from jaxrate.records.contents import (
     COUNTS,
     as_state,
@@ -29,21 +30,26 @@ from jaxrate.records.contents import (
     read_ratings,
     unpacked,
 )
-from jaxrate.records.folder import FORMAT, held, put, read
+from jaxrate.records.files import RatedFiles
+from jaxrate.records.folder import POINTER, held, put, read
+from jaxrate.records.live import Live
 from jaxrate.records.rated import Rated
+from jaxrate.records.run_description import described as described
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.choosing import WAYS, remade_by
-from jaxrate.systems.rounds.densities import Density
 
 LONG = 500  # characters of an error
 BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
 
 
-def save(folder: str | os.PathLike[str], rated: Rated) -> None:
+def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
         jr.save("season", rated)
+
+    It may be of `rate`, a `Live`, of which `rated()` is written, or of `rate_files`, whose predictions stay where they
+    are.
 
     It is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this one
     waits for some seconds. Tables that `jaxrate rate` wrote beside the run there go with it.
@@ -58,7 +64,14 @@ def save(folder: str | os.PathLike[str], rated: Rated) -> None:
         process saves into the folder for long.
       OSError: if the files cannot be written: what was saved there before stays.
     """
-    folder, about = Path(folder), described(rated)
+    folder = Path(folder)
+    if (folder / NAME).exists():
+        raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
+    if isinstance(rated, Live):
+        rated = rated.rated()
+    elif isinstance(rated, RatedFiles):
+        rated = as_rated(rated)
+    about = described(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         keep(folder, rated, about, {})
@@ -81,48 +94,6 @@ def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str,
     put(folder, about, files, gone=beside)
 
 
-def described(rated: Rated) -> dict[str, Any]:
-    """What run.json tells of a rated history; ValueError if that cannot be kept."""
-    system = rated.system
-    settings = {name: x.name if isinstance(x, Density) else x for name, x in system.settings.items()}
-    for name, value in settings.items():
-        if not _plain(value):
-            raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
-    params = {name: None if x is None else float(x) for name, x in system.params._asdict().items()}
-    if system.name in SYSTEMS and not _comes_with_package(system, params):
-        raise ValueError(f"this {system.name} is not the one of jaxrate; give a system of your own a name of its own")
-    return {
-        "format": FORMAT,
-        "jaxrate": version("jaxrate"),
-        "system": system.name,
-        "settings": settings,
-        "params": params,
-        "period": None if rated.period is None else float(rated.period),
-        COUNTS[rated.contests is not None]: len(rated.predictions),
-        "players": len(rated.players),
-        "last": rated.last,
-        "clock": rated.clock,
-        "options": rated.options,
-        "categories": None if rated.categories is None else np.asarray(rated.categories).tolist(),
-        "seasons": rated.seasons,
-    } | dict.fromkeys(system.traits.remade, True)
-
-
-def _comes_with_package(system: RatingSystem, params: dict[str, float | None]) -> bool:
-    """Whether the system of that name has these rules, remade as they are."""
-    try:
-        return remade_by(system.traits.remade, SYSTEMS[system.name], system.settings | params).rules == system.rules
-    except (TypeError, ValueError):
-        return False
-
-
-def _plain(value: Any) -> bool:
-    """Whether JSON can hold it."""
-    if isinstance(value, tuple):
-        return all(map(_plain, value))
-    return value is None or isinstance(value, (str, int, float))
-
-
 def _as_saved(value: Any) -> Any:
     """What JSON holds, with its lists as tuples again."""
     return tuple(map(_as_saved, value)) if isinstance(value, list) else value
@@ -134,7 +105,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         rated = jr.load("season")  # as jr.save("season", rated) left it
 
     Args:
-      folder: as `save` wrote it.
+      folder: as `save` or `rate_files` wrote it; the latter's predictions stay in their files.
       make: the factory of a system of one's own: it is called with the settings and hyperparameters that were saved.
         None: that of `SYSTEMS`.
 
@@ -144,6 +115,8 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
     """
     pyarrow()
     try:
+        if not (Path(folder) / POINTER).exists() and (stored := read_bulk(Path(folder))) is not None:
+            return _as_bulk(stored, make)
         about, files = read(Path(folder))
         return _as_rated(about, files, make)
     except ValueError as error:
@@ -154,17 +127,10 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
 def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None) -> Rated:
     with file_named("run.json"):
         check_about(about)
-    name, writer, players = about["system"], f"jaxrate {about['jaxrate']:.20}", about["players"]
-    if make is None and name not in SYSTEMS:
-        raise ValueError(
-            f"{writer} wrote it for the system {name[:80]!r}, which this version does not have; if it is your own, "
-            "load it in Python, by jr.load(folder, make=...) with its factory"
-        )
+    players = about["players"]
+    system = _system(about, make)
     with file_named("state.npz"):
         stored = unpacked(files["state.npz"])
-    settings = {key: _as_saved(value) for key, value in about["settings"].items()}
-    ways = [way for way in WAYS if about.get(way)]
-    system = _made(ways, make or SYSTEMS[name], name, settings | about["params"])
     seasons = about.get("seasons")  # which runs of earlier versions do not say
     if seasons is not None and [*seasons.values()] != [*system.settings.get("seasons", ())]:
         raise ValueError("run.json is damaged (its seasons are not those of the system)")
@@ -173,7 +139,7 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
         raise ValueError(f"run.json is damaged ({len(known)} categories are not those of the system)")
     with file_named("state.npz"):
         state = as_state(system, players, stored)
-    if about["format"] == 3 and about["period"] is not None and name in BY_START and make is None:
+    if about["format"] == 3 and about["period"] is not None and system.name in BY_START and make is None:
         state = state._replace(time=state.time + system.params.period)
     with file_named("ratings.parquet"):
         names, games = read_ratings(files["ratings.parquet"], players)
@@ -183,6 +149,30 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
     categories = None if known is None else np.array(known, object if isinstance(known[0], str) else None)
     period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
     return Rated(system, state, names, games, period, last, clock, guesses, options, categories, seasons)
+
+
+def _system(about: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
+    """The system of a run, made again."""
+    name, writer = about["system"], f"jaxrate {about['jaxrate']:.20}"
+    if make is None and name not in SYSTEMS:
+        raise ValueError(
+            f"{writer} wrote it for the system {name[:80]!r}, which this version does not have; if it is your own, "
+            "load it in Python, by jr.load(folder, make=...) with its factory"
+        )
+    settings = {key: _as_saved(value) for key, value in about["settings"].items()}
+    ways = [way for way in WAYS if about.get(way)]
+    return _made(ways, make or SYSTEMS[name], name, settings | about["params"])
+
+
+def _as_bulk(stored: Stored, make: Callable[..., RatingSystem] | None) -> Rated:
+    with file_named(NAME):
+        check_about(stored.about)
+    about, system = stored.about, _system(stored.about, make)
+    with file_named(NAME):
+        state = as_state(system, about["players"], stored.state)
+    clock, period, last = (about[name] for name in ("clock", "period", "last"))
+    games, matches = stored.games, int(stored.games.sum()) // 2
+    return as_rated(RatedFiles(system, state, stored.players, games, matches, last, clock, period, {}, {}, Path()))
 
 
 def _made(ways: list[str], make: Callable[..., RatingSystem], name: str, given: dict[str, Any]) -> RatingSystem:

@@ -1,0 +1,79 @@
+"""From bulk to a service: what `rate_files` leaves is carried on, saved and loaded with its clock and games."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.conftest import refused
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+SYSTEM = jr.glicko(side_advantage=20)
+N = 300
+
+
+@pytest.fixture(scope="module")
+def bulk(tmp_path_factory):
+    """Matches of 40 players up to the time 1000 in a file, and what was rated of them."""
+    folder = tmp_path_factory.mktemp("bulk")
+    league = jr.simulate.league(40, N, seed=3)
+    time = np.linspace(0.0, 1000.0, N)
+    a, b = ([f"player {x:02}" for x in side] for side in league.matches.player.T)
+    pq.write_table(pa.table({"a": a, "b": b, "score": league.matches.score, "time": time}), folder / "matches.parquet")
+    return jr.rate_files(SYSTEM, folder / "matches.parquet", folder / "rated", chunk=100), folder
+
+
+def check_goes_on(live, folder, games):
+    """As one run over all, and not before the end."""
+    with refused("time 0 is earlier than 1000, that of the last event"):
+        live.update("player 00", "player 01", 1.0, time=0.0)
+    live.update("player 00", "newcomer", 0.5, time=1001.0)
+    table = pq.read_table(folder / "matches.parquet").to_pydict()
+    for name, value in {"a": "player 00", "b": "newcomer", "score": 0.5, "time": 1001.0}.items():
+        table[name].append(value)
+    whole, rated = jr.rate(SYSTEM, jr.read(table)), live.rated()
+    assert rated.players.tolist() == whole.players.tolist() and rated.games.tolist() == whole.games.tolist()
+    assert rated.games.sum() == games.sum() + 2 and rated.last == 1001.0 and rated.clock == "numbers"
+    for x, y in zip(jax.tree.leaves(rated.state), jax.tree.leaves(whole.state), strict=True):
+        np.testing.assert_allclose(x, y, 1e-6)
+    last = whole.predictions.slice(N).drop(["row"])
+    assert rated.predictions.drop(["row"]).to_pylist() == last.to_pylist()
+
+
+@pytest.mark.parametrize("way", ["returned", "loaded", "saved", "live"])
+def test_a_service_goes_on_from_bulk(bulk, tmp_path, way):
+    found, folder = bulk
+    if way == "saved":
+        jr.save(tmp_path / "run", found)
+    elif way == "live":
+        jr.save(tmp_path / "run", jr.live(found))
+    begin = found if way == "returned" else jr.load(folder / "rated" if way == "loaded" else tmp_path / "run")
+    if way != "returned":
+        assert repr(begin).startswith("Rated: 300 matches of ") and begin.games.tolist() == found.games.tolist()
+    check_goes_on(jr.live(begin), folder, found.games)
+
+
+def test_matches_of_a_file_are_rated_onto_bulk(bulk):
+    found, folder = bulk
+    rated = jr.load(folder / "rated")
+    more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
+    onto = jr.rate(rated.system, jr.read(more, players=rated.players), onto=rated)
+    assert onto.games.sum() == found.games.sum() + 2 and len(onto.predictions) == 1
+
+
+def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path, monkeypatch):
+    found, folder = bulk
+    with refused("has a run of `rate_files`, which `load` takes as it is; save into another folder"):
+        jr.save(folder / "rated", found)
+
+    def stop(rows):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxrate.records.files.EVERY", 0.0)
+    monkeypatch.setattr("jaxrate.records.files.SHARE", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        jr.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
+    with refused("of 300 matches are rated there; go on by `rate_files` with resume=True"):
+        jr.load(tmp_path / "part")
