@@ -143,6 +143,7 @@ class Facts(NamedTuple):
     seasons: tuple[float, ...] = ()  # when each begins, increasing
     margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
     side_score: float = USUAL_SCORE  # the mean score of those who have the side, as far as it may be known
+    league_season: str | None = None  # the column of the number of the season of a match
 
 
 class Traits(NamedTuple):

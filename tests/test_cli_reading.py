@@ -87,6 +87,7 @@ def league(tmp_path):
 
 
 EVIDENCE = ["--margin", "pa", "pb", "--covariates", "rest", "--season=season", "--system", "skills"]
+GOALS = ["--margin", "pa", "pb"]
 SCALE = ["--param", "margin_scale=20", "--param", "compression=5"]  # which else follow from the first margins
 
 
@@ -184,7 +185,7 @@ def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
 
 def test_options_have_the_names_of_arguments():
     options = {name.replace("-", "_") for name in cli.reading.COLUMNS} - {"format"}
-    others = {"source", "players", "categories", "seasons", "upcoming"}  # which are no options
+    others = {"source", "players", "categories", "seasons", "history", "upcoming"}  # which are no options
     assert options == {*signature(jr.read).parameters} - others
 
 
@@ -232,3 +233,52 @@ def test_more_words_for_no_result(jaxrate, tmp_path):
     assert "column 'result' is 'void'" in jaxrate("rate", tmp_path / "games.csv")[2]
     code, said, _ = jaxrate("rate", tmp_path / "games.csv", "--na-values", "void")
     assert code == 0 and "2 matches of 2 players" in said
+
+
+def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
+    """A run that is carried on, and what it predicts, know the matches before."""
+    made = [
+        "--rest",
+        "5",
+        "--form",
+        "30",
+        "--age",
+        "pa",
+        "pb",
+        "--league-season",
+        "season",
+        *GOALS,
+        "--system",
+        "skills",
+    ]
+    weigh = [x for name in ("rest=9", "form=20", "age=-2") for x in ("--param", name)]
+    whole, run = league / "whole", league / "run"
+    for arguments in (
+        ["games.csv", *made, *weigh, *SCALE, "--out", whole],
+        ["first.csv", *made, *weigh, *SCALE, "--out", run],
+        ["later.csv", "--state", run, "--out", run],
+    ):
+        code, _, errors = jaxrate("rate", league / arguments[0], *arguments[1:])
+        assert code == 0, errors
+    one, other = jr.load(whole), jr.load(run)
+    assert one.system.settings["covariates"] == ("rest", "form", "age")
+    assert one.system.settings["league_season"] == "season"
+    np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-5)
+    coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "pa": [20, 30], "pb": [30, 20]}
+    jr.write(coming | {"season": ["2021-22"] * 2}, league / "next.csv")
+    code, _, errors = jaxrate("predict", run, league / "next.csv", "--out", league / "chances.csv")
+    assert code == 0, errors
+    got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
+    roles = {
+        "rest": 5,
+        "form": 30,
+        "age": ("pa", "pb"),
+        "league_season": "season",
+        "history": one.predictions,
+        "margin": GOALS[1:],
+    }
+    to_come = jr.read(league / "next.csv", **roles, players=one.players, upcoming=True)
+    np.testing.assert_allclose(got, jr.predict(one.system, one.state, to_come.events), rtol=1e-5)
+    code, _, notes = jaxrate("rate", league / "games.csv", "--rest", "5", "--league-season", "season", *GOALS)
+    assert code == 0 and "takes no notice of --rest; skills does" in notes
+    assert "takes no notice of --league-season; skills does" in notes

@@ -39,12 +39,14 @@ def foreseen(columns: dict[str, Any]) -> Facts:
     from jaxrate.system import Facts
 
     margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
+    derived = [name for name in ("rest", "form", "age") if name in columns]
     return Facts(
         categories=2 if "category" in columns else None,
         side="side" in columns,
         margin=(margin,) if isinstance(margin, str) else tuple(margin),
-        covariates=tuple(covariates),
+        covariates=(*covariates, *derived),
         seasons=(0.0,) if "season" in columns else (),
+        league_season=columns.get("league_season"),
     )
 
 
@@ -93,7 +95,7 @@ def prepare(
         report.note(f"{system.name} takes no notice of categories; {' and '.join(those_with('categories'))} does")
     for option in idle_evidence(system, columns):
         know = " and ".join(name for name, new in jr.SYSTEMS.items() if EVIDENCE[option] in new().settings)
-        report.note(f"{system.name} takes no notice of --{option}; {know} does")
+        report.note(f"{system.name} takes no notice of --{option.replace('_', '-')}; {know} does")
     if not fitting:
         hint_no_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
@@ -149,7 +151,13 @@ def idle_categories(system: jr.RatingSystem, columns: dict[str, Any]) -> bool:
     return "category" in columns and not system.traits.categories
 
 
-EVIDENCE = {"margin": "margin", "covariates": "covariates", "season": "seasons"}  # options, and settings of systems
+EVIDENCE = {  # options, and settings of systems
+    "margin": "margin",
+    "covariates": "covariates",
+    **dict.fromkeys(("rest", "form", "age"), "covariates"),
+    "season": "seasons",
+    "league_season": "league_season",
+}
 
 
 def idle_evidence(system: jr.RatingSystem, columns: dict[str, Any]) -> list[str]:

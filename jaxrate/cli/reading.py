@@ -67,7 +67,23 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "help": "Column of what is known before a match and speaks for the first player, as rest; may be repeated.",
         "multiple": True,
     },
+    "rest": {
+        "help": "Make a covariate of the days since each player's last match; longer rests count as so many.",
+        "metavar": "DAYS",
+        "type": float,
+    },
+    "form": {
+        "help": "Make a covariate of recent results against expectation, which fades in so many days.",
+        "metavar": "DAYS",
+        "type": float,
+    },
+    "age": {
+        "help": "Make a covariate of the ages of a and b, from columns of ages or of dates of birth.",
+        "metavar": "COLUMN COLUMN",
+        "nargs": 2,
+    },
     "season": {"help": "Column of the season, as 2021 or 2020-21: each begins with its first match."},
+    "league-season": {"help": "Column of seasons of several leagues, which overlap: names with a year, as 2020-21."},
     "columns": {
         "help": "A further column of numbers, which goes with the matches to a system of one's own; may be repeated.",
         "multiple": True,

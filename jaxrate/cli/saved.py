@@ -20,6 +20,8 @@ def names_of(saved: jr.Rated | None) -> dict[str, Any]:
         return {}
     kinds: dict[str, Any] = {} if saved.categories is None else {"categories": saved.categories}
     kinds |= {} if saved.seasons is None else {"seasons": saved.seasons}
+    if {"rest", "form"} & saved.options.get("columns", {}).keys():
+        kinds["history"] = saved.predictions
     return {"players": saved.players} | kinds
 
 

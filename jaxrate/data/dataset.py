@@ -34,6 +34,7 @@ class Dataset(NamedTuple):
     seasons: dict[str, float] | None = None  # when each begins, by its name and in order of time
     fixtures: Any = None  # a `Dataset` of the rows without a result that are to come; None: there are none
     dates: str | None = None  # how dates were written, as in `read`, where they are not those of ISO
+    league_season: str | None = None  # the column of the number of the season of a match, where leagues have their own
 
     @property
     def matches(self) -> Matches:

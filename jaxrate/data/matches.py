@@ -9,6 +9,7 @@ from jaxrate.data.categories import Shares, to_categories
 from jaxrate.data.columns import check_order, to_flags, to_ids, to_numbers, to_times
 from jaxrate.data.dataset import Dataset, Fields
 from jaxrate.data.evidence import TIMELESS, ahead_by, in_seasons, season_starts
+from jaxrate.data.history_columns import derived_columns, season_numbers
 from jaxrate.data.results import to_sides
 from jaxrate.data.roles import Roles
 from jaxrate.data.tables import Column, Values
@@ -23,6 +24,7 @@ def match_fields(
     categories: Any,
     mixtures: Mapping[Any, Shares],
     seasons: Mapping[str, float] | None,
+    history: Any = None,
 ) -> Fields:
     """Ids and numbers of the matches. The names that are known already are as in `read`.
 
@@ -37,6 +39,11 @@ def match_fields(
     if roles.category:
         values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
     time, clock = to_times(roles.time, columns)
+    if roles.derived:
+        made = players[player], values["score"], time.get("time"), clock == "dates", history
+        values["columns"] |= derived_columns(roles, columns, *made)
+    if roles.league_season is not None:
+        values["columns"][roles.league_season] = season_numbers(roles.league_season, columns)
     if roles.season is not None:
         if clock is None:
             raise ValueError(TIMELESS)
@@ -83,5 +90,6 @@ def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, s
 
 def to_matches(roles: Roles, fields: Fields, rows: Values) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
-    evidence = tuple(roles.margin), tuple(roles.covariates), fields.seasons
-    return Dataset(matches(**fields.values), fields.players, rows, fields.categories, fields.clock, None, *evidence)
+    evidence = tuple(roles.margin), (*roles.covariates, *roles.derived), fields.seasons
+    known = fields.players, rows, fields.categories, fields.clock, None, *evidence
+    return Dataset(matches(**fields.values), *known, league_season=roles.league_season)

@@ -34,9 +34,10 @@ def read(
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None,
     mixtures: Mapping[Any, Shares] | None = None, margin: str | Sequence[str] = (),
-    covariates: str | Sequence[str] = (), season: str | None = None, columns: str | Sequence[str] = (),
-    drop: str | Sequence[str] = (), players: Any = None, categories: Any = None,
-    seasons: Mapping[str, float] | None = None, upcoming: bool = False, sort: bool = False,
+    covariates: str | Sequence[str] = (), rest: float | None = None, form: float | None = None,
+    age: str | Sequence[str] = (), season: str | None = None, league_season: str | None = None,
+    columns: str | Sequence[str] = (), drop: str | Sequence[str] = (), players: Any = None, categories: Any = None,
+    seasons: Mapping[str, float] | None = None, history: Any = None, upcoming: bool = False, sort: bool = False,
     skip_incomplete: bool = False, normalise_names: bool = False, dates: str | None = None,
     na_values: Sequence[str] = (),
 ) -> Dataset:  # fmt: skip
@@ -92,13 +93,22 @@ def read(
         score is needed. Its size is what a system learns from; who won is as the score says, and a draw has no margin.
         It goes with the matches, and so do covariates, as `context.columns`, and the dataset says which they are.
       covariates: columns of numbers that are known before a match and speak for player 0, as komi or days of rest.
+      rest: makes a covariate "rest" of the days since a player's last match, those of a less those of b. Longer rests
+        than this number of days, and those of newcomers, count as so many.
+      form: makes a covariate "form" of recent results against what Elo expected. It fades in this number of days, to
+        1 / e. Both are of the matches above alone.
+      age: makes a covariate "age" of the columns of a's and of b's age, in years, or their dates of birth. Where either
+        has none it is 0.
       season: a column of the names of seasons, as years or 2020-21. Each begins with its first match, and the dataset
         says when. What is left of it when the next has begun counts as of that.
+      league_season: in place of season, where leagues have seasons of their own, which overlap: a column of names with
+        a year, as 2021 or 2020-21, and a season begins for a player with their first match in it.
       columns: further columns of numbers, for a system of one's own: they go with the matches, as `context.columns`.
       drop: columns, true (or 1) where the row is left out before anything else of it is looked at.
       players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
       categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
       seasons: seasons that are known already, as in `seasons` of an earlier dataset; others begin after them.
+      history: the matches so far, for rest and form: `predictions` of a rated history.
       upcoming: the events are to come. They are put in order of time, and no score or margin is read: 0.5 and 0 stand
         in for them, or in contests a tie of all players and teams. Where some rows have a result, those are left out.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
@@ -138,7 +148,8 @@ def read(
     named |= {"rank": rank, "last_rank": last_rank, "team": team, "ceiling": ceiling, "noise": noise, "score": score}
     named |= {"time": time, "side": side, "neutral": neutral, "weight": weight, "category": category}
     named |= {"columns": columns, "drop": drop, "margin": margin, "covariates": covariates, "season": season}
-    names = Names(players, categories, mixtures or {}, seasons)
+    named |= {"rest": rest, "form": form, "age": age, "league_season": league_season}
+    names = Names(players, categories, mixtures or {}, seasons, history)
     with tables.located(table.title, table.where):
         check_dates(dates)
         check_na_values(na_values)
@@ -172,6 +183,7 @@ def read(
         dataset = _checked(roles, kept, used, names, sort, sort or upcoming)
         if split.coming.any() and not upcoming:
             known = names._replace(players=dataset.players, categories=dataset.categories, seasons=dataset.seasons)
+            known = known._replace(history=(history, dataset))
             some = _kept(loaded, split.coming)
             coming = _checked(roles._replace(upcoming=True), some, rows[split.coming], known, False, True)
             dataset = dataset._replace(fixtures=coming)
@@ -247,6 +259,7 @@ class Names(NamedTuple):
     categories: Any
     mixtures: Mapping[Any, Shares]
     seasons: Mapping[str, float] | None
+    history: Any
 
 
 def _dataset(

@@ -8,6 +8,7 @@ from jaxrate.text import cell
 
 WON, PLAYED = ("winner", "loser"), ("a", "b")
 CONTESTS = ("contest", "participant", "rank", "last_rank", "team", "ceiling", "noise")
+DERIVED = "rest", "form", "age"  # covariates that are made of a history
 PLAIN = {"participant": "player"}  # names of columns that are not those of their parts
 
 
@@ -42,11 +43,16 @@ class Roles(NamedTuple):
     noise: str | None
     drop: list[str]
     upcoming: bool  # no score is read, and no margin
+    rest: float | None = None  # days that longer rests count as
+    form_time: float | None = None  # time constant of form, in days
+    age: tuple[str, ...] = ()  # of a's and of b's age or birth
+    league_season: str | None = None
 
     @property
     def text(self) -> list[str]:
         """The columns that hold names."""
-        return [*self.form.who, *self.category, *filter(None, (self.form.contest, self.team, self.season))]
+        names = self.form.contest, self.team, self.season, self.league_season
+        return [*self.form.who, *self.category, *filter(None, names)]
 
     @property
     def numbers(self) -> list[str]:
@@ -63,7 +69,13 @@ class Roles(NamedTuple):
             self.neutral,
             self.weight,
         )
-        return [*filter(None, one), *self.known, *([] if self.upcoming else self.margin), *self.drop]
+        return [*filter(None, one), *self.known, *([] if self.upcoming else self.margin), *self.drop, *self.age]
+
+    @property
+    def derived(self) -> list[str]:
+        """The covariates that are made of the history."""
+        asked = self.rest, self.form_time, self.age or None
+        return [name for name, wanted in zip(DERIVED, asked, strict=True) if wanted is not None]
 
     @property
     def known(self) -> list[str]:
@@ -100,6 +112,8 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
         raise ValueError(
             "side, neutral, category, margin, covariates, season and columns are for matches of two, not for contests"
         )
+    elif any(given[part] for part in (*DERIVED, "league_season")):
+        raise ValueError("rest, form, age and league_season are for matches of two, not for contests")
     check_evidence(form, margin, covariates)
     if time is None:
         time = next(filter(None, (find_name(names, key) for key in ("time", "date", "t"))), None)
@@ -112,16 +126,26 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     pair = list(pair)
     evidence = margin, covariates, season, further
     roles = Roles(
-        form, time, weight, side, everywhere, neutral, pair, *evidence, last, team, ceiling, noise, drop, upcoming
-    )
+        form, time, weight, side, everywhere, neutral, pair, *evidence, last, team, ceiling, noise, drop, upcoming,
+        *lengths_of(given), league_season=given["league_season"],
+    )  # fmt: skip
+    for name in roles.derived:
+        if name in roles.known:
+            raise ValueError(
+                f"{name} is made of the history, and there is a column {name!r} among the others: rename it"
+            )
+    if season is not None and roles.league_season is not None:
+        raise ValueError("give season, which begins for all at once, or league_season, and not both")
     check_names(names, roles.wanted)
     return roles
 
 
 def _check_given(given: dict[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
-    several = {"category", "columns", "drop", "margin", "covariates"}
+    several = {"category", "columns", "drop", "margin", "covariates", "age"}
     for part, name in given.items():
+        if part in ("rest", "form"):
+            continue  # which are numbers of days
         if part == "category" and isinstance(name, (list, tuple)) and len(name) not in (0, 2):
             continue  # which is refused in words of its own
         if name is not None and not (part in several and isinstance(name, (list, tuple))) and not _is_name(name):
@@ -133,6 +157,18 @@ def _check_given(given: dict[str, Any]) -> None:
 
 def _is_name(name: Any) -> bool:
     return isinstance(name, Hashable) and not isinstance(name, (tuple, float)) and bool(name)
+
+
+def lengths_of(given: dict[str, Any]) -> tuple[float | None, float | None, tuple[str, ...]]:
+    """The days of rest and of form, and the columns of ages."""
+    for part in ("rest", "form"):
+        days = given[part]
+        if days is not None and (isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < 1e9):
+            raise ValueError(f"{part} must be a number of days above 0, got {cell(days)}")
+    age = _list(given["age"])
+    if len(age) not in (0, 2):
+        raise ValueError(f"age must be the columns of a's and of b's age or date of birth, got {', '.join(age)}")
+    return given["rest"], given["form"], tuple(age)
 
 
 def _list(names: Any) -> list[Any]:

@@ -22,8 +22,21 @@ from jaxrate.events import RowError, fail_where, matches
 from jaxrate.text import name_of
 
 ROLES = ("a", "b", "winner", "loser", "score", "time", "side", "neutral", "weight")  # that columns may have
-OTHERS = ("contest", "participant", "rank", "last_rank", "team", "ceiling", "noise", "category", "season")
-LISTS = ("columns", "drop", "margin", "covariates")
+OTHERS = (
+    "contest",
+    "participant",
+    "rank",
+    "last_rank",
+    "team",
+    "ceiling",
+    "noise",
+    "category",
+    "season",
+    "rest",
+    "form",
+    "league_season",
+)
+LISTS = ("columns", "drop", "margin", "covariates", "age")
 SPARSE, FEW = 4, 1 << 20  # whole numbers are looked up in a table, which may be so many times as long as the history
 
 

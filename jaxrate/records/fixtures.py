@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.history_columns import columns_to_come
 from jaxrate.data.names import fold
 from jaxrate.data.read import read
 from jaxrate.data.tables import Values, open_source
@@ -29,7 +30,8 @@ from jaxrate.systems.outlook import divided, is_outlook, outlook
 from jaxrate.text import cell
 
 OF_BOTH = "time", "skip_incomplete", "normalise_names", "dates"  # what is read of each kind
-KNOWN = "category", "mixtures", "margin", "covariates", "season", "columns"  # of matches before they are played
+# What is known of matches before they are played
+KNOWN = "category", "mixtures", "margin", "covariates", "season", "league_season", "age", "columns"
 OF_MATCHES = "a", "b", "score", "na_values", "side", "neutral", *KNOWN, *OF_BOTH
 OF_CONTESTS = "contest", "participant", "team", "weight", "ceiling", "noise", *OF_BOTH
 SPARED = "time", "score", "neutral", "season", "columns"  # saved columns that what is to come may lack
@@ -67,7 +69,8 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
         another kind or before its end, and as `read` does.
     """
-    data = _read(rated, source, columns)
+    days = {name: (rated.options.get("columns", {}) | columns).get(name) for name in ("rest", "form")}
+    data = _read(rated, source, {name: x for name, x in columns.items() if name not in days})
     if data.clock not in (None, rated.clock):
         raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
     unknown = data.players[len(rated.players) :]
@@ -83,6 +86,8 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
         raise ValueError("time is for a source without times, and this one has them")
     else:
         _check_later(rated, data)
+    if any(days.values()) and rated.contests is None:
+        data = _with_history(rated, data, days)
     system = in_further(rated, (data.seasons or {}).values())
     shown = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
@@ -106,6 +111,14 @@ def _check_later(rated: Rated, data: Dataset) -> None:
             f"row {row} (counting from 0){more}: time {then} is before the end of the run, {end}, whose ratings know "
             "more than was known then; leave it out, or look at the predictions of the run"
         )
+
+
+def _with_history(rated: Rated, data: Dataset, days: dict[str, float | None]) -> Dataset:
+    """Matches to come, with the rest and the form that follow from what was rated, where they have none."""
+    context = data.matches.context
+    made = columns_to_come(rated.predictions, days["rest"], days["form"], data.players, data.matches)
+    columns: Any = made | (context.columns or {})
+    return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 
 def _is_pairs(source: Any) -> bool:

@@ -95,7 +95,7 @@ def adapted(
             size = float(np.mean(np.abs(ahead_by([np.asarray(columns[x][first], float) for x in data.margin]))))
     categories = None if data.categories is None else len(data.categories)
     seasons = tuple((data.seasons or {}).values())
-    evidence = data.margin, data.covariates, seasons, size, side_score
+    evidence = data.margin, data.covariates, seasons, size, side_score, data.league_season
     return make(name, changes, Facts(score, categories, period, side, *evidence))
 
 

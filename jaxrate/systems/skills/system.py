@@ -77,7 +77,9 @@ def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
         given["categories"] = facts.categories
     if facts.side:
         given["own_side"] = True
-    if not facts.seasons:
+    if facts.league_season is not None:
+        given["league_season"] = facts.league_season
+    elif not facts.seasons:
         given["reversion"] = REVERSION
     if facts.margin and changes.get("outcome", "margin") == "margin":
         given |= {"outcome": "margin", "margin": facts.margin}

@@ -1,0 +1,144 @@
+"""Rest, form and age: made of the matches above each, the same for matches to come."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+
+N, PLAYERS, REST, FORM = 60, 6, 5.0, 20.0
+
+
+def league(seed=1):
+    random = np.random.default_rng(seed)
+    one = random.integers(0, PLAYERS, N)
+    other = (one + random.integers(1, PLAYERS, N)) % PLAYERS
+    names = np.array([f"p{i}" for i in range(PLAYERS)], object)
+    time = np.sort(random.integers(0, 180, N)) / 2
+    return {"a": names[one], "b": names[other], "score": random.integers(0, 3, N) / 2, "time": time}
+
+
+def twin(table):
+    """By the formulas, each match anew from those above it."""
+    rest, form = np.zeros(N), np.zeros(N)
+    rating, surprises = {}, []  # of each match, of its first player
+    for a, b, score in zip(table["a"], table["b"], table["score"], strict=True):
+        surprise = score - 1 / (1 + 10 ** ((rating.get(b, 0.0) - rating.get(a, 0.0)) / 400))
+        rating[a], rating[b] = rating.get(a, 0.0) + 24 * surprise, rating.get(b, 0.0) - 24 * surprise
+        surprises.append(surprise)
+    for i in range(N):
+        for name, sign in ((table["a"][i], 1), (table["b"][i], -1)):
+            mine = [j for j in range(i) if name in (table["a"][j], table["b"][j])]
+            gone = [table["time"][i] - table["time"][j] for j in mine]
+            rest[i] += sign * min([REST, *gone])
+            own = [surprises[j] if table["a"][j] == name else -surprises[j] for j in mine]
+            form[i] += sign * sum(np.exp(-t / FORM) * x for t, x in zip(gone, own, strict=True))
+    return rest, form
+
+
+def columns_of(table, **more):
+    return jr.read(table, rest=REST, form=FORM, **more).matches.context.columns
+
+
+def test_rest_and_form_are_those_of_the_twin():
+    table = league()
+    rest, form = twin(table)
+    found = columns_of(table)
+    np.testing.assert_array_equal(found["rest"], rest)
+    np.testing.assert_allclose(found["form"], form, rtol=1e-12, atol=1e-14)
+    assert jr.read(table, rest=REST, form=FORM).covariates == ("rest", "form")
+
+
+@pytest.mark.parametrize("changed", [0, 30, N - 1])
+def test_later_results_change_no_earlier_value(changed):
+    table = league()
+    other = table | {"score": np.where(np.arange(N) >= changed, 1 - table["score"], table["score"])}
+    one, two = columns_of(table), columns_of(other)
+    for name in one:
+        np.testing.assert_array_equal(one[name][: changed + 1], two[name][: changed + 1])
+    assert changed == N - 1 or (one["form"] != two["form"]).any()
+
+
+def test_rows_in_any_order_have_the_same():
+    table, order = league(), np.random.default_rng(1).permutation(N)
+    table["time"] = np.arange(N) * 1.5
+    mixed = {name: x[order] for name, x in table.items()}
+    np.testing.assert_allclose(columns_of(mixed, sort=True)["form"], columns_of(table)["form"], rtol=1e-12)
+
+
+def test_what_is_to_come_follows_from_what_was():
+    """Fixtures see the columns that the whole table would have had, and so does a table that is read onto a history."""
+    table = league()
+    past, late = ({name: x[rows] for name, x in table.items()} for rows in (slice(0, 50), slice(50, None)))
+    system = jr.skills(covariates=("rest", "form"), rest=30.0, form=50.0)
+    rated = jr.rate(system, jr.read(past, rest=REST, form=FORM))
+    more = jr.read(late, rest=REST, form=FORM, players=rated.players, history=rated.predictions)
+    whole = columns_of(table)
+    for name in ("rest", "form"):
+        np.testing.assert_allclose(more.matches.context.columns[name], whole[name][50:], rtol=1e-6, atol=1e-6)
+    guess = np.asarray(jr.run(system, jr.read(table, rest=REST, form=FORM)).prediction)[50]
+    first = {name: x[:1] for name, x in late.items() if name != "score"}
+    coming = jr.fixtures(rated, first, rest=REST, form=FORM)
+    np.testing.assert_allclose(coming["expected"], guess, rtol=1e-5)
+    pair = jr.fixtures(rated, [(first["a"][0], first["b"][0])], time=float(first["time"][0]), rest=REST, form=FORM)
+    np.testing.assert_allclose(pair["expected"], guess, rtol=1e-5)
+
+
+def test_a_coming_match_counts_for_the_rest_of_the_next():
+    past = {"a": ["a", "c"], "b": ["b", "d"], "score": [1, 1], "time": [0.0, 0.0]}
+    rated = jr.rate(jr.skills(covariates="rest", rest=-40.0), jr.read(past, rest=9.0))
+    coming = {"a": ["a", "a"], "b": ["b", "c"], "time": [20.0, 21.0]}
+    found = jr.fixtures(rated, coming, rest=9.0)["expected"]
+    alone = jr.fixtures(rated, {name: x[1:] for name, x in coming.items()}, rest=9.0)["expected"]
+    assert found[1] > alone[0] + 0.1
+
+
+def test_ages_are_years_at_the_match():
+    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "date": ["2020-01-01", "2021-01-01"]}
+    born = {"x": datetime.date(1990, 1, 1), "y": datetime.date(2000, 1, 1), "z": None}
+    births = {f"born_{side}": [born[name] for name in table[side]] for side in "ab"}
+    found = jr.read(table | births, age=["born_a", "born_b"], skip_incomplete=True).matches.context.columns["age"]
+    np.testing.assert_allclose(found, [3652 / 365.25, 0.0])
+    ages = {"age_a": [30.5, 21], "age_b": [20, None]}
+    found = jr.read(table | ages, age=["age_a", "age_b"]).matches.context.columns["age"]
+    np.testing.assert_array_equal(found, [10.5, 0.0])
+
+
+def test_seasons_of_leagues_are_the_years_in_their_names():
+    table = league() | {"season": np.array(["2019-20", "2020-21", "Liga 2021/22"], object)[np.arange(N) // 20]}
+    data = jr.read(table, league_season="season")
+    np.testing.assert_array_equal(data.matches.context.columns["season"], 2019 + np.arange(N) // 20)
+    assert data.league_season == "season" and data.seasons is None
+    with pytest.raises(ValueError, match=r"row 0 .*'Winter', which has no year"):
+        jr.read(table | {"season": ["Winter"] * N}, league_season="season")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rest": 0}, "rest must be a number of days above 0, got 0"),
+        ({"form": "long"}, "form must be a number of days above 0, got 'long'"),
+        ({"age": "score"}, "age must be the columns of a's and of b's age or date of birth, got score"),
+        ({"rest": 3, "columns": ["rest"]}, "rest is made of the history, and there is a column 'rest'"),
+        ({"age": ["age", "rest"]}, "column 'age' makes an age of 200 years"),
+        ({"rest": 3, "history": {"a": []}}, "history must be a table with time, a, b and score"),
+        ({"rest": 3, "drop_time": True}, "rest and form need a column of time"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(options, why):
+    table = league() | {"age": np.full(N, 200.0), "rest": np.zeros(N)}
+    if "drop_time" in options:
+        del table["time"]
+    with pytest.raises(ValueError, match=why):
+        jr.read(table, **{name: x for name, x in options.items() if name != "drop_time"})
+
+
+def test_rows_without_a_result_go_on_from_those_with_one():
+    table = league()
+    scores = [None if i >= 55 else float(x) for i, x in enumerate(table["score"])]
+    with pytest.warns(UserWarning, match="left out 5 of 60 rows"):
+        data = jr.read(table | {"score": scores}, rest=REST, form=FORM)
+    rest, form = twin(table)
+    np.testing.assert_array_equal(data.fixtures.matches.context.columns["rest"], rest[55:])
+    np.testing.assert_allclose(data.fixtures.matches.context.columns["form"][0], form[55], rtol=1e-12)
