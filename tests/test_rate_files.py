@@ -280,3 +280,15 @@ def test_a_folder_is_read_into_memory_and_the_first_of_it_compared(table, tmp_pa
     code, printed, said = jaxrate("compare", games, "--system", "elo", "--first", "1200", "--json")
     assert code == 0 and json.loads(printed)["matches"] == 1200, said
     assert "this is of the first 1,200 of 3,000 rows" in said
+
+
+def test_dates_of_eight_digits(table, tmp_path):
+    days = table["t"].cast(pa.int32()).cast(pa.date32())
+    digits = pa.array([10000 * day.year + 100 * day.month + day.day for day in days.to_pylist()])
+    place = table.column_names.index("t")
+    found = jr.rate_files(jr.glicko2(), written(table.set_column(place, "t", digits), tmp_path / "x"), tmp_path / "y")
+    dated = jr.rate_files(jr.glicko2(), written(table.set_column(place, "t", days), tmp_path / "z"), tmp_path / "w")
+    assert found.clock == "dates" and found.last == dated.last
+    np.testing.assert_array_equal(found.state.rating, dated.state.rating)
+    times = [pq.read_table(tmp_path / name / "predictions")["time"] for name in "yw"]
+    assert times[0].equals(times[1])

@@ -80,7 +80,8 @@ def to_dates(name: str, column: Column, dates: str | None, *, unix: bool = False
         return Dates(_by_format(name, column, dates), dates)
     kinds = arrow.types
     if any(getattr(kinds, f"is_{kind}")(column.type) for kind in ("integer", "floating")):
-        return _of_numbers(name, column, unix)
+        first = column.drop_null()[0].as_py()
+        return _of_numbers(name, column, unix) if unix or LEAST <= first <= MOST else Dates(column)
     if not kinds.is_large_string(column.type) or _is_iso(column.drop_null().slice(0, 1)):
         return Dates(column)
     first = column.drop_null()[0].as_py()

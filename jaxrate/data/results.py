@@ -79,11 +79,15 @@ def read_results(name: str, column: Column, first: Column, second: Column) -> Re
       first, second: the names of both players.
     """
     there = ~missing(column, nan=True)
-    ways = [_of_numbers(name, column)]
+    numbers = _of_numbers(name, column)
+    if numbers is not None and numbers.plain and numbers.readable[there].all():
+        return numbers._replace(readable=numbers.readable | ~there) if there.any() else None
     text = _as_text(column)
+    ways = [numbers if numbers is not None and numbers.plain else None]
     if text is not None:
         words = [] if pyarrow().types.is_integer(column.type) else [*_of_words(text), _of_points(text)]
-        ways += [*words, _of_names(text, first, second)]
+        ways += [_of_names(text, first, second), *words]  # names may be numbers
+    ways.append(numbers)
     found = max(filter(None, ways), key=lambda way: np.count_nonzero(way.readable & there), default=None)
     if found is None or np.count_nonzero(found.readable & there) < max(MOST * np.count_nonzero(there), 1):
         return None
@@ -96,7 +100,7 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
     Raises:
       RowError: where a row is no result as the others are.
     """
-    found = read_results(name, column, first, second)
+    found = None if _are_scores(column) else read_results(name, column, first, second)
     if found is None or found.plain:
         return column
     hint = "if it means that there is none, name it by the option na_values"
@@ -105,6 +109,17 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
         lambda row: f"column {name!r} is {cell(_value(column, row))}, no result as the others are; {hint}",
     )
     return pyarrow().chunked_array([pyarrow().array(found.score, mask=np.isnan(found.score))])
+
+
+def _are_scores(column: Column) -> bool:
+    """Whether these are numbers from 0 to 1, which is soon seen."""
+    arrow = pyarrow()
+    if isinstance(column, np.ndarray) or not (
+        arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)
+    ):
+        return False
+    ends = arrow.compute.min_max(column).as_py()
+    return ends["min"] is not None and bool(0 <= ends["min"] <= ends["max"] <= 1)
 
 
 def to_sides(name: str, column: Column) -> Values:

@@ -11,13 +11,14 @@ import numpy as np
 
 from jaxrate.data.columns import to_column, to_days
 from jaxrate.data.dataset import Dataset
+from jaxrate.data.dates import EIGHT_DIGITS, to_dates
 from jaxrate.data.evidence import TIMELESS, InSeasons, in_seasons, rows_from, season_starts
 from jaxrate.data.matches import numbers_of
 from jaxrate.data.numbering import numbering
 from jaxrate.data.ordering import ROW, put_in_order
 from jaxrate.data.parts import Parts, backwards, batches, check_whole, chunks, ranges
 from jaxrate.data.roles import Roles, roles_of
-from jaxrate.data.tables import Values, located, pyarrow
+from jaxrate.data.tables import Column, Values, located, pyarrow
 from jaxrate.events import RowError, fail_where, matches
 from jaxrate.text import name_of
 
@@ -59,7 +60,8 @@ class Opened(NamedTuple):
     @property
     def whole_days(self) -> bool:
         """Whether times are days, and have no time of day."""
-        return self.clock == "dates" and pyarrow().types.is_date(self.source.schema.field(self.roles.time).type)
+        kind = None if self.clock != "dates" else self.source.schema.field(self.roles.time).type
+        return kind is not None and not pyarrow().types.is_timestamp(kind)
 
 
 def roles_in(parts: Parts, given: Mapping[str, Any]) -> Roles:
@@ -78,14 +80,14 @@ def seasons_in(parts: Parts, season: str, roles: Roles) -> dict[str, float]:
     Raises:
       ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
     """
-    time = roles.time
+    time, clock = roles.time, _clock(parts, roles.time)
 
     def pieces() -> Iterator[InSeasons]:
         first = 0
         for _, batch in batches(parts, [season, str(time)]):
             found = {name: to_column(name, pyarrow().chunked_array([batch[name]])) for name in (season, str(time))}
             with rows_from(first):
-                days = to_days(str(time), found[str(time)])[0]
+                days = _days(str(time), found[str(time)], clock)
             yield in_seasons(season, found, days, first)
             first += len(batch)
 
@@ -159,8 +161,19 @@ def _clock(parts: Parts, time: str | None) -> str | None:
     if kinds.is_date(kind) or kinds.is_timestamp(kind):
         return "dates"
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return "numbers"
+        return "dates" if _in_eight_digits(parts, time) else "numbers"
     raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
+
+
+def _in_eight_digits(parts: Parts, time: str) -> bool:
+    """Whether all numbers of the column are dates, as 20240131; other ones end the look at it soon."""
+    columns = (pyarrow().chunked_array([batch[time]]) for _, batch in batches(parts, [time]))
+    return all(to_dates(time, column, None).written == EIGHT_DIGITS for column in columns if len(column))
+
+
+def _days(time: str, column: Column, clock: str | None) -> Values:
+    """[n] times as days, or as they are."""
+    return to_days(time, to_dates(time, column, None).column if clock == "dates" else column)[0]
 
 
 def _close(parts: Parts, who: list[str]) -> tuple[int, int] | None:
@@ -184,7 +197,7 @@ def datasets(
     """
     roles, nobody = opened.roles, np.zeros(0, object)
     columns = [*roles.wanted, *([ROW] if opened.ordered else [])]
-    together = None if period is None else partial(_numbers, str(roles.time), period)
+    together = None if period is None else partial(_numbers, str(roles.time), opened.clock, period)
     for first, found in chunks(opened.table, columns, size, start, together):
         rows = np.arange(first, first + len(found[columns[0]]))
         if opened.ordered:
@@ -194,9 +207,9 @@ def datasets(
             yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), known
 
 
-def _numbers(time: str, length: float, batch: Any) -> Values:
+def _numbers(time: str, clock: str | None, length: float, batch: Any) -> Values:
     """[n] the numbers of the rating periods that rows lie in, as `period_number` tells them once times are checked."""
-    return np.floor(to_days(time, to_column(time, pyarrow().chunked_array([batch[time]])))[0] / length)
+    return np.floor(_days(time, to_column(time, pyarrow().chunked_array([batch[time]])), clock) / length)
 
 
 @contextmanager
@@ -221,5 +234,5 @@ def _fields(opened: Opened, columns: dict[str, Any]) -> tuple[dict[str, Any], in
         player, known = opened.ids(player)
     fields = {"player": player} | numbers_of(roles, columns, len(player))
     if roles.time is not None:
-        fields["time"] = to_days(roles.time, columns[roles.time])[0]
+        fields["time"] = _days(roles.time, columns[roles.time], opened.clock)
     return fields, known

@@ -113,7 +113,7 @@ def rate_files(
         ".truth.parquet" do not count.
       out: the folder for what is rated.
       a, b, winner, loser, score, time, side, neutral, weight, margin, covariates, columns: columns, as in `read`. Names
-        are text or whole numbers, times are dates, timestamps or numbers.
+        are text or whole numbers, times are dates, timestamps or numbers, which are dates if all are as 20240131.
       period: the length of rating periods, as in `rate`. A chunk then ends where a period does, and has at least one.
       chunk: matches that are rated at a time.
       brief: predictions have the row and the prediction only, which takes a tenth of the room.

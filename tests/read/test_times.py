@@ -1,6 +1,7 @@
 """What `read` makes of times, dates and zones; and sorting."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pytest
@@ -94,3 +95,33 @@ def test_sort_is_stable_among_many():
     time = np.random.default_rng(0).integers(0, 5, 1000)
     dataset = read({"a": np.arange(1000), "b": -1 - np.arange(1000), "score": np.ones(1000), "t": time}, sort=True)
     assert dataset.players[dataset.events.player[:, 0]].tolist() == sorted(range(1000), key=lambda row: time[row])
+
+
+def test_whole_numbers_that_are_dates(source):
+    with pytest.warns(UserWarning, match="^took time as dates, of eight digits; name columns to have it otherwise$"):
+        data = read(source(table(time=[20240131, 20240229, 20250101])))
+    assert data.clock == "dates" and data.events.time.tolist() == [19753, 19782, 20089]
+    for other in ([20240131, 20240230, 20250101], [131, 229, 301], [20240131.5, 20240229, 20250101]):
+        assert read(source(table(time=other)), sort=True).clock == "numbers"
+
+
+def test_ways_to_write_dates(source):
+    ways = {
+        "day-first": ["05/03/2024", "31/03/2024", "01/04/2024"],
+        "month-first": ["03/05/2024", "03/31/2024", "04/01/2024"],
+        None: ["5 Mar 2024", "Sun Mar 31 2024", "April 1st, 2024"][:1] * 3,
+    }
+    for way, dates in ways.items():
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            data = read(source(table(date=dates)))
+        assert data.clock == "dates" and data.dates == way
+        assert [str(x.message).split(", ")[1][:4] for x in notes] == ([] if way is None else ["the "])
+        assert str(np.datetime64(int(data.events.time[0]), "D")) == "2024-03-05"
+    with pytest.raises(ValueError, match="none of which the day is above 12: say which is first, by dates=.day-first"):
+        read(source(table(date=["01/02/2024"] * 3)))
+    with pytest.raises(ValueError, match=r"row 2 .*'04/31/2024', written otherwise than '31/03/2024' is"):
+        read(source(table(date=["05/03/2024", "31/03/2024", "04/31/2024"])))
+    assert read(source(table(date=["5.3.24"] * 3)), dates="%d.%m.%y").events.time.tolist() == [19787] * 3
+    with pytest.raises(ValueError, match="row 1 .*'x', not a date in the format %d.%m.%y"):
+        read(source(table(date=["5.3.24", "x", "5.3.24"])), dates="%d.%m.%y")
