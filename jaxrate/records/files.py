@@ -1,6 +1,7 @@
 """Matches in Parquet files, more than fit into memory: rated by chunks into a folder, from which a run goes on."""
 
 import errno
+import logging
 import os
 import re
 import shutil
@@ -34,6 +35,7 @@ from jaxrate.records.sums import Sums, measures
 from jaxrate.replay.state import check_kind
 from jaxrate.system import RatingSystem, State, check_system
 
+LOG = logging.getLogger(__name__)
 CHUNK = 1 << 20  # matches
 MEMORY = "2GB"
 EVERY = 60.0  # seconds between checkpoints
@@ -255,6 +257,7 @@ def _rated(
         arrays = leaves(now.state) | {GAMES: now.games}
         arrays |= {} if opened.ordered else {NAMES: opened.names[: now.known]}
         write_checkpoint(folder, about, arrays)
+        LOG.info("%d of %d matches are rated, and kept in %s", now.rows, opened.table.rows, folder)
         done, end = now, time.monotonic()
         next_time = end + max(EVERY, SHARE * (end - begin))
 

@@ -7,6 +7,7 @@ the events since the last checkpoint again. A signal handler may call in the mid
 another tuple in place, and begins anew.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,6 +31,7 @@ from jaxrate.replay.compiling import compiled
 from jaxrate.replay.state import start
 from jaxrate.system import Rating, RatingSystem, State, sized_for
 
+LOG = logging.getLogger(__name__)
 ROOM = 64  # players at the least for whom there is room
 EVERY, SHARE = (
     1024,
@@ -89,6 +91,7 @@ class Ongoing:
             after = self._replayed(now, now.number) if gone else self._cut(now, now.number)
             if self.now is now:
                 self.now = after
+                LOG.warning("a call was stopped in the middle; the history is that of its %d results", now.number)
 
     def _put(self, now: Now, after: Now) -> Now:
         """Put a tuple in place of another; `Stale` if that one is no longer there."""
@@ -259,11 +262,13 @@ class Ongoing:
     def undo(self, now: Now, n: int) -> None:
         """Forget the last n events."""
         self._put(now, self._replayed(now, now.number - n))
+        LOG.info("%d results are undone", n)
 
     def correct(self, now: Now, place: int, event: Event) -> None:
         """Put an event in place of another, of the same players and time."""
         later = [event, *map(self._event, now.log[place + 1 : now.number])]
         self._put(now, self._replayed(now, place, later))
+        LOG.info("result %d is corrected, and %d are rated again", place, len(later) - 1)
 
     def foresee(self, now: Now, coming: Coming) -> Any:
         """The prediction of an event."""

@@ -8,6 +8,7 @@ state.npz             the state, exactly
 `folder` says how they are replaced at once, `contents` what they may hold.
 """
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from io import BytesIO
@@ -39,6 +40,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.choosing import WAYS, remade_by
 
+LOG = logging.getLogger(__name__)
 LONG = 500  # characters of an error
 BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
 
@@ -60,14 +62,19 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
 
     Raises:
       ValueError: if the system was made with something else, such as a function of one's own, or has rules of its own
-        under the name of a system that comes with the package; if the state holds what is not a number; or if another
-        process saves into the folder for long.
+        under the name of a system that comes with the package; if the state holds what is not a number; if another
+        process saves into the folder for long; if the folder is one of `rate_files`; or of a `Live` without pyarrow.
       OSError: if the files cannot be written: what was saved there before stays.
     """
     folder = Path(folder)
     if (folder / NAME).exists():
         raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
     if isinstance(rated, Live):
+        try:
+            pyarrow()
+        except ImportError:
+            without = "without it, `to_json` gives the ratings, and nothing is lost as long as the process lives"
+            raise ValueError(f'tables of a history need pyarrow: pip install "jaxrate[data]"; {without}') from None
         rated = rated.rated()
     elif isinstance(rated, RatedFiles):
         rated = as_rated(rated)
@@ -75,6 +82,7 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         keep(folder, rated, about, {})
+    LOG.info("a history of %d players is saved in %s", len(rated.players), folder)
 
 
 def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str, Any]) -> None:

@@ -1,0 +1,50 @@
+"""What the library says by `logging`, under its own name, to those who listen."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+import jaxrate as jr
+from tests.conftest import refused
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def test_the_library_logs_under_its_own_name(tmp_path, caplog):
+    pytest.importorskip("pyarrow")
+    caplog.set_level(logging.INFO, "jaxrate")
+    live = jr.live(jr.elo())
+    for _ in range(3):
+        live.update("Ada", "Bo", 1.0)
+    live.correct(0, score=0.0)
+    live.undo()
+    live._history.spent = live._history.now.state  # as after Ctrl-C
+    jr.save(tmp_path / "run", live)
+    assert {record.name.partition(".")[0] for record in caplog.records} == {"jaxrate"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "result 0 is corrected, and 2 are rated again",
+        "1 results are undone",
+        "a call was stopped in the middle; the history is that of its 2 results",
+        f"a history of 2 players is saved in {tmp_path / 'run'}",
+    ]
+
+
+def test_a_live_history_without_pyarrow_says_what_it_needs(tmp_path, monkeypatch):
+    live = jr.live(jr.elo())
+    live.update("Ada", "Bo", 1.0)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    before = live.to_json()
+    with refused('need pyarrow: pip install "jaxrate[data]"; without it, `to_json` gives the ratings'):
+        jr.save(tmp_path / "run", live)
+    assert live.to_json() == before and not (tmp_path / "run").exists()
+
+
+def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():
+    code = (
+        "import logging, sys, jaxrate; logging.getLogger('jaxrate.records').warning('no');"
+        "assert 'jax' not in sys.modules; print(*logging.getLogger('jaxrate').handlers)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "" and done.stdout.strip() == "<NullHandler (NOTSET)>"
