@@ -113,8 +113,8 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     root, t = _deviance(what, found), np.array([_unbounded(space, x) for x in found.value])
     at = int(np.nanargmin(found.loss))
     high, low = _crossing(t[at:], root[at:], border), -_crossing(-t[: at + 1][::-1], -root[: at + 1][::-1], border)
-    ends = (x if math.isinf(x) else _bounded(space, x) for x in (low, high))
-    return LikelihoodInterval(name, *ends, level, found, root)
+    low, high = (x if math.isinf(x) else _bounded(space, x) for x in (low, high))
+    return LikelihoodInterval(name, low, high, level, found, root)
 
 
 def _open_ends(t: NumPy, root: NumPy, border: float) -> list[tuple[float, float, bool]]:
