@@ -97,8 +97,8 @@ def cases(quick):
             jr.elo_mmx(weight=0.3), {"weight": 0.2, "limit_deviation": 100.0}, rounds(200, 800, 16), (16,)
         ),
         "blat_mmr": Case(
-            jr.blat_mmr(size=101, half_width=4.0, beta=0.7, kernel_width=0.2),
-            {"beta": 0.85, "kernel_width": 0.17},
+            jr.blat_mmr(size=101, half_width=4.0, beta=0.7, kernel_width=0.4),
+            {"beta": 0.85, "kernel_width": 0.3},
             matches(60, 6000),
         ),
         "elo_mmr in rounds": contests(60, 250),
