@@ -19,7 +19,7 @@ def decreasing_root(
     guess: Array,
     lower: Array,
     upper: Array,
-    unit: float = 1.0,
+    unit: float | Array = 1.0,
     turns: int | None = None,
 ) -> Array:
     """The root of a function that is positive below it and negative above it, elementwise, to machine precision.
@@ -31,7 +31,7 @@ def decreasing_root(
     Args:
       function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
-      unit: the root is found to rounding of itself, or of this if it is smaller.
+      unit: the root is found to rounding of itself, or of this if it is smaller; a number, or as `guess`.
       turns: in how many steps it is always found, if that is known. Off the CPU they are then unrolled, which makes one
         kernel of all of them, where a loop takes several a turn.
     """

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
 from tests.reference.elo_mmr_twin import Belief, Factor, Round
-from tests.reference.performance_twin import BOTTOM, LOGISTIC, TOP
+from tests.reference.performance_twin import LOGISTIC
 
 GOLDEN = twin.golden()
 RUNS = [(history, name) for history in GOLDEN for name in GOLDEN[history]["runs"]]
@@ -140,13 +140,12 @@ def test_a_performance_is_where_q_changes_its_sign(gaussian, split_ties):
             assert exact.balance(x + 1e-8, *sides, split_ties, gaussian) < 0.0
 
 
-@pytest.mark.parametrize("gaussian", [False, True])
-def test_performances_stay_within_the_borders(gaussian):
-    mu, delta = np.array([8999.0] * 9 + [-5999.0] * 9), np.full(18, 300.0)
-    performance = exact.performances(mu, delta, np.arange(18), gaussian=gaussian)
-    assert performance[0] == TOP
-    assert performance[-1] == BOTTOM
-    assert (np.diff(performance) <= 0.0).all()
+@pytest.mark.parametrize(("gaussian", "split_ties"), MODELS)
+def test_performances_move_and_grow_with_the_ratings(gaussian, split_ties):
+    mu, delta = np.array([1800.0] * 3 + [1200.0] * 3), np.linspace(100.0, 300.0, 6)
+    one = exact.performances(mu, delta, [0, 3, 3, 1, 5, 1], split_ties, gaussian)
+    other = exact.performances(64.0 * mu - 1e5, 64.0 * delta, [0, 3, 3, 1, 5, 1], split_ties, gaussian)
+    close(other, 64.0 * one - 1e5, rtol=1e-9)
 
 
 # Beliefs

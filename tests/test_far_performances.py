@@ -1,11 +1,13 @@
 """Performances where sums say too little: far from everybody, and from tables with points too far apart."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxrate as jr
 from jaxrate.systems.elo_mmr import routes
 from jaxrate.systems.rounds import field, performance
 from tests.conftest import quick
@@ -35,3 +37,40 @@ def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x
         got = function(*(jnp.asarray(x, float) for x in (centre, spread)))
         wanted = twin.performances(centre, spread, rank, split_ties, gaussian)
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)
+
+
+def ratings_after(system, count, contests, state=None):
+    """Of each of `count` players who always come in the order of their numbers."""
+    number, order = np.repeat(np.arange(contests), count), np.tile(np.arange(count), contests)
+    return np.asarray(jr.run(system, jr.rounds(number, order, order), state=state).state.rating)
+
+
+FACTORIES = [partial(jr.elo_mmr, history=4), jr.elo_mmx, jr.codeforces]
+
+
+@pytest.mark.parametrize("factory", FACTORIES, ids=["elo_mmr", "elo_mmx", "codeforces"])
+def test_newcomers_may_have_any_rating(factory, x64, in_a_hurry):
+    """Of 9000 the winner gained nothing, and everybody lost: performances were looked for between -6000 and 9000."""
+    near, far = (ratings_after(factory(initial_rating=x), 10, 20) - x for x in (1500.0, 9000.0))
+    assert near[0] > 500.0
+    np.testing.assert_allclose(far, near, atol=1e-8 if x64 else 0.1)
+
+
+def test_who_wins_twenty_contests_of_ten(x64, in_a_hurry):
+    """They gained 0 from a rating of 9000, and came to 8963 with the large deviations."""
+    gain = ratings_after(jr.elo_mmr(history=20, initial_rating=9000.0), 10, 20)[0] - 9000.0
+    np.testing.assert_allclose(gain, 674.8, atol=0.05)
+    wide = jr.elo_mmr(history=20, initial_deviation=5000.0, limit_deviation=3000.0)
+    np.testing.assert_allclose(ratings_after(wide, 10, 20)[0], 21183.0, atol=0.5)
+
+
+def test_players_may_have_come_to_any_rating(x64, in_a_hurry):
+    """Who was rated 12000 and won lost 1,169 points."""
+    system, gain = jr.elo_mmr(history=4), []
+    for rating in (1500.0, 12000.0):
+        ratings = jnp.full(2, rating)
+        state = system.init(system.params, 2)
+        state = state._replace(rating=ratings, past=state.past._replace(mean=ratings + 0.0))
+        gain.append(ratings_after(system, 2, 1, state) - rating)
+    assert gain[0][0] > 100.0
+    np.testing.assert_allclose(gain[1], gain[0], atol=1e-8 if x64 else 0.01)

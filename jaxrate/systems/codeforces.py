@@ -25,6 +25,8 @@ from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, n
 from jaxrate.systems.rounds import expected, field, inferred
 from jaxrate.systems.rounds.field import Field
 
+POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
+
 
 class Params(NamedTuple):
     beta: float | Array
@@ -35,7 +37,7 @@ class Params(NamedTuple):
 SPACE = Params(
     beta=Parameter("positive", POSITIVE, "points", "deviation of the difference of two performances"),
     weight=Parameter("positive", POSITIVE, "1", "what a contest counts against the rating before it"),
-    initial_rating=RATING._replace(range=field.RATINGS),
+    initial_rating=RATING,
 )
 
 
@@ -63,8 +65,9 @@ def ranks(
     there, rating = field.real(event), rows.rating
     scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(field.weight(event)))
     gain = there.astype(scale.dtype)
-    margin = jnp.max(jnp.where(there, scale, 0.0)) * jnp.log(4.0 * jnp.sum(gain) + 4.0)
-    everyone = Field(rating, 1.0 / scale, gain, *field.reach(rating, margin, there))
+    widest = jnp.max(jnp.where(there, scale, 0.0))
+    ends = field.reach(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), there)
+    everyone = Field(rating, 1.0 / scale, gain, *ends, field.unit(widest))
     points = field.in_precision(points)
     sums, inverse, _ = field.sums(field.logistic, everyone, points)
     both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
@@ -110,7 +113,7 @@ def infer(
     target = jnp.where(few < many, few, many)
     ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
     guess = inverse(jnp.where(few < many, ratio, -ratio))
-    p = field.balance(sums, few < many, target, guess, there, everyone.low, everyone.high)
+    p = field.balance(sums, few < many, target, guess, there, everyone)
     if len(p) > field.small():
         coarse = field.too_coarse(everyone, field.in_precision(points))
         p = numerics.mended(there & coarse, _balance, everyone, few < many, target, p)
@@ -128,7 +131,7 @@ def update(points: int, skip_ties: bool, params: Params, rows: State, event: Rou
 def _balance(who: Array, everyone: Field, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
     sums, there = partial(field.direct, field.logistic, everyone), jnp.ones_like(who, bool)
-    return field.balance(sums, from_below[who], target[who], everyone.centre[who], there, everyone.low, everyone.high)
+    return field.balance(sums, from_below[who], target[who], everyone.centre[who], there, everyone)
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -148,15 +151,14 @@ def codeforces(
       skip_ties: contests in which all tie change nothing, as in the program of the paper's authors.
       beta: deviation of the difference of two performances (points, > 0).
       weight: what a contest counts against the rating before it (> 0).
-      initial_rating: rating of a newcomer (points, -6000 to 9000).
+      initial_rating: rating of a newcomer (points, any number).
 
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
     skip_ties = bool(skip_ties)
     params = checked("codeforces", Params(beta, weight, initial_rating), SPACE)
-    points = field.enough(params.beta)
-    rules = Rules(prepare, advance, bind(predict, points), bind(update, points, skip_ties))
-    traits = Traits(baseline=True, infer=bind(infer, points, skip_ties))
+    rules = Rules(prepare, advance, bind(predict, POINTS), bind(update, POINTS, skip_ties))
+    traits = Traits(baseline=True, infer=bind(infer, POINTS, skip_ties))
     static = (("skip_ties", skip_ties),)
     return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, static, never, traits=traits)

@@ -159,5 +159,5 @@ def topcoder(
     """
     params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
     rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
-    static, traits = (("skip_ties", bool(skip_ties)),), Traits(infer=bind(infer, bool(skip_ties)))
+    static, traits = (("skip_ties", bool(skip_ties)),), Traits(infer=bind(infer, bool(skip_ties)), fixed_scale=True)
     return RatingSystem("topcoder", params, SPACE, (Rounds,), init, rules, summary, static, never, traits=traits)

@@ -51,6 +51,7 @@ OF_REPLAYS = (
     Property(rounds.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
     Property(rounds.a_contest_of_one_changes_nothing, ("rounds",)),
     Property(rounds.rounds_are_predicted_as_in_a_run, ("rounds",)),
+    Property(rounds.ratings_have_any_unit_and_zero, ("rounds",), double=(True, False)),
 )
 
 

@@ -13,7 +13,7 @@ from jaxrate.replay.blocks import Block, arranged
 from jaxrate.replay.run import Run, predict
 from jaxrate.testing.cases import Case, arrays, claim, equal, near, rows, strictly
 from jaxrate.testing.histories import LATER, seasons
-from jaxrate.testing.replays import replay, season
+from jaxrate.testing.replays import rated, replay, season
 
 
 def contests_one_by_one_equal_batches(case: Case) -> None:
@@ -93,3 +93,30 @@ def rounds_are_predicted_as_in_a_run(case: Case) -> None:
             found = predict(system, given, coming, params=params, num_players=known)
             equal("the state that was given", given, few)
         near("predictions", np.asarray(found), wanted, 1e-12)
+
+
+SIZES_OF_POINTS = {"points": 1, "points^2 per day": 2}  # units of hyperparameters, and their powers of points
+
+
+def ratings_have_any_unit_and_zero(case: Case) -> None:
+    """Unless the scale is fixed: in points of another size all is as large, and about another rating as far away."""
+    system, (events, _), one = case.system, seasons(case), season(case)
+    if system.traits.fixed_scale:
+        return
+    params, first, tolerance = system.params, rated(case, one.state), 1e-9 if case.double else 1e-4
+    units = [(name, SIZES_OF_POINTS.get(about.unit, 0)) for name, about in system.space._asdict().items()]
+    values = {name: getattr(params, name) for name, _ in units}
+    larger = params._replace(**{name: values[name] * 32.0**k for name, k in units if values[name] is not None})
+    away = 8.0 * params.initial_rating  # twelve thousand points, if newcomers have 1500
+    moved = params._replace(initial_rating=params.initial_rating + away)
+    for what, other, factor, shift in (("32 times as large", larger, 32.0, 0.0), ("far away", moved, 1.0, away)):
+        ceiling = None if events.events.ceiling is None else factor * events.events.ceiling + shift
+        scaled = events._replace(events=events.events._replace(ceiling=ceiling))
+        with strictly(case.double):
+            given = arrays(other)
+        done = replay(case, scaled, params=given)
+        mean, deviation = rated(case, done.state)
+        near(f"ratings {what}", (mean - shift) / factor, first.mean, tolerance)
+        if deviation is not None:
+            near(f"deviations of ratings {what}", deviation / factor, first.deviation, tolerance)
+        near(f"predictions of ratings {what}", done.prediction, one.prediction, tolerance)

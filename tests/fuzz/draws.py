@@ -6,7 +6,6 @@ import jax
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.systems.rounds.field import HIGHEST, LOWEST
 from jaxrate.systems.weng_lin import MODELS
 
 WILDEST = 1e3  # volatility that Glicko-2 gives to somebody
@@ -34,7 +33,8 @@ FIXED = {"blat_mmr": ("beta", "temperature", "kernel_width")}  # its taps and no
 LACKING = {  # None, with the settings above
     "skills": ("margin_scale", "compression", "modifier_growth", "initial_modifier_deviation")
 }
-FIELD = ("elo_mmr", "elo_mmx", "codeforces", "topcoder")  # ratings of points between bounds, deviations of 1 to 2000
+FIELD = ("elo_mmr", "elo_mmx", "codeforces", "topcoder")  # deviations of 1 to 2000, and ratings in proportion
+LOWEST, HIGHEST = -1e5, 1e5  # of these ratings
 SIZES = (65, 2, 1, 300, 9, 5)  # of contests
 TEAMS = (5, 2, 1, 12, 9, 5)
 PLAYERS = 320

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.reference.elo_mmr_twin import Belief, Factor, shorten
-from tests.reference.performance_twin import BOTTOM, TOP, groups
+from tests.reference.performance_twin import bracket, groups
 
 STEP, REACH = 0.01, 40.0  # of the integrals, in standard deviations
 
@@ -88,8 +88,8 @@ class Density(NamedTuple):
 
 
 def bisect(f):
-    """Where the decreasing function changes its sign, or the border if that is outside."""
-    low, high = BOTTOM, TOP
+    """Where the decreasing function changes its sign."""
+    low, high = bracket(f)
     while high - low > 1e-9:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if f(middle) > 0.0 else (low, middle)

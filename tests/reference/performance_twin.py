@@ -10,15 +10,18 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit
 
-BOTTOM, TOP = -6000.0, 9000.0  # where performances and ratings are looked for
 LOGISTIC = math.pi / math.sqrt(3.0)  # a logistic distribution of scale s has the standard deviation LOGISTIC s
 
 
-def zero(f, bottom=BOTTOM, top=TOP):
-    """Where the decreasing function changes its sign, or the border if that is outside."""
-    if f(bottom) <= 0.0:
-        return bottom
-    return top if f(top) >= 0.0 else brentq(f, bottom, top, xtol=1e-12, rtol=1e-15)
+def bracket(f):
+    """Numbers between which the decreasing function changes its sign."""
+    top = next(x for x in 2.0 ** np.arange(1000) if f(x) < 0.0)
+    return -next(x for x in 2.0 ** np.arange(1000) if f(-x) > 0.0), top
+
+
+def zero(f):
+    """Where the decreasing function changes its sign."""
+    return brentq(f, *bracket(f), xtol=1e-12, rtol=1e-15)
 
 
 def hazard(z):
@@ -62,14 +65,12 @@ def balance(x, better, same, worse, split_ties=False, gaussian=False):
     return lost + drawn + victory(x, *worse, gaussian).sum()
 
 
-def performances(mu, delta, rank, split_ties=False, gaussian=False, border=(BOTTOM, TOP)):
+def performances(mu, delta, rank, split_ties=False, gaussian=False):
     """The zero of Q for every participant [P]; those who tie have the same Q."""
     performance = np.empty(len(mu))
     for own in np.unique(rank):
         sides = groups(mu, delta, rank, own)
-        performance[np.equal(rank, own)] = zero(
-            lambda x, sides=sides: balance(x, *sides, split_ties, gaussian), *border
-        )
+        performance[np.equal(rank, own)] = zero(lambda x, sides=sides: balance(x, *sides, split_ties, gaussian))
     return performance
 
 
@@ -95,7 +96,7 @@ def team_performances(rating, variance, noise, contest, split_ties, mean):
     centre = np.array([c @ rating[m] for c, m in zip(part, members, strict=True)])
     square = np.array([c**2 @ (variance + noise)[m] for c, m in zip(part, members, strict=True)])
     first = rank[[m[0] for m in members]]
-    p = performances(centre, np.sqrt(square), first, split_ties, gaussian=True, border=(-1e6, 1e6))
+    p = performances(centre, np.sqrt(square), first, split_ties, gaussian=True)
     performance, new, left = (np.empty(len(rank)) for _ in range(3))
     for k, (m, c) in enumerate(zip(members, part, strict=True)):
         curvature = sharpness(p[k], k, centre, np.sqrt(square), first, split_ties)

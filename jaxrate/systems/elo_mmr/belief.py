@@ -12,7 +12,7 @@ from jax import lax
 
 from jaxrate.events import Array
 from jaxrate.roots import decreasing_root
-from jaxrate.systems.rounds.field import HIGHEST, LOWEST, UNIT
+from jaxrate.systems.rounds.field import UNIT
 from jaxrate.systems.rounds.performance import C
 
 
@@ -104,20 +104,22 @@ def add(past: Past, p: Array, square: Array, number: Array, influence: Influence
     )
 
 
-def mode(past: Past, start: Array, influence: Influence = LOGISTIC) -> Array:
-    """The rating [P] at which the factors of a belief balance."""
+def mode(past: Past, start: Array, square: Array, influence: Influence = LOGISTIC) -> Array:
+    """The rating [P] at which the factors of a belief balance, the last one of variance beta^2 = `square`."""
 
     def pull(x: Array) -> tuple[Array, Array]:
         value, slope = influence.pull((past.performance - x[:, None]) * past.inverse)
         value = past.weight * (past.mean - x) + jnp.sum(past.force * value, axis=1)
         return value, -past.weight - jnp.sum(past.force * past.inverse * slope, axis=1)
 
-    return decreasing_root(pull, start, *_ends(past), UNIT)
+    low = jnp.minimum(past.mean, jnp.min(past.performance, axis=1))
+    high = jnp.maximum(past.mean, jnp.max(past.performance, axis=1))
+    return decreasing_root(pull, start, low, high, _unit(square))
 
 
-def _ends(past: Past) -> tuple[Array, Array]:
-    """Between which the mode lies."""
-    return jnp.minimum(past.mean, LOWEST), jnp.maximum(past.mean, HIGHEST)
+def _unit(square: Array) -> Array:
+    """[P] the size of differences of ratings, of beta^2."""
+    return UNIT * jnp.sqrt(lax.stop_gradient(square))
 
 
 def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influence = LOGISTIC) -> Array:
@@ -132,7 +134,8 @@ def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influen
             value, slope = influence.pull((p - x) * inverse)
             return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
 
-        return lax.stop_gradient(decreasing_root(balance, rating, *_ends(past), UNIT))
+        ends = jnp.minimum(rating, p), jnp.maximum(rating, p)
+        return lax.stop_gradient(decreasing_root(balance, rating, *ends, _unit(square)))
     gap = jnp.abs(distance)
     pull = force * inverse
     step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far

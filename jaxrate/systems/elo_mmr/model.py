@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from jaxrate.events import Array
 from jaxrate.parameters import DEVIATION, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, RATING, Parameter, Range
-from jaxrate.systems.rounds import field
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazards import Table
 
@@ -31,7 +30,7 @@ SPACE = Params(
     beta=Parameter("positive", MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two"),
     gamma=Parameter("positive", MAYBE_POSITIVE, "points", "drift of a skill in every contest; goes with beta"),
     drift=Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none"),
-    initial_rating=RATING._replace(range=field.RATINGS),
+    initial_rating=RATING,
     initial_deviation=DEVIATION,
     rho=Parameter(
         "positive", Range(">= 0 or inf", 0.0, endless=True), "1", "how fast drift makes earlier performances Gaussian"

@@ -19,9 +19,9 @@ def table_of(density: Density) -> Table | None:
     return None if _exact(density) else jax.tree.map(lambda x: jnp.asarray(x, float), tabulated(density).table)
 
 
-def enough(density: Density, deviation: float) -> int:
-    """Points of a table for performances of this deviation or wider, in float32."""
-    return field.enough(deviation) * (1 if _exact(density) else tabulated(density).fine)
+def enough(density: Density, deviation: float, spread: float) -> int:
+    """Points of a table for performances of this deviation or wider, in float32; `spread` is that of newcomers."""
+    return field.enough(deviation, spread) * (1 if _exact(density) else tabulated(density).fine)
 
 
 def influence_of(table: Table | None) -> Influence:

@@ -52,7 +52,7 @@ def init(model: Model, params: Any, num_players: int) -> State:
     past = None
     if model.history is not None:  # every leaf has memory of its own: the runner works in place
         mean, weight = full(num_players, params.initial_rating), full(num_players, 1.0 / square)
-        none = (full((num_players, model.history), x) for x in (0.0, 0.0, 1.0))
+        none = (full((num_players, model.history), x) for x in (params.initial_rating, 0.0, 1.0))
         past = Past(mean, weight, *none)
     return State(rating, variance, full(num_players, 0, jnp.int32), time, past)
 
@@ -128,7 +128,8 @@ def _learn(
         rating, past = rows.rating + share * (p - rows.rating), None
     else:
         past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1), influence)
-        rating = mode(past, guess(drifted.past, rows.rating, p, square, influence), influence)
+        start = guess(drifted.past, rows.rating, p, square, influence)
+        rating = mode(past, start, square, influence)
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, known
@@ -185,7 +186,7 @@ def elo_mmr(
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
       gamma: drift of a skill in every contest; goes with beta (points, > 0 or None).
       drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
-      initial_rating: rating of a newcomer (points, -6000 to 9000).
+      initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
       rho: how fast drift makes earlier performances Gaussian (>= 0 or inf).
 
@@ -234,7 +235,7 @@ def elo_mmx(
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
       gamma: drift of a skill in every contest; goes with beta (points, > 0 or None).
       drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
-      initial_rating: rating of a newcomer (points, -6000 to 9000).
+      initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
 
     Raises:
@@ -277,7 +278,8 @@ def _system(
     static |= {} if history is None else {"history": history, "density": named}
     static |= {} if team is None else {"team_performance": team}
     kept = None if density.name == "normal" else history
-    model = Model(density, kept, split_ties, skip_ties, factors, routes.enough(density, math.sqrt(square)), team)
+    points = routes.enough(density, math.sqrt(square), params.initial_deviation)
+    model = Model(density, kept, split_ties, skip_ties, factors, points, team)
     return RatingSystem(
         name,
         params,

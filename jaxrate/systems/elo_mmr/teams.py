@@ -16,9 +16,6 @@ members are "elementary facts about multivariate Gaussian distributions":
 The paper takes p for known: K = 1. That is nearly so among many teams; but of only two, the result tells which of them
 performed better, and little about how well (K = 0.34 where they were alike). In rounds in which nobody has
 team-mates K is 1, as in Elo-MMX of players. A ceiling lowers p, and leaves K as it is.
-
-As the ranking is the same in any unit, sums are divided by the size of the largest team: performances are then looked
-for between the same bounds as of players.
 """
 
 from typing import NamedTuple
@@ -45,7 +42,7 @@ class Line(NamedTuple):
 def line(kind: str, rating: Array, square: Array, event: Rounds, teams: Teams) -> Line:
     """The teams, of `PERFORMANCES` and members' ratings and variances delta^2 [P]."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
-    part = 1.0 / (each(teams, size) if kind == "mean" else jnp.broadcast_to(jnp.max(size), rating.shape))
+    part = 1.0 / each(teams, size) if kind == "mean" else jnp.ones_like(rating)
     part = jnp.where(field.real(event), part, 0.0)
     there = teams.size > 0
     return Line(part, total(teams, part * rating), jnp.where(there, total(teams, part**2 * square), 1.0), there)

@@ -85,7 +85,7 @@ def general(integrals: Integrals, centre: Array, deviation: Array, there: Array,
             scale = all_of.deviation / kind.deviation
             widest = jnp.max(jnp.where(there, scale, 0.0))
             ends = field.reach(all_of.centre, integrals.reach * widest, there)
-            everyone = Field(all_of.centre, 1.0 / scale, there.astype(scale.dtype), *ends)
+            everyone = Field(all_of.centre, 1.0 / scale, there.astype(scale.dtype), *ends, field.unit(widest))
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (kind.nodes, kind.weights))
             sums, *_ = field.sums(kind.shape, everyone, points, len(nodes))
             x = all_of.centre[:, None] + scale[:, None] * nodes[None, :]

@@ -21,13 +21,10 @@ from jax.scipy.special import erfc
 
 from jaxrate.device import launches
 from jaxrate.events import Array, Rounds
-from jaxrate.parameters import Range
 from jaxrate.roots import decreasing_root
 
 NumPy = np.ndarray[Any, Any]
-LOWEST, HIGHEST = -6000.0, 9000.0  # between which performances are looked for
-RATINGS = Range("-6000 to 9000", LOWEST, HIGHEST)  # of newcomers
-UNIT = 1024.0  # the size of ratings
+UNIT = 4.0  # scales of the widest: how large differences of ratings are
 WIDEST = 1.5  # scales between the points of a table in float32, the most
 SMALL = 64  # participants up to which the sums are taken directly
 PAIRS = 1 << 22  # of participants, which are looked at together elsewhere than on a CPU
@@ -56,6 +53,7 @@ class Field(NamedTuple):
     gain: Array  # [P] what each counts; 0 for padding
     low: Array  # [] no rating that is asked for lies below, or
     high: Array  # [] above
+    unit: Array  # [] the size of differences of ratings, for which numbers close to 0 are exact enough
 
 
 def logistic(z: Array) -> tuple[Array, Array, Array, Array]:
@@ -87,13 +85,15 @@ LOGISTIC_FINE = _kind(logistic, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) *
 NORMAL_FINE = _kind(normal, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
 
 
-def enough(deviation: float) -> int:
+def enough(deviation: float, spread: float = 350.0) -> int:
     """Points of a table for scales of this deviation or wider, in float32: one scale apart in the widest rounds.
+
+    Ratings lie as far apart as they do where newcomers have the deviation `spread`.
 
     Systems take it from their own parameters. With much narrower ones given to `run` performances are as right, but not
     their slopes, and large rounds take longer.
     """
-    return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / max(deviation, 1.0))), 72, 2304))
+    return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / 350.0 * spread / deviation)), 72, 2304))
 
 
 def in_precision(points: int) -> int:
@@ -123,10 +123,18 @@ def weight(event: Rounds) -> Array:
 
 def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
     """The interval of ratings from the lowest centre to the highest, and a margin beyond."""
-    margin = jnp.where(jnp.any(there), margin, 1.0)  # in a padded round nobody is
-    low = jnp.min(jnp.where(there, centre, HIGHEST)) - margin
-    high = jnp.max(jnp.where(there, centre, LOWEST)) + margin
-    return lax.stop_gradient((low, high))  # no answer depends on them
+    centre, margin = lax.stop_gradient((centre, margin))  # no answer depends on them
+    some = jnp.any(there)  # in a padded round nobody is
+    margin = jnp.where(some, margin, 1.0)
+    low = jnp.min(jnp.where(there, centre, jnp.inf))
+    high = jnp.max(jnp.where(there, centre, -jnp.inf))
+    return jnp.where(some, low, 0.0) - margin, jnp.where(some, high, 0.0) + margin
+
+
+def unit(widest: Array) -> Array:
+    """[] `Field.unit`, of the widest scale, which is 0 if nobody is there."""
+    widest = lax.stop_gradient(widest)
+    return jnp.where(widest > 0, UNIT * widest, 1.0)
 
 
 def sums(shape: Shape, everyone: Field, points: int, each: int = 1) -> tuple[Sums, Inverse, Doubt]:
@@ -139,9 +147,13 @@ def sums(shape: Shape, everyone: Field, points: int, each: int = 1) -> tuple[Sum
     if len(everyone.centre) <= small(each):
         read = partial(direct, shape, everyone)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
-        return read, partial(_inverse, at, below, above), partial(_doubt, everyone, at, _flat(below, above, first))
+        return (
+            read,
+            partial(_inverse, at, below, above),
+            partial(_doubt, everyone, at, _flat(everyone, below, above, first)),
+        )
     below, above, first, second = _tabulate(shape, everyone, at)
-    doubtful = _flat(below, above, first) | too_coarse(everyone, points)
+    doubtful = _flat(everyone, below, above, first) | too_coarse(everyone, points)
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
     cells = [jnp.stack(hermite(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides]
@@ -158,10 +170,10 @@ def too_coarse(everyone: Field, points: int) -> Array:
     return (everyone.high - everyone.low) * most > points * (WIDEST if most.dtype == jnp.float32 else 0.2 * WIDEST)
 
 
-def _flat(below: Array, above: Array, slope: Array) -> Array:
+def _flat(everyone: Field, below: Array, above: Array, slope: Array) -> Array:
     """[points] where rounding of the smaller sum moves the rating of such a sum too far."""
     eps = float(np.finfo(slope.dtype).eps)
-    return jnp.minimum(below, above) * (10.0 * eps**0.5) > slope * UNIT
+    return jnp.minimum(below, above) * (10.0 * eps**0.5) > slope * everyone.unit
 
 
 def _doubt(everyone: Field, at: Array, doubtful: Array, x: Array) -> Array:
@@ -290,7 +302,7 @@ def sum_by(group: Array, values: Array) -> Array:
     return jnp.zeros_like(values).at[group].add(values)
 
 
-def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: Array, low: Array, high: Array) -> Array:
+def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: Array, everyone: Field) -> Array:
     """The ratings [P] at which sums are as given.
 
     Args:
@@ -299,7 +311,7 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
       target: [P] what it is.
       guess: [P] to start from; it stays where nobody is there.
       there: [P] where the answer is asked for.
-      low, high: between which it lies.
+      everyone: in the round, with the interval in which it lies.
     """
 
     def log_ratio(x: Array) -> tuple[Array, Array]:
@@ -309,19 +321,16 @@ def balance(sums: Sums, from_below: Array, target: Array, guess: Array, there: A
         value = jnp.log(jnp.where(there, target, 1.0) / found)
         return jnp.where(from_below, value, -value), -slope / found
 
-    return solve(log_ratio, guess, there, low, high)
+    return solve(log_ratio, guess, there, everyone)
 
 
-def solve(
-    function: Callable[[Array], tuple[Array, Array]], guess: Array, there: Array, low: Array, high: Array
-) -> Array:
-    """The zeros of a function, decreasing, that comes with its slope; a zero beyond LOWEST or HIGHEST is that."""
+def solve(function: Callable[[Array], tuple[Array, Array]], guess: Array, there: Array, everyone: Field) -> Array:
+    """The zeros of a function, decreasing, that comes with its slope, in the interval of everybody in the round."""
 
     def where_asked(x: Array) -> tuple[Array, Array]:
         value, slope = function(x)
         return jnp.where(there, value, guess - x), jnp.where(there, slope, -1.0)
 
-    low = jnp.broadcast_to(jnp.clip(low, LOWEST, HIGHEST - 1.0), guess.shape)
-    high = jnp.broadcast_to(jnp.clip(high, LOWEST + 1.0, HIGHEST), guess.shape)
+    low, high = (jnp.broadcast_to(x, guess.shape) for x in (everyone.low, everyone.high))
     guess = jnp.where(there, jnp.clip(guess, low, high), low)
-    return decreasing_root(where_asked, guess, low, high, UNIT)
+    return decreasing_root(where_asked, guess, low, high, everyone.unit)

@@ -69,4 +69,4 @@ def logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
     square = jnp.maximum(jnp.sum(gain * centre**2) / all_gain - mean**2, 0.0) / field.LOGISTIC.deviation**2
     scale = jnp.sqrt(square + (jnp.sum((gain > 0).astype(gain.dtype)) / all_gain) ** 2)
     guess = mean + scale * jnp.log(jnp.where(there, won, 1.0) / jnp.where(there, lost, 1.0))
-    return field.solve(log_ratio, guess, there, everyone.low, everyone.high)
+    return field.solve(log_ratio, guess, there, everyone)

@@ -55,7 +55,7 @@ def logistic_sums(centre: Array, deviation: Array, event: Rounds, points: int) -
     gain = jnp.where(there, inverse, 0.0)
     margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
     widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
-    everyone = Field(centre, inverse, gain, *field.reach(centre, widest * margin, there))
+    everyone = Field(centre, inverse, gain, *field.reach(centre, widest * margin, there), field.unit(widest))
     return LogisticSums(everyone, *field.sums(field.logistic, everyone, points))
 
 
@@ -68,7 +68,7 @@ def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
       split_ties: count a tie as half a win and half a loss, not as one of each.
     """
     there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
-    centre, inverse, gain, low, high = known.everyone
+    centre, inverse, gain, *_ = known.everyone
     half = 0.5 if split_ties else 1.0
     if _at_once(event):
         return one_by_one.logistic(half, jnp.arange(len(group), dtype=jnp.int32), known.everyone, group)
@@ -86,7 +86,9 @@ def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
         return total + again[:, 0], slope + again[:, 1]
 
     guess = known.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
-    found = field.balance(known.of_all if split_ties else sums, from_below, target, guess, tied > 0, low, high)[group]
+    found = field.balance(known.of_all if split_ties else sums, from_below, target, guess, tied > 0, known.everyone)[
+        group
+    ]
     again = partial(one_by_one.logistic, half)
     return numerics.mended(there & known.doubt(found), again, known.everyone, group, found)
 
@@ -153,23 +155,24 @@ def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, point
     end = begin + field.sum_by(group, there.astype(jnp.int32))
     mean, stiffness = (field.sum_by(group, x) for x in (inverse**2 * (centre - low), inverse**2))
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    curves = cumulative(noise.above, Field(centre[order], inverse[order], inverse[order], low, high), 3 * points // 2)
-    everyone = Field(centre, inverse, inverse, low, high)
+    everyone = Field(centre, inverse, inverse, low, high, field.unit(widest))
+    ordered = everyone._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
+    curves = cumulative(noise.above, ordered, 3 * points // 2)
     return Standing(noise, everyone, group, order, begin, end, stiffness, mean, *curves, points)
 
 
 def general(known: Standing, event: Rounds, split_ties: bool) -> Array:
     """The same of any, of a round in which everybody's place is known."""
-    there, low, high = known.end > known.begin, known.everyone.low, known.everyone.high
+    there = known.end > known.begin
 
     def again(who: Array, everyone: Field, group: Array) -> Array:
         q, alone = _one_by_one(known.noise, split_ties, who, everyone, group), jnp.ones_like(who, bool)
-        return field.solve(q, everyone.centre[who], alone, everyone.low, everyone.high)
+        return field.solve(q, everyone.centre[who], alone, everyone)
 
     if _at_once(event):
         return again(jnp.arange(len(event.rank), dtype=jnp.int32), known.everyone, known.group)
     start = known.mean if known.guess is None else known.guess(known.begin, known.end, known.stiffness, known.mean)
-    found = field.solve(_q(known, split_ties), start, there, low, high)[known.group]
+    found = field.solve(_q(known, split_ties), start, there, known.everyone)[known.group]
     return _mended(known, event, again, found)
 
 
