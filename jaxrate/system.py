@@ -160,6 +160,7 @@ class Traits(NamedTuple):
     adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
     lead: Callable[[Params, float], float] | None = None  # points ahead of an equal of whom one expects such a score
     remade: tuple[str, ...] = ()  # what remade its predictions, in order: "calibrated", "outlook"
+    contests: bool = False  # it is of contests, and rates a match as one of two: compared on matches only where named
     fixed_scale: bool = False  # constants in points are part of its rules, so that ratings have no other unit or zero
     drawn: Callable[[Any], None] | None = (
         None  # ValueError for numbers that `draw` never makes; None: none may be given

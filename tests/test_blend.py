@@ -104,7 +104,10 @@ def test_a_blend_predicts_upcoming_matches(data):
         (lambda data: jr.blend([jr.elo(), jr.elo(k=8)], data), "two systems have the name elo; give each its own"),
         (lambda data: jr.blend(["elo", "glicko"], data), "blend takes systems, as jr.glicko(), and not str"),
         (lambda data: jr.blend([jr.elo(), jr.urnings()], data), "urnings draws random numbers"),
-        (lambda data: jr.blend([jr.elo(), jr.elo_mmr()], data), "elo_mmr rates no single matches; leave it out"),
+        (
+            lambda data: jr.blend([jr.elo(), jr.category_glicko()], data),
+            "category_glicko rates no single matches; leave it out",
+        ),
         (lambda data: jr.blend([jr.elo(), jr.glicko()], data, last=0), "last must be above 0 and at most 1, got 0"),
         (lambda data: jr.blend([jr.elo(), jr.glicko()], data.matches), "blend takes a Dataset"),
     ],

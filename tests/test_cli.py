@@ -1061,14 +1061,16 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in ("elo", "glicko", "glicko2", "blat_mmr"))
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
-    code, text, errors = jaxrate("plan", games, "--system", "glicko", "--system", "elo_mmr", "--json")
+    code, text, _ = jaxrate("plan", games, "--system", "codeforces")
+    assert code == 0 and re.search(r"\ncodeforces +0.[02] MB", text)
+    code, text, errors = jaxrate("plan", games, "--system", "glicko", "--system", "category_glicko", "--json")
     told = json.loads(text)
     assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
     steps_there = jr.by_level(jr.read(games).matches, 64).num_steps
     assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
     assert told["systems"][0]["fits"] and told["systems"][0]["seconds"] > 0 and told["systems"][0]["memory"] > 5e8
     assert told["systems"][0]["gpu"] == of_gpu("glicko", "matches", [Steps(steps_there, 64, 2, 1)])
-    assert told["systems"][1] == {"system": "elo_mmr", "fits": False, "why": "does not rate matches"}
+    assert told["systems"][1] == {"system": "category_glicko", "fits": False, "why": "only with --period"}
 
 
 def test_plan_of_dates_in_a_fresh_process(tmp_path):

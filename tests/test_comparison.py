@@ -82,8 +82,8 @@ def test_what_compare_refuses(data):
         jr.compare(data, "gliko")
     with refused("two systems have the name elo; give each its own"):
         jr.compare(data, [jr.elo(), jr.elo(k=8)])
-    with refused("none of these systems rates matches: elo_mmr"):
-        jr.compare(data, ["elo_mmr"])
+    with refused("none of these systems rates rounds: elo"):
+        jr.compare(jr.from_teams([[["Ada"], ["Bo"]]]), ["elo"])
 
 
 # Sides, and what is not known to whom

@@ -196,7 +196,7 @@ def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     influence = influence_of(table_of(DENSITIES["gumbel"]))
     for distance, least, most in ((1500.0, 50.0, 70.0), (-1500.0, -1500.0, -500.0)):
         after = add(past, 1500.0 + distance * one, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
-        assert least < float(mode(after, 1500.0 * one, influence)[0]) - 1500.0 < most
+        assert least < float(mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]) - 1500.0 < most
 
 
 # Values

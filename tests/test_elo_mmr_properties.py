@@ -109,7 +109,7 @@ def diffuse(before, gamma2, rho):
 def _learn(rows, performance, square, number):
     past = add(rows.past, performance, square, number)
     variance = rows.variance * square / (rows.variance + square)
-    return rows._replace(rating=mode(past, rows.rating), variance=variance, past=past)
+    return rows._replace(rating=mode(past, rows.rating, square), variance=variance, past=past)
 
 
 def learn(before, performance, beta):

@@ -248,7 +248,7 @@ def test_errors_of_contests_change_nothing():
     for given, more, message in bad:
         with refused(message):
             live.update_round(*given, **more)
-    with refused("codeforces rates no matches; give a match as a contest of two"):
+    with refused("the history is of contests, this is one of matches"):
         live.update("Ada", "Bo", 1.0)
     assert live.to_json() == before and live.players == ["Ada", "Bo"]
 

@@ -15,6 +15,8 @@ from tests.conftest import quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.skills_twin import Skills, game
 
+OF_ROUNDS = jr.elo_mmr()._replace(events=(jr.Rounds,))
+
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 N, PLAYERS = 200, 12
 
@@ -187,8 +189,8 @@ def test_they_are_values_and_made_anew():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: jr.outlook(jr.elo_mmr()), "^outlook is of matches, which elo_mmr does not rate"),
-        (lambda: jr.calibrated(jr.codeforces()), "^calibrated is of matches, which codeforces does not rate"),
+        (lambda: jr.outlook(OF_ROUNDS), "^outlook is of matches, which elo_mmr does not rate"),
+        (lambda: jr.calibrated(OF_ROUNDS), "^calibrated is of matches, which elo_mmr does not rate"),
         (lambda: jr.outlook(jr.elo(), draw_margin=1.0), "^outlook has no parameter 'draw_margin'"),
         (lambda: jr.outlook(jr.elo(), draw_odds=0.0), "^outlook: draw_odds must be > 0, got 0.0"),
         (lambda: jr.calibrated(jr.elo(), calibration_slope=-1), "^calibrated: calibration_slope must be > 0, got -1"),

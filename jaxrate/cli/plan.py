@@ -75,7 +75,7 @@ def plan(
     rows: list[dict[str, Any]] = []
     made: dict[int, Any] = {}
     for system in systems:
-        why = _unfit(system, flat, data)
+        why = _unfit(system, flat, data, named=bool(name))
         rows.append({"system": system.name, "fits": why is None} | ({} if why is None else {"why": why}))
         if why is not None:
             continue
@@ -100,11 +100,13 @@ def plan(
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
 
 
-def _unfit(system: jr.RatingSystem, flat: Any, data: jr.Dataset) -> str | None:
+def _unfit(system: jr.RatingSystem, flat: Any, data: jr.Dataset, *, named: bool) -> str | None:
     """Why a system does not rate these events; None if it does."""
     if type(flat) not in system.events:
         only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
         return "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
+    if isinstance(flat, jr.Matches) and system.traits.contests and not named:
+        return f"only with --system {system.name}"
     if system.settings.get("categories", 1) > 1 and data.categories is None:
         return "only with --category"
     return None

@@ -29,7 +29,7 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
     best: tuple[float, Any] = float("inf"), None
     for name in jr.SYSTEMS:
         system = adapted(name, {}, None, data)
-        if jr.Matches not in system.events:
+        if jr.Matches not in system.events or system.traits.contests:
             continue
         with report.stage(f"rating by {name}"):
             result, seconds = timed_replay(jr.run, system, data, schedule)

@@ -241,6 +241,8 @@ def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tup
     of_matches = isinstance(data.events, Matches)
     chosen = {name: made(name, given, None, data) for name, given in systems.items()}
     fitting = [name for name, system in chosen.items() if rates(system, data)]
+    if not named and of_matches:
+        fitting = [name for name in fitting if not chosen[name].traits.contests]
     if not named and of_matches and (data.categories is None or data.clock is None):
         fitting = [name for name in fitting if Matches in chosen[name].events]
     if not fitting:

@@ -22,7 +22,7 @@ from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
 from jaxrate.plain import bind
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
-from jaxrate.systems.rounds import expected, field, inferred
+from jaxrate.systems.rounds import duels, expected, field, inferred
 from jaxrate.systems.rounds.field import Field
 
 POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
@@ -124,8 +124,10 @@ def infer(
     return state, inferred.performances(p, rows.rating, inferred.rank_by_sums(above - 0.5, everyone.gain, event), event)
 
 
-def update(points: int, skip_ties: bool, params: Params, rows: State, event: Rounds, key: Array | None) -> State:
-    return infer(points, skip_ties, params, rows, event, key)[0]
+def update(
+    points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
+) -> State:
+    return infer(points, skip_ties, params, rows, duels.as_contest(event), key)[0]
 
 
 def _balance(who: Array, everyone: Field, from_below: Array, target: Array) -> Array:
@@ -143,7 +145,7 @@ def summary(params: Params, rows: State) -> Rating:
 def codeforces(
     skip_ties: bool = False, *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
 ) -> RatingSystem:
-    """Codeforces, of rounds.
+    """Codeforces, of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.codeforces(), rounds)
 
@@ -159,6 +161,9 @@ def codeforces(
     skip_ties = bool(skip_ties)
     params = checked("codeforces", Params(beta, weight, initial_rating), SPACE)
     rules = Rules(prepare, advance, bind(predict, POINTS), bind(update, POINTS, skip_ties))
-    traits = Traits(baseline=True, infer=bind(infer, POINTS, skip_ties))
+    traits = Traits(baseline=True, contests=True, infer=bind(infer, POINTS, skip_ties))
     static = (("skip_ties", skip_ties),)
-    return RatingSystem("codeforces", params, SPACE, (Rounds,), init, rules, summary, static, never, traits=traits)
+    kinds, check = (Matches, Rounds), bind(duels.check_results, "codeforces")
+    return RatingSystem(
+        "codeforces", params, SPACE, kinds, init, rules, summary, static, never, check=check, traits=traits
+    )

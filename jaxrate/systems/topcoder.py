@@ -23,7 +23,7 @@ from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import POSITIVE, PROPER_SHARE, RATING, Parameter, checked
 from jaxrate.plain import bind
 from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
-from jaxrate.systems.rounds import expected, field, inferred
+from jaxrate.systems.rounds import duels, expected, field, inferred
 
 POINTS = 160  # of the tables, in float32: volatilities differ much
 LEAST = 1e-24  # squared volatility, where the weights would leave none
@@ -113,8 +113,8 @@ def infer(
     return state, inferred.performances(p, rating, inferred.rank_by_sums(above - 0.5, gain, event), event)
 
 
-def update(skip_ties: bool, constants: Params, rows: State, event: Rounds, key: Array | None) -> State:
-    return infer(skip_ties, constants, rows, event, key)[0]
+def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+    return infer(skip_ties, constants, rows, duels.as_contest(event), key)[0]
 
 
 def _deviate(part: Array, rest: Array, count: Array, there: Array) -> Array:
@@ -137,7 +137,7 @@ def topcoder(
     initial_rating: float = 1500.0,
     initial_deviation: float = 350.0,
 ) -> RatingSystem:
-    """TopCoder, of rounds.
+    """TopCoder, of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.topcoder(), rounds)
 
@@ -159,5 +159,8 @@ def topcoder(
     """
     params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
     rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
-    static, traits = (("skip_ties", bool(skip_ties)),), Traits(infer=bind(infer, bool(skip_ties)), fixed_scale=True)
-    return RatingSystem("topcoder", params, SPACE, (Rounds,), init, rules, summary, static, never, traits=traits)
+    traits = Traits(contests=True, infer=bind(infer, bool(skip_ties)), fixed_scale=True)
+    static, kinds, check = (("skip_ties", bool(skip_ties)),), (Matches, Rounds), bind(duels.check_results, "topcoder")
+    return RatingSystem(
+        "topcoder", params, SPACE, kinds, init, rules, summary, static, never, check=check, traits=traits
+    )

@@ -39,7 +39,7 @@ from jaxrate.systems.elo_mmr import routes, teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
 from jaxrate.systems.elo_mmr.model import SPACE, Constants, GaussianParams, Model, Params
 from jaxrate.systems.elo_mmr.spread import given_noise, noise, usual
-from jaxrate.systems.rounds import expected, field, inferred
+from jaxrate.systems.rounds import duels, expected, field, inferred
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse
 from jaxrate.text import near
 
@@ -89,9 +89,9 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
     return share[0] if isinstance(event, Matches) else share
 
 
-def update(model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None) -> State:
+def update(model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     del key
-    return _learn(model, constants, rows, event)[0]
+    return _learn(model, constants, rows, duels.as_contest(event))[0]
 
 
 def infer(
@@ -165,7 +165,7 @@ def elo_mmr(
     initial_deviation: float = 350.0,
     rho: float = 1.0,
 ) -> RatingSystem:
-    """Elo-MMR(rho), of rounds.
+    """Elo-MMR(rho), of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.elo_mmr(), rounds)
 
@@ -196,7 +196,7 @@ def elo_mmr(
     counted("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = given_noise("elo_mmr", weight, limit_deviation, beta, gamma)
     given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
-    traits = Traits(baseline=True, noise=True)
+    traits = Traits(baseline=True, noise=True, contests=True)
     return _system("elo_mmr", given, SPACE, parse(density), history, (split_ties, skip_ties), newcomer, traits)
 
 
@@ -246,8 +246,12 @@ def elo_mmx(
     if team_performance not in teams.PERFORMANCES:
         hint, known = near(str(team_performance), teams.PERFORMANCES), " or ".join(teams.PERFORMANCES)
         raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
-    space, traits, normal = GaussianParams(*SPACE[:-1]), Traits(teams=True, noise=True), DENSITIES["normal"]
-    return _system("elo_mmx", given, space, normal, None, (split_ties, skip_ties), newcomer, traits, team_performance)
+    space, traits, ties = (
+        GaussianParams(*SPACE[:-1]),
+        Traits(teams=True, noise=True, contests=True),
+        (split_ties, skip_ties),
+    )
+    return _system("elo_mmx", given, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance)
 
 
 def _system(
@@ -284,12 +288,13 @@ def _system(
         name,
         params,
         space,
-        (Rounds,),
+        (Matches, Rounds),
         bind(init, model),
         Rules(bind(prepare, model), advance, bind(predict, model), bind(update, model)),
         summary,
         tuple(static.items()),
         _clocked,
         _settled,
+        bind(duels.check_results, name),
         traits=traits._replace(infer=bind(infer, model)),
     )
