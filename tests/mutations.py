@@ -64,7 +64,7 @@ MUTATIONS = [
       "tests/test_blat_golden.py -k 'laplace_sums'"),
     M("blat_mmr margin's ends", "jnp.where(difference > margin, 1.0, 0.0)", "jnp.where(difference >= margin, 1.0, 0.0)",
       "tests/test_sharp_ends.py -k margin"),
-    M("elo_mmr drift in beta", "(1.0 + 1.0 / w) * constants.limit + drift", "(1.0 + 1.0 / w) * constants.limit",
+    M("elo_mmr drift in beta", "(square + drift) / params.weight", "square / params.weight",
       "tests/test_elo_mmr.py -k 'history_of_contests and elo_mm'"),
     M("performance interpolation", "(s - 4.0) / 20.0 * four", "(s - 4.0) / 24.0 * four",
       "tests/test_elo_mmr.py -k 'zeros_of_q and True'"),

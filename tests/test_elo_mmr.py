@@ -197,7 +197,7 @@ def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory):
     one, other = factory(), factory(beta=math.sqrt(1.0 + 1.0 / weight) * limit, gamma=math.sqrt(weight) * limit)
     with jax.enable_x64(True):
         a, b = (x.rules.prepare(x.params) for x in (one, other))
-        np.testing.assert_allclose([b.weight, b.limit], [a.weight, a.limit], rtol=1e-14)
+        np.testing.assert_allclose([b.growth, b.limit, b.noise], [a.growth, a.limit, a.noise], rtol=1e-14)
         got, same = (rated(x, beginnings(x.name != "elo_mmx"), PLAYERS * len(COPIES)) for x in (one, other))
     np.testing.assert_allclose(same, got, rtol=1e-12)
 

@@ -57,7 +57,8 @@ class Density(NamedTuple):
         """Q(x) of Theorem 3.3 against these groups of opponents."""
         z = [((x - mu) / delta, delta) for mu, delta in (better, same, worse)]
         lost, won = (self.loss(z[0][0]) / z[0][1]).sum(), (self.victory(z[2][0]) / z[2][1]).sum()
-        tied = 0.5 * (self.loss(z[1][0]) + self.victory(z[1][0])) if split_ties else self.draw(z[1][0])
+        share = 0.5 if split_ties is True else split_ties
+        tied = share * (self.loss(z[1][0]) + self.victory(z[1][0])) if split_ties else self.draw(z[1][0])
         return lost + (tied / z[1][1]).sum() + won
 
     def performances(self, mu, delta, rank, split_ties=False):

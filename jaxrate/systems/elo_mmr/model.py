@@ -7,6 +7,7 @@ from jaxrate.events import Array
 from jaxrate.parameters import DEVIATION, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, RATING, Parameter, Range
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazards import Table
+from jaxrate.systems.rounds.performance import Ties
 
 
 class Params(NamedTuple):
@@ -28,7 +29,9 @@ SPACE = Params(
     weight=Parameter("positive", MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2"),
     limit_deviation=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle"),
     beta=Parameter("positive", MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two"),
-    gamma=Parameter("positive", MAYBE_POSITIVE, "points", "drift of a skill in every contest; goes with beta"),
+    gamma=Parameter(
+        "positive", MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay"
+    ),
     drift=Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none"),
     initial_rating=RATING,
     initial_deviation=DEVIATION,
@@ -43,7 +46,7 @@ class Model(NamedTuple):
 
     density: Density  # of the noise of a performance
     history: int | None  # performances kept; None: normal ones, which need not be
-    split_ties: bool
+    split_ties: Ties
     skip_ties: bool  # contests in which all tie change nothing
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
@@ -52,7 +55,8 @@ class Model(NamedTuple):
 
 class Constants(NamedTuple):
     params: Any
-    weight: float | Array
+    growth: float | Array  # gamma^2 of a contest of weight 1
     limit: float | Array  # L^2
+    noise: float | Array  # beta^2 of a contest of weight 1, less L^2
     newcomer: Array  # the factors, and 1
     table: Table | None  # of the density; None: it is the logistic or the normal one

@@ -39,22 +39,30 @@ def influence_of(table: Table | None) -> Influence:
 Known = performance.LogisticSums | performance.Standing  # of a round, to infer performances and ranks from
 
 
-def look(density: Density, table: Table | None, rating: Array, deviation: Array, event: Rounds, points: int) -> Known:
+def look(
+    density: Density,
+    table: Table | None,
+    rating: Array,
+    deviation: Array,
+    event: Rounds,
+    points: int,
+    split_ties: performance.Ties,
+) -> Known:
     """What performances and the ranks needed both follow from; the arguments are those of `logistic_sums`."""
     if table is None and density.name == "logistic":
-        return performance.logistic_sums(rating, deviation, event, points)
+        return performance.logistic_sums(rating, deviation, event, points, split_ties)
     noise = performance.NORMAL if table is None else performances(table)
-    return performance.standing(noise, rating, deviation, event, points)
+    return performance.standing(noise, rating, deviation, event, points, split_ties)
 
 
-def infer(known: Known, event: Rounds, split_ties: bool) -> Array:
+def infer(known: Known, event: Rounds, split_ties: performance.Ties) -> Array:
     """[P] the performances of a round."""
     if isinstance(known, performance.Standing):
         return performance.general(known, event, split_ties)
     return performance.logistic(known, event, split_ties)
 
 
-def rank_needed(known: Known, event: Rounds, split_ties: bool) -> Array:
+def rank_needed(known: Known, event: Rounds, split_ties: performance.Ties) -> Array:
     """[P] the worst ranks at which performances are at least the ratings."""
     if isinstance(known, performance.Standing):
         return inferred.general(known, event, split_ties)

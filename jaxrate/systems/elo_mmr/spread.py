@@ -1,6 +1,6 @@
 """How far skills drift and performances scatter: gamma and beta, of the hyperparameters and of a contest."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -19,21 +19,27 @@ def given_noise(name: str, weight: float | None, limit: float | None, beta: floa
     return None, None, beta, gamma
 
 
-def usual(params: Any) -> tuple[float | Array, float | Array]:
-    """w and L, of beta and gamma if those are given."""
-    weight, limit = params.weight, params.limit_deviation
+class Usual(NamedTuple):
+    """Variances of a contest of weight 1."""
+
+    growth: float | Array  # gamma^2 = w L^2
+    limit: float | Array  # L^2
+    noise: float | Array  # beta^2 - L^2: L^2 / w, and of the drift D / w
+
+
+def usual(params: Any) -> Usual:
+    """Of weight and limit_deviation, or of beta and gamma, if those are given."""
     if params.beta is not None and params.gamma is not None:
         ratio = params.gamma / params.beta  # w / sqrt(1 + w)
-        weight = 0.5 * ratio * (ratio + jnp.sqrt(ratio**2 + 4.0))
-        limit = params.gamma / jnp.sqrt(weight)
-    assert weight is not None and limit is not None
-    return weight, limit
+        part = 2.0 / (ratio + jnp.sqrt(ratio**2 + 4.0))  # ratio / w, which is 1 if gamma is 0
+        return Usual(params.gamma**2, params.gamma * params.beta * part, (params.beta * part) ** 2)
+    square = params.limit_deviation**2
+    drift = 0.0 if params.drift is None else params.drift
+    return Usual(params.weight * square, square, (square + drift) / params.weight)
 
 
 def noise(constants: Any, rows: State, weight: Array, factor: Array | None) -> tuple[Array, Array]:
     """gamma^2 and beta^2 of a contest that counts `weight` for each, and is noisier than others by the factor []."""
-    w = constants.weight * weight * constants.newcomer[jnp.minimum(rows.games, len(constants.newcomer) - 1)]
-    params = constants.params
-    drift = 0.0 if params.drift is None or params.beta is not None else params.drift / w
-    square = (1.0 + 1.0 / w) * constants.limit + drift
-    return w * constants.limit, square if factor is None else factor**2 * square
+    weight = weight * constants.newcomer[jnp.minimum(rows.games, len(constants.newcomer) - 1)]
+    square = constants.limit + constants.noise / weight
+    return constants.growth * weight, square if factor is None else factor**2 * square

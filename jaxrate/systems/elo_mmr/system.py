@@ -30,6 +30,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import checked, counted
@@ -58,8 +59,8 @@ def init(model: Model, params: Any, num_players: int) -> State:
 
 
 def prepare(model: Model, params: Any) -> Constants:
-    weight, limit = usual(params)
-    return Constants(params, weight, limit**2, jnp.array([*model.newcomer, 1.0], float), routes.table_of(model.density))
+    newcomer = jnp.array([*model.newcomer, 1.0], float)
+    return Constants(params, *usual(params), newcomer, routes.table_of(model.density))
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
@@ -116,11 +117,11 @@ def _learn(
     share, points = variance / square, field.in_precision(model.points)
     known: routes.Known | teams.Known
     if model.teams and event.solo is None:
-        known = teams.look(model.teams, rows.rating, drifted.variance + square, event, points)
+        known = teams.look(model.teams, rows.rating, drifted.variance + square, event, points, model.split_ties)
         p, variance = teams.infer(known, rows.rating, drifted.variance, square, event, model.split_ties)
     else:
         deviation = jnp.sqrt(drifted.variance + square)
-        known = routes.look(model.density, constants.table, rows.rating, deviation, event, points)
+        known = routes.look(model.density, constants.table, rows.rating, deviation, event, points, model.split_ties)
         p = routes.infer(known, event, model.split_ties)
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
@@ -145,13 +146,13 @@ def _clocked(params: Any) -> bool:
 
 
 def _settled(params: Any) -> float | Array:
-    return usual(params)[1]
+    return usual(params).limit ** 0.5
 
 
 @factory
 def elo_mmr(
     history: int = HISTORY,
-    split_ties: bool = False,
+    split_ties: bool | float = False,
     newcomer: Sequence[float] = (),
     density: Density | str = "logistic",
     skip_ties: bool = False,
@@ -176,7 +177,8 @@ def elo_mmr(
     Args:
       history: performances kept of each player, from 1: the memory, and most of the time, are proportional to it. What
         32 lose is measured in `experiments/elo_mmr_speed.py`.
-      split_ties: count a tie as half a win and half a loss, not as one of each.
+      split_ties: count a tie as half a win and half a loss, not as one of each; a number above 0 and below 1: as so
+        much of each (the footnote of section 3.1).
       newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).
       density: of the noise of a performance: "logistic", "normal", "gumbel", "laplace", or a `jr.densities.Density` of
         your own, log-concave and without a corner. The normal one makes it Elo-MMX: `history` and `rho` do not matter.
@@ -184,7 +186,7 @@ def elo_mmr(
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
-      gamma: drift of a skill in every contest; goes with beta (points, > 0 or None).
+      gamma: drift of a skill in every contest; goes with beta; 0: skills stay (points, >= 0 or None).
       drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
@@ -202,7 +204,7 @@ def elo_mmr(
 
 @factory
 def elo_mmx(
-    split_ties: bool = False,
+    split_ties: bool | float = False,
     newcomer: Sequence[float] = (),
     team_performance: str = "sum",
     skip_ties: bool = False,
@@ -233,7 +235,7 @@ def elo_mmx(
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
       beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
-      gamma: drift of a skill in every contest; goes with beta (points, > 0 or None).
+      gamma: drift of a skill in every contest; goes with beta; 0: skills stay (points, >= 0 or None).
       drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
@@ -254,13 +256,22 @@ def elo_mmx(
     return _system("elo_mmx", given, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance)
 
 
+def _tie_share(name: str, split_ties: Any) -> bool | float:
+    """The setting of this name; ValueError unless it is one."""
+    if isinstance(split_ties, (bool, np.bool_)):
+        return bool(split_ties)
+    if isinstance(split_ties, (float, np.floating)) and 0.0 < split_ties < 1.0:
+        return float(split_ties)
+    raise ValueError(f"{name}: split_ties must be True, False, or a number above 0 and below 1, got {split_ties!r}")
+
+
 def _system(
     name: str,
     given: Any,
     space: Any,
     density: Density,
     history: int | None,
-    ties: tuple[bool, bool],
+    ties: tuple[bool | float, bool],
     newcomer: Sequence[float],
     traits: Traits,
     team: str | None = None,
@@ -276,7 +287,7 @@ def _system(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    split_ties, skip_ties = map(bool, ties)
+    split_ties, skip_ties = _tie_share(name, ties[0]), bool(ties[1])
     static: dict[str, Any] = {"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties}
     named = density.name if density.name in DENSITIES else density
     static |= {} if history is None else {"history": history, "density": named}

@@ -65,17 +65,17 @@ class Known(NamedTuple):
     standing: performance.Standing
 
 
-def look(kind: str, rating: Array, square: Array, event: Rounds, points: int) -> Known:
+def look(kind: str, rating: Array, square: Array, event: Rounds, points: int, split_ties: performance.Ties) -> Known:
     """What the performances and the ranks needed both follow from; the arguments are those of `predict`."""
     teams = line_up(event)
     known = line(kind, rating, square, event, teams)
     ranked = event._replace(rank=teams.rank, weight=known.there.astype(known.mean.dtype))
-    settings = known.mean, jnp.sqrt(known.variance), ranked, FINER * points
+    settings = known.mean, jnp.sqrt(known.variance), ranked, FINER * points, split_ties
     return Known(known, teams, ranked, performance.standing(performance.NORMAL, *settings))
 
 
 def infer(
-    known: Known, rating: Array, variance: Array, noise: Array, event: Rounds, split_ties: bool
+    known: Known, rating: Array, variance: Array, noise: Array, event: Rounds, split_ties: performance.Ties
 ) -> tuple[Array, Array]:
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 
@@ -100,7 +100,7 @@ def infer(
     return rating + part * square * surprise, variance * jnp.maximum(left, least)
 
 
-def rank_needed(known: Known, event: Rounds, split_ties: bool) -> Array:
+def rank_needed(known: Known, event: Rounds, split_ties: performance.Ties) -> Array:
     """[P] the rank that would have kept the ratings of one's team."""
     needed = inferred.general(known.standing, known.ranked, split_ties)
     if event.ceiling is not None:

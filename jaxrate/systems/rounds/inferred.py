@@ -53,7 +53,7 @@ def logistic(known: performance.LogisticSums, event: Rounds) -> Array:
     return rank_by_sums(known.of_all(centre, False)[0] - 0.5 * gain, gain, event)
 
 
-def general(known: performance.Standing, event: Rounds, split_ties: bool) -> Array:
+def general(known: performance.Standing, event: Rounds, split_ties: performance.Ties) -> Array:
     """The same among any, by bisection; the arguments are those of `performance.general`."""
     noise, (centre, inverse, *_) = known.noise, known.everyone
     centre, inverse = lax.stop_gradient((centre, inverse))
@@ -63,7 +63,8 @@ def general(known: performance.Standing, event: Rounds, split_ties: bool) -> Arr
     begin = jnp.where(jnp.arange(count + 1, dtype=jnp.int32) < players, behind, players)  # of the group in a place
     zero = jnp.zeros_like(centre)
     lost, won = (sign * noise.above(side, zero)[0] for side, sign in ((0, -1.0), (1, 1.0)))  # at one's own rating
-    tied = 0.5 * (lost + won) if split_ties else zero if noise.draw is None else noise.draw(zero)[0]
+    share = performance.tie_weight(split_ties)
+    tied = share * (lost + won) if share is not None else zero if noise.draw is None else noise.draw(zero)[0]
     total = jnp.sum(inverse)
 
     def keeps(place: Array) -> Array:

@@ -13,7 +13,7 @@ from jaxrate.systems.rounds.field import Field
 _NEVER = -1e30  # the log of what is not there
 
 
-def logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
+def logistic(tie: float, who: Array, everyone: Field, group: Array) -> Array:
     """[R] the performances of some, where what they lack is balanced, without cancellation.
 
     Of those above x nearly all that was won of them is won too much, and of those below nearly all that was lost is
@@ -21,7 +21,7 @@ def logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
     summed relative to the largest, which may be too small for a float.
 
     Args:
-      half: what a tie counts, of a win and of a loss.
+      tie: what one counts, of a win and of a loss.
       who: [R] places in the round.
       everyone: with gains 1 / scale.
       group: [P] the rank of each.
@@ -34,7 +34,7 @@ def logistic(half: float, who: Array, everyone: Field, group: Array) -> Array:
 
     def shares() -> tuple[Array, Array]:  # anew each time: of all pairs they would fill the memory
         ahead = jnp.where(below, others - rank, rank - others)
-        return ahead, jnp.where(ahead == 0, half, 1.0) * gain
+        return ahead, jnp.where(ahead == 0, tie, 1.0) * gain
 
     ahead, share = shares()
     won, lost = jnp.sum(jnp.where(ahead >= 0, share, 0.0), axis=2)

@@ -14,7 +14,8 @@ every x, so the sums are cumulative over the standings: tabulated for blocks of 
 
 Of any other log-concave density the v, l and d are in `hazards`; the sums are those of the Gaussian.
 
-With `split_ties` a tie counts as half a win and half a loss. All who tied solve the same equation.
+With `split_ties` a tie counts as half a win and half a loss; with a number w as w of each, d_j = w (v_j + l_j) (the
+footnote of section 3.1, whose Lemma 3.2 it keeps). All who tied solve the same equation.
 """
 
 from collections.abc import Callable
@@ -31,6 +32,19 @@ from jaxrate.systems.rounds.field import SMALL, Field
 from jaxrate.systems.rounds.standings import Curves, Guess, Hazard, cumulative
 
 C = field.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
+Ties = (
+    bool | float
+)  # False: a tie is one, True: half a win and half a loss; a number: so much of each, above 0, below 1
+
+
+def tie_weight(split_ties: Ties) -> float | None:
+    """What a tie counts of a win and of a loss; None: it counts as the density says, as one of each if logistic."""
+    return None if split_ties is False else 0.5 if split_ties is True else split_ties
+
+
+def _caution(split_ties: Ties) -> float:
+    """How many times as many opponents a tie must outweigh if it counts less than half."""
+    return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
 
 
 class LogisticSums(NamedTuple):
@@ -42,7 +56,9 @@ class LogisticSums(NamedTuple):
     doubt: field.Doubt
 
 
-def logistic_sums(centre: Array, deviation: Array, event: Rounds, points: int) -> LogisticSums:
+def logistic_sums(
+    centre: Array, deviation: Array, event: Rounds, points: int, split_ties: Ties = False
+) -> LogisticSums:
     """Those of a round.
 
     Args:
@@ -50,46 +66,48 @@ def logistic_sums(centre: Array, deviation: Array, event: Rounds, points: int) -
       deviation: [P] of each one's performance about their rating: skill and noise together.
       event: the round; of it weights (0: padding) are read, and by `standing` ranks.
       points: of the table, which is for more than `field.SMALL` participants.
+      split_ties: as of `logistic`.
     """
     there, inverse = field.real(event), C / deviation
     gain = jnp.where(there, inverse, 0.0)
-    margin = jnp.log(2.0 * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
+    margin = jnp.log(2.0 * _caution(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
     widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
     everyone = Field(centre, inverse, gain, *field.reach(centre, widest * margin, there), field.unit(widest))
     return LogisticSums(everyone, *field.sums(field.logistic, everyone, points))
 
 
-def logistic(known: LogisticSums, event: Rounds, split_ties: bool) -> Array:
+def logistic(known: LogisticSums, event: Rounds, split_ties: Ties) -> Array:
     """[P] performances of a round.
 
     Args:
       known: its sums.
       event: the round; of it ranks and weights (0: padding) are read.
-      split_ties: count a tie as half a win and half a loss, not as one of each.
+      split_ties: count a tie as half a win and half a loss, or so much of each, not as one of each.
     """
     there, group = field.real(event), jnp.minimum(event.rank, len(event.rank) - 1)
     centre, inverse, gain, *_ = known.everyone
-    half = 0.5 if split_ties else 1.0
+    share = tie_weight(split_ties) or 1.0  # of a win and of a loss
     if _at_once(event):
-        return one_by_one.logistic(half, jnp.arange(len(group), dtype=jnp.int32), known.everyone, group)
+        return one_by_one.logistic(share, jnp.arange(len(group), dtype=jnp.int32), known.everyone, group)
     tied = field.sum_by(group, gain)  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = numerics.sums_before(tied, after=True), numerics.sums_before(tied)
     from_below = won <= lost  # the smaller side keeps its relative accuracy
-    target = jnp.where(from_below, won, lost) + half * tied
+    target = jnp.where(from_below, won, lost) + share * tied
 
     def sums(x: Array, below: Array) -> tuple[Array, Array]:
-        """The sums of all, and once more of those who tied."""
+        """The sums of all, in which those who tied count twice their share."""
         z = (x[group] - centre) * inverse
         value, _, density, _ = field.logistic(jnp.where(below[group], z, -z))
         again = field.sum_by(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
         total, slope = known.of_all(x, below)
-        return total + again[:, 0], slope + again[:, 1]
+        more = 2.0 * share - 1.0
+        return total + more * again[:, 0], slope + more * again[:, 1]
 
     guess = known.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
-    found = field.balance(known.of_all if split_ties else sums, from_below, target, guess, tied > 0, known.everyone)[
+    found = field.balance(known.of_all if share == 0.5 else sums, from_below, target, guess, tied > 0, known.everyone)[
         group
     ]
-    again = partial(one_by_one.logistic, half)
+    again = partial(one_by_one.logistic, share)
     return numerics.mended(there & known.doubt(found), again, known.everyone, group, found)
 
 
@@ -136,7 +154,9 @@ class Standing(NamedTuple):
     points: int
 
 
-def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int) -> Standing:
+def standing(
+    noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int, split_ties: Ties = False
+) -> Standing:
     """The round, with the arguments of `logistic_sums`.
 
     In large rounds each block of `standings.BLOCK` participants has a table of 3/2 so many points. They are read off by
@@ -147,7 +167,7 @@ def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, point
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(there, deviation, 0.0))
-    margins = noise.margins(jnp.sum(inverse) * widest)
+    margins = noise.margins(_caution(split_ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (field.reach(centre, widest * margin, there) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
@@ -161,7 +181,7 @@ def standing(noise: Noise, centre: Array, deviation: Array, event: Rounds, point
     return Standing(noise, everyone, group, order, begin, end, stiffness, mean, *curves, points)
 
 
-def general(known: Standing, event: Rounds, split_ties: bool) -> Array:
+def general(known: Standing, event: Rounds, split_ties: Ties) -> Array:
     """The same of any, of a round in which everybody's place is known."""
     there = known.end > known.begin
 
@@ -176,7 +196,7 @@ def general(known: Standing, event: Rounds, split_ties: bool) -> Array:
     return _mended(known, event, again, found)
 
 
-def curvature(known: Standing, event: Rounds, split_ties: bool, p: Array) -> Array:
+def curvature(known: Standing, event: Rounds, split_ties: Ties, p: Array) -> Array:
     """[P] how sharply the ranks tell each performance `p`: -Q' there, without what one's own density adds to it.
 
     So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
@@ -202,19 +222,23 @@ def _mended(known: Standing, event: Rounds, function: Callable[..., Array], *arg
     return numerics.mended(needed, function, known.everyone, known.group, *args)
 
 
-def _drawn(noise: Noise, split_ties: bool, z: Array) -> tuple[Array, Array]:
+def _drawn(noise: Noise, split_ties: Ties, z: Array) -> tuple[Array, Array]:
     """What a tie with somebody of deviation 1 adds to Q, and its slope."""
-    if split_ties:
+    share = tie_weight(split_ties)
+    if share is not None:
         (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
-        return 0.5 * (up - down), -0.5 * (fall + rise)
+        return share * (up - down), -share * (fall + rise)
     return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
 
 
-def _q(known: Standing, split_ties: bool) -> Callable[[Array], tuple[Array, Array]]:
+def _q(known: Standing, split_ties: Ties) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [P] by group."""
     begin, end, (centre, inverse, *_), group, noise = known.begin, known.end, known.everyone, known.group, known.noise
-    lost = [known.losses(k) for k in ((begin, end) if split_ties else (begin,))]
-    won = [known.wins(k) for k in ((begin, end) if split_ties else (end,))]
+    share = tie_weight(split_ties)
+    terms = [(1.0, known.losses(begin)), (1.0, known.wins(end))]
+    if share is not None:
+        rest = [(share, known.losses(end)), (share, known.wins(begin))]
+        terms = [(1.0 - share, f) for _, f in terms] + rest
 
     def tied(x: Array) -> tuple[Array, Array]:
         """The sum of d over those who tied."""
@@ -225,16 +249,16 @@ def _q(known: Standing, split_ties: bool) -> Callable[[Array], tuple[Array, Arra
         return both[:, 0], both[:, 1]
 
     def q(x: Array) -> tuple[Array, Array]:
-        terms = [f(x) for f in (*lost, *won)]
-        value, slope = (sum(column) / len(lost) for column in zip(*terms, strict=True))
-        drawn = (0.0, 0.0) if split_ties else tied(x)
+        found = [(part, f(x)) for part, f in terms]
+        value, slope = (sum(part * both[i] for part, both in found) for i in (0, 1))
+        drawn = (0.0, 0.0) if share is not None else tied(x)
         return value + drawn[0], slope + drawn[1]
 
     return q
 
 
 def _one_by_one(
-    noise: Noise, split_ties: bool, who: Array, everyone: Field, group: Array
+    noise: Noise, split_ties: Ties, who: Array, everyone: Field, group: Array
 ) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [R] of some, from all [P]."""
     rank, others = group[who][:, None], group[None]
