@@ -87,7 +87,11 @@ def chosen(name):
         settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
         if name in CARRIES and case.form == "levels":
             settings = settings | {pure.chunks_of_several_histories_in_one_batch_equal_runs}
-        variant, stream = name in VARIANTS, case.form == "stream" and one.holds is not matches.streams_equal_levels
+        of_two = EVERY[name].traits.contests and case.form != "rounds"  # the rules of rounds
+        variant, stream = (
+            name in VARIANTS or of_two,
+            case.form == "stream" and one.holds is not matches.streams_equal_levels,
+        )
         if not (variant and (stream or one.holds not in settings)) and not (
             stream and one.holds in SLOPES and name not in ("elo", "glicko")
         ):
@@ -110,7 +114,8 @@ def test_values(name, holds):
 
 
 def of_matches(system):
-    return jr.Matches in system.events and system.name not in ROUNDED and not system.settings.get("seasons")
+    exact = system.name not in ROUNDED and not system.traits.contests  # of which a match is sums over the two
+    return jr.Matches in system.events and exact and not system.settings.get("seasons")
 
 
 @pytest.mark.parametrize("name", [name for name, system in EVERY.items() if of_matches(system)])

@@ -87,7 +87,7 @@ def _own(who: Array, everyone: Field) -> Array:
 def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     if isinstance(event, Matches):
-        weight = 1.0 if event.context.weight is None else event.context.weight
+        weight = field.weight(duels.as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
         return jax.nn.sigmoid(field.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
     there, (_, _, _, below, above) = field.real(event), ranks(points, params, rows, event)

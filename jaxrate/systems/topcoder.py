@@ -74,7 +74,7 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     del constants
     if isinstance(event, Matches):
-        weight = 1.0 if event.context.weight is None else event.context.weight
+        weight = field.weight(duels.as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
     return expected.share(places(rows, event)[0], field.real(event))
 

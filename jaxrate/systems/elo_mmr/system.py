@@ -77,14 +77,11 @@ def _rho(constants: Constants) -> float | Array:
 
 def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    if isinstance(event, Matches):
-        weight = jnp.ones(2, rows.rating.dtype) if event.context.weight is None else event.context.weight
-        there, factor = jnp.ones(2, bool), None
-    else:
-        there, weight, factor = field.real(event), field.weight(event), event.noise
-    square, points = rows.variance + sum(noise(constants, rows, weight, factor)), 2 * model.points // 3
-    if isinstance(event, Rounds) and model.teams and event.solo is None:
-        return teams.predict(model.teams, rows.rating, square, event, points)
+    contest = duels.as_contest(event)
+    there, weight = field.real(contest), field.weight(contest)
+    square, points = rows.variance + sum(noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
+    if model.teams and contest.solo is None:
+        return teams.predict(model.teams, rows.rating, square, contest, points)
     below = routes.beaten(model.density, constants.table, rows.rating, jnp.sqrt(square), there, points)
     share = expected.share(below, there)
     return share[0] if isinstance(event, Matches) else share
