@@ -259,3 +259,15 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     assert "<h1>a &amp; b</h1>" in page and "<i>x" not in page and "only lost" in page and 'id="ranks"' not in page
     with pytest.raises(ValueError, match="ranks must be of the same players"):
         jr.arena_report(jr.static(votes), ranks=jr.rank_sets(jr.static(jr.counts([0, 1], [1, 0], [1, 1], [1, 1]))))
+
+
+def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
+    """Whose columns are recognised, and whose times, in no order, do not count."""
+    head = "question_id,model_a,model_b,winner,judge,turn,anony,language,tstamp\n"
+    won = ["model_a"] * 6 + ["model_b"] * 3 + ["tie", "tie (bothbad)"]
+    votes = [(a, b, x) for a, b in (("oak", "elm"), ("oak", "ash"), ("elm", "ash")) for x in won]
+    rows = [f"{i},{a},{b},{won},j,1,True,English,{1682351591.13 - i}" for i, (a, b, won) in enumerate(votes)]
+    (tmp_path / "votes.csv").write_text(head + "\n".join(rows) + "\n")
+    code, said, notes = jaxrate("arena", tmp_path / "votes.csv")
+    assert code == 0 and "took model_a and model_b for a and b; winner for the score" in notes, notes
+    assert said.index("oak") < said.index("elm")

@@ -40,7 +40,7 @@ def predict(
     as_json: bool,
 ) -> None:  # fmt: skip
     """Say what `jaxrate rate --out RUN` expects of the matches or contests in FIXTURES: columns as in the file that was
-    rated, without score and rank.
+    rated, without score and rank; or that file itself, of which the rows without a result are to come.
 
     Matches have the chances of the first player to win, to draw and to lose, and the fair odds of each, 1 / chance;
     without draws the expected score. Contests have the expected rank, and the share of the others to be left behind.

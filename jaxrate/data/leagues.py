@@ -60,4 +60,5 @@ def _some(data: Dataset, keep: Values) -> Dataset:
         players=data.players[there],
         rows=data.rows[rows],
         contests=None if data.contests is None else data.contests[keep],
+        fixtures=None,
     )

@@ -160,7 +160,7 @@ def recognise(
         found = _contest(table.names, spelt, named, form, upcoming)
         form = CONTESTS if found else form
         named |= found
-        taken += [f"{name} for the {part}" for part, name in found.items()]
+        taken += [f"{name} for the {part}" for part, name in found.items() if _letters(name) != PLAIN.get(part, part)]
     wanted = _Wanted(
         results=_candidates(spelt, RESULTS) if form == PLAYED and _seeks_result(table.names, named, kind) else [],
         points=_points(spelt, kind) if form == PLAYED and _seeks_result(table.names, named, kind) else [],
