@@ -89,6 +89,29 @@ def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_afte
     assert number > 30 and seen == {0, 1}
 
 
+def test_putting_a_stopped_update_in_order_may_be_stopped_too():
+    wanted, number, more = played(RESULTS[:2]), 0, ("Ada", "Bo", 1.0)
+    while True:
+        number += 1
+        live = played(RESULTS[:2])
+        live._history.layouts[0] = None  # so that the update fails behind the program, which took the buffers
+        program = live._history.programs.popitem()
+        live._history.programs[program[0]] = (None, program[1][1])
+        with pytest.raises(AttributeError):
+            live.update(*more, time=5.0)
+        live._history.layouts[0] = program[1][0]
+        live._history.programs[program[0]] = program[1]
+        tracer, count = at_line(number, interrupt)
+        try:
+            traced(tracer, live.to_json)
+        except KeyboardInterrupt:
+            check_same(live, wanted)
+        else:
+            assert count[0] < number
+            break
+    assert number > 30
+
+
 def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update():
     more, inner, number, orders = ("Ada", "Bo", 1.0), ("Fay", "Ada", 1.0), 0, set()
     while True:

@@ -62,7 +62,7 @@ class Ongoing:
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         ids, past = {name: i for i, name in enumerate(players)}, Past((Checkpoint(0, count, state),), base, 0, 0)
         begun = start(system, system.params, state, room, count)
-        self.spent: State = None  # what was last given to a program, to be replaced
+        self.spent: State = None  # of the history, given to a program that makes the next of it
         self.first = self.now = Now(begun, room, 0, count, [], players, ids, last, clock, kind, past)
 
     # --- Calls, and what is left of those that did not end. ---
@@ -215,7 +215,6 @@ class Ongoing:
         try:
             if event.kind not in self.shapes:
                 self.shapes[event.kind] = jax.eval_shape(partial(online.seen, *given[:2]), *given[2:])
-            self.spent = state
             state, shown = program(*given)
         except (KeyError, TypeError) as error:
             if event.kind is Matches and not (isinstance(error, TypeError) and event.tree.context.columns):
@@ -235,6 +234,7 @@ class Ongoing:
         """The prediction of an event, once it is in the history."""
         event, new, time, _ = coming
         now = self._with_room(now, new)
+        self.spent = now.state
         layout, state, shown = self._run(now.state, event, now.number)
         players, log, names = now.players + len(new), now.log, now.names
         for name in new:
