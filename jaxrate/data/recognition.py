@@ -197,9 +197,9 @@ def recognise(
             numbers = [x for x in wanted.times if not _is_strange(table.names, x) and _are_numbers(x, columns[x])]
             time = next(iter(numbers), None)
         named["time"], timeless = time, time is None
-        if time is None:
+        if time is None and plain is not None:
             taken.append(f"nothing for the time, as {', '.join(map(str, wanted.times))} has no dates")
-        elif _is_strange(table.names, time):
+        elif time is not None and _is_strange(table.names, time):
             taken.append(f"{time} for the time")
     unix = named["time"] is not None and bool(wanted.times) and _is_strange(table.names, named["time"])
     return Recognition(named, _cached(table, columns), points, timeless, unix, tuple(taken))

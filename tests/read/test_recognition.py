@@ -284,6 +284,11 @@ def test_what_counts_as_missing(games, text):
     ]
 
 
+def test_a_day_that_is_no_date_is_no_time(games):
+    data = read(games("a,b,score,day\nx,y,1,3\ny,x,1,2\n"))  # and nothing is said of it
+    assert data.clock is None
+
+
 def test_players_may_be_called_na(games):
     assert read(games("a,b,score\nNA,P,1\nP,-,0\n")).players.tolist() == ["NA", "P", "-"]
 
