@@ -144,6 +144,8 @@ class Facts(NamedTuple):
     margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
     side_score: float = USUAL_SCORE  # the mean score of those who have the side, as far as it may be known
     league_season: str | None = None  # the column of the number of the season of a match
+    statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
+    statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
 
 
 class Traits(NamedTuple):

@@ -146,7 +146,8 @@ def test_mistakes_in_evidence(jaxrate, league):
         (["--margin", "pa", "pb", "--covariates", "pb"], "column 'pb' tells the result"),
         (["--margin", "pa", "pb", "--season", "b"], "when season '"),
         (["--margin", "pa", "pb", "--param", "season_keep=0.5"], "season_keep needs seasons"),
-        (["--margin", "pa", "pb", "--format", "tennis"], "--margin does not go with --format"),
+        (["--score", "pa", "--format", "tennis"], "--score does not go with --format"),
+        (["--margin", "pa", "pb", "--format", "ergast"], "--margin does not go with --format"),
     ):
         code, _, errors = jaxrate("rate", games, "--system", "skills", *arguments)
         assert code == 2 and message in errors, errors

@@ -151,6 +151,30 @@ def test_bad_tennis(folder, row, message):
         tennis(path)
 
 
+def test_tennis_surfaces_games_and_rounds(folder):
+    text = TENNIS.replace("score,round", "score,round,surface,minutes")
+    rows = [
+        "6-4 6-7(3) 6-1,R32,Clay,120",
+        "1-0 RET,R16,,70",
+        "W/O,QF,Clay,",
+        ",QF,Grass,60",
+        "6-1 3-6 [10-8],F,Clay,99",
+    ]
+    text += "".join(f"20230102,{i},7,Ann Lee,8,Bo Ek,{row}\n" for i, row in enumerate(rows))
+    path = folder(atp_matches_2023__csv=text) / "atp_matches_2023.csv"
+    data = tennis(path)
+    assert data.categories.tolist() == ["Clay", "Unknown", "Grass"] and data.statistics == ("games",)
+    columns = data.events.context.columns
+    np.testing.assert_allclose(columns["games"], [6 / 30, 1, np.nan, 2 / 16])
+    assert columns["round"].tolist() == [10, 11, 12, 16] and data.margin == ()
+    own = tennis(path, category="round", margin="minutes", columns=["round"], statistics={"m": "minutes"})
+    assert own.categories.tolist() == [10, 11, 12, 16] and own.margin == ("minutes",)
+    assert own.events.context.columns["m"].tolist() == [120, 70, 60, 99] and own.statistics == ("m",)
+    with pytest.raises(ValueError, match="row 1 .*column 'minutes' is 'x', not a number"):
+        bad = folder(atp_matches_2024__csv=text.replace(",70", ",x")) / "atp_matches_2024.csv"
+        tennis(bad, columns="minutes")
+
+
 def test_tennis_of_two_tours(folder):
     path = folder(atp_matches_1999__csv=TENNIS, wta_matches_1999__csv=TENNIS)
     with pytest.raises(ValueError, match=f"^{path.name}: atp and wta number their players apart"):
@@ -179,6 +203,34 @@ def test_football(folder):
     assert data.events.score.tolist() == [0.5, 0, 1]
     assert data.events.context.side.tolist() == [1, 0, 1]
     assert data.events.time.tolist() == days("1872-11-30", "2024-06-01", "2024-06-02").tolist()
+    assert data.margin == ("home_score", "away_score")
+    assert data.events.context.columns["away_score"].tolist() == [0, 10, 1]
+
+
+def test_further_options_go_with_a_format(folder):
+    rows = [
+        "2000-01-01,A,B,NA,1,Cup,y,z,FALSE\n",
+        "2000-01-03,A,B,1,1,Cup,y,z,FALSE\n",
+        "2000-01-04,B,C,1,0,,5,z,TRUE\n",
+    ]
+    path = folder(results__csv=FOOTBALL + "".join(rows)) / "results.csv"
+    data = football(path, category="country", season="country", columns=["away_score"], margin="home_score")
+    assert data.categories.tolist() == ["z"] and [*data.seasons] == ["z"] and data.margin == ("home_score",)
+    assert data.events.context.columns["away_score"].tolist() == [1, 0]
+    with pytest.warns(UserWarning, match="skipped 1 of 2 rows"):
+        assert len(football(path, category="tournament", skip_incomplete=True).events.score) == 1
+    for options, message in (
+        (
+            {"category": "tournament"},
+            r"results.csv: row 2 \(counting from 0, line 4\): column 'tournament' has no value",
+        ),
+        ({"covariates": "city"}, r"results.csv: row 1 \(counting from 0, line 3\): column 'city' is 'y', not a number"),
+        ({"columns": "wind"}, "results.csv: not football results, no column 'wind'"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            football(path, **options)
+    with pytest.raises(TypeError, match="formats take no 'home'"):
+        football(path, home="country")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +309,20 @@ def test_pgn_times(folder):
     assert np.allclose(data.events.time, expected, atol=1e-9)
     assert data.rows.tolist() == [0, 5, 1, 2, 3, 4]
     assert data.clock == "dates" and data.players.tolist() == ["Bob", "Ann"]
+
+
+def test_pgn_ratings_and_further_tags(folder):
+    games = game(WhiteElo="1800", BlackElo="1650", TimeControl="60+0") + game(BlackElo="?", TimeControl='a\\"b')
+    data = load(folder, games, category="TimeControl")
+    assert data.covariates == () and data.categories.tolist() == ["60+0", 'a"b']
+    assert data.events.context.columns["rating_difference"].tolist() == [150, 0]
+    assert load(folder, game()).events.context.columns is None  # as White alone has a rating
+    assert load(folder, games, covariates="rating_difference").covariates == ("rating_difference",)
+    assert load(folder, games, covariates=["WhiteElo"]).events.context.columns["WhiteElo"].tolist() == [1800, 1500]
+    with pytest.raises(ValueError, match="^games.pgn: line 10: column 'Round' has no value"):
+        load(folder, game(Round="1") + game(), columns="Round")
+    with pytest.raises(ValueError, match="'a b' is no tag of PGN"):
+        load(folder, games, columns="a b")
 
 
 def test_pgn_latin(folder):
@@ -523,7 +589,16 @@ def test_lichess(folder):
     assert names(data) == [["cy", "ann"], ["cy", "bob"], ["ann", "bob"]]
     assert data.events.score.tolist() == [0, 0.5, 1] and data.events.context.side.tolist() == [1, 1, 1]
     assert data.events.time.tolist() == [1, 1.5, 1_504_210_000 / 86_400] and data.clock == "dates"
-    assert data.rows.tolist() == [1, 3, 0] and data.players[0] == "bob"
+    assert data.rows.tolist() == [1, 3, 0] and data.players[0] == "bob" and data.events.context.columns is None
+
+
+def test_lichess_ratings(folder):
+    text = "id,created_at,winner,turns,white_id,white_rating,black_id,black_rating\n"
+    text += "g1,0,white,13,ann,1500,bob,1400\ng2,0,draw,7,cy,1500,bob,\n"
+    path = folder(games__csv=text) / "games.csv"
+    columns = lichess(path, columns=["turns", "rating_difference"]).events.context.columns
+    assert {name: x.tolist() for name, x in columns.items()} == {"turns": [13, 7], "rating_difference": [100, 0]}
+    assert lichess(path, covariates="white_rating").covariates == ("white_rating",)
 
 
 @pytest.mark.parametrize(

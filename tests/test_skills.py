@@ -10,6 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
+from jaxrate.data.noise import measurement_noise
 from jaxrate.events import part
 from jaxrate.systems.choosing import adapted
 from jaxrate.systems.skills.model import SPACE
@@ -26,6 +27,7 @@ PARTS = {
 MORE = {"season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0, "experience": 15.0}
 MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}
 OWN_SIDE = {"own_side_growth": 2.0, "initial_own_side_deviation": 33.0}
+STATISTICS = {"games_scale": 900.0, "games_noise": 310.0, "aces_scale": 20.0, "aces_noise": 400.0}
 COLUMNS = {"covariates": ("komi", "rest")}
 CASES = {  # settings and hyperparameters
     "win": ({"categories": 3, "own_side": True, **COLUMNS}, PARTS | MODIFIERS | OWN_SIDE | {"noise": 280.0}),
@@ -40,6 +42,14 @@ CASES = {  # settings and hyperparameters
     "logistic": (
         {"outcome": "logistic", "own_side": True, "seasons": SEASONS, "side_since": 60.0, **COLUMNS},
         PARTS | MORE | OWN_SIDE | {"side_trend": -50.0},
+    ),
+    "statistics": (
+        {"outcome": "win", "categories": 3, "statistics": ("games", "aces")},
+        PARTS | MODIFIERS | STATISTICS | {"noise": 280.0, "draw_margin": 60.0, "experience": 15.0},
+    ),
+    "margin and statistics": (
+        {"outcome": "margin", "margin": ("home", "away"), "statistics": ("games", "aces")},
+        PARTS | STATISTICS | {"noise": 280.0, "margin_scale": 9.0, "compression": 8.0, "experience": 15.0},
     ),
 }
 
@@ -57,26 +67,50 @@ def league(mixed=False, seed=0, n=MATCHES, categories=3):
         side=random.integers(-1, 2, n),
         weight=random.choice([0.5, 1.0], n),
         category=category,
-        columns=columns | {x: random.integers(0, 30, n) for x in ("home", "away")},
+        columns=columns | {x: random.integers(0, 30, n) for x in ("home", "away")} | statistics(n, seed),
     )
 
 
+def statistics(n, seed=0):
+    """Of which some are missing."""
+    random = np.random.default_rng((seed, n))
+    found = {"games": random.uniform(-1, 1, n), "aces": random.normal(0, 9, n)}
+    return {name: np.where(random.random(n) < 0.2, np.nan, x) for name, x in found.items()}
+
+
+FORM = (
+    {"outcome": "win", "categories": 3, "seasons": SEASONS},
+    PARTS | MORE | MODIFIERS | {"noise": 280.0, "form_deviation": 60.0, "form_reversion": 9.0},
+)  # which has no hindsight
+
+
+def case_of(case):
+    return FORM if case == "form" else CASES[case]
+
+
 def system_of(case):
-    settings, params = CASES[case]
+    settings, params = case_of(case)
     return jr.skills(**settings, **params, **({"komi": 4.0, "rest": -6.0} if "covariates" in settings else {}))
 
 
 def games_of(case, events, duration=0.0):
     """The twin and the games of a case."""
-    settings, params = CASES[case]
-    settings = {"outcome": case} | {x: y for x, y in settings.items() if x not in ("covariates", "margin")}
-    weights = (4.0, -6.0) if "covariates" in CASES[case][0] else ()
+    settings, params = case_of(case)
+    names = settings.get("statistics", ())
+    if names:
+        params = {x: y for x, y in params.items() if x not in STATISTICS}
+        params["statistics"] = [(STATISTICS[f"{x}_scale"], STATISTICS[f"{x}_noise"]) for x in names]
+    settings = {"outcome": case} | {
+        x: y for x, y in settings.items() if x not in ("covariates", "margin", "statistics")
+    }
+    weights = (4.0, -6.0) if "covariates" in case_of(case)[0] else ()
     twin = Skills(**settings, **params, weights=weights, duration=duration)
     of, columns = events.context, events.context.columns
     games = [
         game(
             *map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i],
             (columns["komi"][i], columns["rest"][i])[: len(weights)], columns["home"][i] - columns["away"][i],
+            statistics=[columns[name][i] for name in names],
         )
         for i in range(len(events.score))
     ]  # fmt: skip
@@ -92,7 +126,12 @@ def by_twin(case, events, periods):
     return twin, np.concatenate(guess)
 
 
-@pytest.mark.parametrize(("case", "form"), [*((x, "matches") for x in CASES), ("win", "periods"), ("draws", "periods")])
+CASES_BY_PERIOD = "win", "draws", "statistics", "form"
+
+
+@pytest.mark.parametrize(
+    ("case", "form"), [*((x, "matches") for x in (*CASES, "form")), *((x, "periods") for x in CASES_BY_PERIOD)]
+)
 def test_against_the_twin(x64, case, form):
     events, system = league(mixed=case == "win"), system_of(case)
     result = jr.run(system, jr.periods(events, LENGTH) if form == "periods" else events)
@@ -105,6 +144,10 @@ def test_against_the_twin(x64, case, form):
     np.testing.assert_allclose(result.state.mean, mean, atol=2000 * digits)
     np.testing.assert_allclose(result.state.covariance, covariance, atol=2e4 * size * digits)
     shown = mean if size == 1 else mean[:, 0]
+    if case == "form":
+        shown = shown + mean[:, -1]
+        deviation = [np.sqrt(x.P[0, 0] + 2.0 * x.P[0, -1] + x.P[-1, -1]) for x in rows]
+        np.testing.assert_allclose(jr.ratings(system, result.state).deviation, deviation, rtol=100 * digits)
     if system.params.experience is not None:
         shown = shown + system.params.experience * np.log1p([x.games for x in rows])
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=digits)
@@ -173,9 +216,10 @@ def test_the_order_of_categories_and_of_players_does_not_matter(double):
 
 
 def test_slopes_equal_differences(double):
-    """Of categories and of draws within a margin; the contract has the rest."""
-    params = PARTS | MODIFIERS | {"noise": 280.0, "draw_margin": 60.0}
-    events, system = league(n=40), jr.skills(categories=3, **params)
+    """Of categories, form, statistics with gaps, and draws within a margin; the contract has the rest."""
+    params = PARTS | MODIFIERS | STATISTICS | {"noise": 280.0, "draw_margin": 60.0}
+    params |= {"form_deviation": 60.0, "form_reversion": 9.0}
+    events, system = league(n=40), jr.skills(categories=3, statistics=("games", "aces"), **params)
 
     def measured(params):
         done = jr.run(system, events, params=params)
@@ -228,9 +272,10 @@ def test_systems_with_covariates_are_plain_values():
     assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
 
 
-def test_a_saved_run_carries_on(tmp_path, double):
+@pytest.mark.parametrize("case", ["logistic", "statistics"])
+def test_a_saved_run_carries_on(tmp_path, double, case):
     pytest.importorskip("pyarrow")
-    events, system, names = league(), system_of("logistic"), np.array([f"player {i}" for i in range(PLAYERS)], object)
+    events, system, names = league(), system_of(case), np.array([f"player {i}" for i in range(PLAYERS)], object)
     first, second = (
         jr.Dataset(part(events, *ends), names, np.arange(*ends), clock="numbers") for ends in ((0, 80), (80, MATCHES))
     )
@@ -291,10 +336,46 @@ def test_pairs_meet_on_even_terms():
     assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55
 
 
+def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double):
+    """Two of one noise are as their mean with half of the variance; and results of no weight in them say less."""
+    events, n = league(n=60), 60
+    random = np.random.default_rng(5)
+    x, y = random.normal(size=(2, n))
+    events = events._replace(context=jr.Context(columns={"x": x, "y": y, "mean": 0.5 * (x + y)}))
+    both = jr.skills(statistics=("x", "y"), x_scale=100, y_scale=100, x_noise=200, y_noise=200)
+    one = jr.skills(statistics="mean", mean_scale=100, mean_noise=200 / 2**0.5)
+    near("the run", tuple(jax.tree.leaves(jr.run(both, events))), tuple(jax.tree.leaves(jr.run(one, events))), 1e-11)
+
+
+def test_missing_statistics_say_nothing(x64):
+    events = league(n=60)
+    gone = {name: np.full(60, np.nan) for name in ("games", "aces")}
+    events = events._replace(context=events.context._replace(columns=gone))
+    names = {"statistics": ("games", "aces"), **STATISTICS}
+    found, wanted = (jr.run(jr.skills(noise=280, **more), events) for more in (names, {}))
+    digits = 1e-11 if x64 else 1e-5
+    near("the run", tuple(jax.tree.leaves(found)), tuple(jax.tree.leaves(wanted)), digits)
+
+
+@pytest.mark.parametrize(("spread", "worst"), [(0.0, 0.05), (4.0, 0.1), (10.0, 0.15)])
+def test_the_noise_of_measurements_is_found_again(spread, worst):
+    random, n, players = np.random.default_rng(0), 6000, 60
+    strength = spread * random.normal(size=players)
+    player = np.stack([random.permutation(players)[:2] for _ in range(n)])
+    side = random.integers(-1, 2, n)
+    value = strength[player[:, 0]] - strength[player[:, 1]] + 3.0 * side + 7.0 * random.normal(size=n)
+    value[::10] = np.nan
+    assert measurement_noise(value, player, side) == pytest.approx(7.0, rel=worst)
+    turned = np.where(value < 0, -1, 1)[:, None]  # winners first
+    order = np.where(turned > 0, player, player[:, ::-1])
+    assert measurement_noise(np.abs(value), order, side * turned[:, 0]) == pytest.approx(7.0, rel=worst)
+    assert measurement_noise(value[:0], player[:0]) == measurement_noise(value[1:2], player[1:2]) == 0.0
+
+
 def test_adapted_to_data_skills_take_all_evidence():
     data = jr.datasets.nfl()
-    home, away = (data.matches.context.columns[name][:3362] for name in data.margin)  # a fifth
-    size = float(np.mean(np.abs(np.asarray(home, float) - away)))
+    home, away = (np.asarray(data.matches.context.columns[name][:3362], float) for name in data.margin)  # a fifth
+    size = float(np.mean(np.abs(home - away)))
     system = adapted("skills", {}, None, data)
     assert system == jr.skills(
         "margin",
@@ -311,6 +392,10 @@ def test_adapted_to_data_skills_take_all_evidence():
     assert adapted("skills", {"outcome": "win"}, None, data).params.compression is None
     given = adapted("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
     assert given.params.compression is given.params.experience is given.params.own_side_growth is None
+    wide = data._replace(statistics=("home_points",))  # for want of another
+    noise = measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
+    params = adapted("skills", {}, None, wide).params
+    assert params.home_points_scale == pytest.approx(300 / noise) and params.home_points_noise == 300
     bare = data._replace(events=data.matches._replace(context=jr.Context()), margin=(), seasons=None)
     clocked = adapted("skills", {}, 14.0, bare)
     assert clocked == jr.skills(experience=20, reversion=3000, period=14)
@@ -328,6 +413,19 @@ def test_adapted_to_data_skills_take_all_evidence():
         (lambda: jr.skills(season_keep=0.5), "season_keep needs seasons"),
         (lambda: jr.skills("logistic", draw_margin=3), "draw_margin does not go with"),
         (lambda: jr.skills(compression=3), "compression needs outcome='margin'"),
+        (lambda: jr.skills("logistic", statistics="xg"), "statistics does not go with outcome='logistic'"),
+        (lambda: jr.skills(statistics=("xg", "xg")), "names a column twice"),
+        (lambda: jr.skills(statistics="margin"), "a statistic must be one plain word .*; rename 'margin_scale'"),
+        (lambda: jr.skills(statistics="x", covariates="x_noise"), "rename 'x_noise'"),
+        (lambda: jr.skills(xg_scale=3), "skills has no parameter 'xg_scale'"),
+        (lambda: jr.skills(statistics="xg", xg_noise=0), "xg_noise must be > 0"),
+        (lambda: jr.skills(form_reversion=30), "form_reversion needs form_deviation"),
+        (lambda: jr.run(jr.skills(statistics="xg"), league()), "column 'xg' of the matches: statistics=... of `read`"),
+        (
+            lambda: jr.run(jr.skills(covariates="games"), league()),
+            "column 'games' has no number, which only statistics",
+        ),
+        (lambda: jr.smooth(jr.skills(form_deviation=40), league()), "no hindsight"),
         (lambda: jr.skills(own_side=1), "own_side must be True or False"),
         (lambda: jr.skills(deviation_max=100), "must not decrease"),
         (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),

@@ -19,7 +19,7 @@ from jaxrate.cli.terminal import say
 LOOKED_AT = 100_000  # rows, from which it is told what the system must know, and how large margins are
 OWN = "chunk", "brief", "resume"
 TAKEN = {*OWN, "file", "name", "params", "fit", "out", "top", "as_json", "sort", "quiet", "verbose", "period"}
-TAKEN |= {"margin", "covariates", "columns", "season"}
+TAKEN |= {"margin", "statistics", "shares", "covariates", "columns", "season"}
 CHUNK = (
     "Rate Parquet by chunks of so many matches, in bounded memory, into --out. Folders of Parquet files, and patterns, "
 )

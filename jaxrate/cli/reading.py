@@ -63,6 +63,17 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN [COLUMN]",
         "multiple": True,
     },
+    "statistics": {
+        "help": "Column of what was counted beside the result, as expected goals: by how much the first player was "
+        "ahead; or as in xg=xg1,xg2 that of each side. Values may be missing; may be repeated.",
+        "metavar": "COLUMN or NAME=COLUMN,COLUMN",
+        "multiple": True,
+    },
+    "shares": {
+        "help": "The same, as in games=games1,games2: the share of both that the first player is ahead by.",
+        "metavar": "NAME=COLUMN,COLUMN",
+        "multiple": True,
+    },
     "covariates": {
         "help": "Column of what is known before a match and speaks for the first player, as rest; may be repeated.",
         "multiple": True,
@@ -143,6 +154,8 @@ def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
                 given = SHIPPED | given
             for name in {"category", "margin"} & given.keys():
                 given[name] = given[name][0] if len(given[name]) == 1 else list(given[name])
+            for name in {"statistics", "shares"} & given.keys():
+                given[name] = _columns_by_name(name, given[name])
             if "mixtures" in given:
                 found = list(map(_mixture, given["mixtures"]))
                 given["mixtures"] = dict(found)
@@ -156,6 +169,16 @@ def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
         return wrapped
 
     return decorate
+
+
+def _columns_by_name(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
+    """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
+    parts = [
+        (name, columns.split(",") if columns else [name]) for name, _, columns in (x.partition("=") for x in texts)
+    ]
+    if len(dict(parts)) < len(parts):
+        raise ValueError(f"--{option} names one twice")
+    return dict(parts)
 
 
 SHIPPED = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
@@ -197,6 +220,14 @@ def are_parts(file: str) -> bool:
     return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
 
 
+def format_options(load: Callable[..., jr.Dataset]) -> tuple[str, ...]:
+    """The arguments that a format takes: its own, and further options of `read` where it passes these on."""
+    from jaxrate.data.formats.shared import OPTIONS
+
+    parameters = signature(load).parameters
+    return (*parameters, *(OPTIONS if "options" in parameters else ()))
+
+
 def read(
     report: Report,
     file: str,
@@ -229,7 +260,7 @@ def read(
             known = ", ".join(jr.formats.FORMATS)
             raise ValueError(f"unknown format {form!r}{near(form, jr.formats.FORMATS)} (there are {known})")
         load = jr.formats.FORMATS[form]
-        foreign = [name for name in (*options, *more) if name not in signature(load).parameters]
+        foreign = [name for name in (*options, *more) if name not in format_options(load)]
         if foreign:
             option = foreign[0].replace("_", "-")
             raise ValueError(f"--{option} does not go with --format {form}, which knows its own columns")

@@ -35,6 +35,7 @@ class Dataset(NamedTuple):
     fixtures: Any = None  # a `Dataset` of the rows without a result that are to come; None: there are none
     dates: str | None = None  # how dates were written, as in `read`, where they are not those of ISO
     league_season: str | None = None  # the column of the number of the season of a match, where leagues have their own
+    statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
 
     @property
     def matches(self) -> Matches:
@@ -53,7 +54,7 @@ class Dataset(NamedTuple):
     def __repr__(self) -> str:
         flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
         counted = _matches(flat) if isinstance(self.events, Matches) else _ragged(self.events)
-        roles = {"margin": self.margin, "covariates": self.covariates}
+        roles = {"margin": self.margin, "covariates": self.covariates, "statistics": self.statistics}
         counted |= {role: ", ".join(names) for role, names in roles.items() if names}
         said = {"players": _listed(self.players)} | counted
         if self.clock is not None and len(flat.time):

@@ -12,6 +12,7 @@ from jaxrate.data.evidence import TIMELESS, ahead_by, in_seasons, season_starts
 from jaxrate.data.history_columns import derived_columns, season_numbers
 from jaxrate.data.results import to_sides
 from jaxrate.data.roles import Roles
+from jaxrate.data.statistics import statistic_values
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import fail_where, matches
 from jaxrate.text import name_of
@@ -75,6 +76,10 @@ def numbers_of(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, An
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
     values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.known}
     values["columns"] |= dict(zip(roles.margin, margin, strict=True))
+    for name, x in values["columns"].items():
+        fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
+    for one in roles.statistics:
+        values["columns"][one.name] = np.zeros(n) if roles.upcoming else statistic_values(one, columns)
     return values
 
 
@@ -90,6 +95,7 @@ def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, s
 
 def to_matches(roles: Roles, fields: Fields, rows: Values) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
+    statistics = tuple(one.name for one in roles.statistics)
     evidence = tuple(roles.margin), (*roles.covariates, *roles.derived), fields.seasons
     known = fields.players, rows, fields.categories, fields.clock, None, *evidence
-    return Dataset(matches(**fields.values), *known, league_season=roles.league_season)
+    return Dataset(matches(**fields.values), *known, league_season=roles.league_season, statistics=statistics)

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ def read(
     score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None,
     mixtures: Mapping[Any, Shares] | None = None, margin: str | Sequence[str] = (),
+    statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
+    shares: Mapping[str, Sequence[str]] = MappingProxyType({}),
     covariates: str | Sequence[str] = (), rest: float | None = None, form: float | None = None,
     age: str | Sequence[str] = (), season: str | None = None, league_season: str | None = None,
     columns: str | Sequence[str] = (), drop: str | Sequence[str] = (), players: Any = None, categories: Any = None,
@@ -91,7 +94,13 @@ def read(
         (by name, or names of equal parts; None: all categories in equal parts). Each player draws on their own.
       margin: a column of by how much a match was won, or the two of the points of a (or the winner) and of b: then no
         score is needed. Its size is what a system learns from; who won is as the score says, and a draw has no margin.
-        It goes with the matches, and so do covariates, as `context.columns`, and the dataset says which they are.
+        It goes with the matches, and so do statistics and covariates, as `context.columns`, and the dataset says which
+        they are.
+      statistics: columns of by how much player 0 was ahead in what was counted beside the result, as expected goals;
+        or by name the two columns of a (or the winner) and of b whose difference it is, {"xg": ("xg_a", "xg_b")}. They
+        need not have the sign of the result, and a value may be missing: the statistic is then NaN.
+      shares: further statistics, by name the two columns of what each won, as games or points: the statistic is
+        (a - b) / (a + b), and 0 where nobody won any.
       covariates: columns of numbers that are known before a match and speak for player 0, as komi or days of rest.
       rest: makes a covariate "rest" of the days since a player's last match, those of a less those of b. Longer rests
         than this number of days, and those of newcomers, count as so many.
@@ -149,6 +158,7 @@ def read(
     named |= {"time": time, "side": side, "neutral": neutral, "weight": weight, "category": category}
     named |= {"columns": columns, "drop": drop, "margin": margin, "covariates": covariates, "season": season}
     named |= {"rest": rest, "form": form, "age": age, "league_season": league_season}
+    named |= {"statistics": statistics, "shares": shares}
     names = Names(players, categories, mixtures or {}, seasons, history)
     with tables.located(table.title, table.where):
         check_dates(dates)

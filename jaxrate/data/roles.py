@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+from jaxrate.data.statistics import Statistic, statistics_of
 from jaxrate.data.tables import check_names, find_name
 from jaxrate.text import cell
 
@@ -42,11 +43,12 @@ class Roles(NamedTuple):
     ceiling: str | None
     noise: str | None
     drop: list[str]
-    upcoming: bool  # no score is read, and no margin
+    upcoming: bool  # no score is read, and no margin or statistic
     rest: float | None = None  # days that longer rests count as
     form_time: float | None = None  # time constant of form, in days
     age: tuple[str, ...] = ()  # of a's and of b's age or birth
     league_season: str | None = None
+    statistics: tuple[Statistic, ...] = ()
 
     @property
     def text(self) -> list[str]:
@@ -69,7 +71,8 @@ class Roles(NamedTuple):
             self.neutral,
             self.weight,
         )
-        return [*filter(None, one), *self.known, *([] if self.upcoming else self.margin), *self.drop, *self.age]
+        counted = [] if self.upcoming else [*self.margin, *self.counted]
+        return [*filter(None, one), *self.known, *counted, *self.drop, *self.age]
 
     @property
     def derived(self) -> list[str]:
@@ -78,9 +81,15 @@ class Roles(NamedTuple):
         return [name for name, wanted in zip(DERIVED, asked, strict=True) if wanted is not None]
 
     @property
+    def counted(self) -> list[str]:
+        """The columns that statistics are made of."""
+        return [name for one in self.statistics for name in one.columns]
+
+    @property
     def known(self) -> list[str]:
-        """Further columns of the matches, but for the margin, each once."""
-        return [name for name in dict.fromkeys([*self.further, *self.covariates]) if name not in self.margin]
+        """Further columns of the matches, but for the margin and statistics, each once."""
+        later = {*self.margin, *(one.name for one in self.statistics)}
+        return [name for name in dict.fromkeys([*self.further, *self.covariates]) if name not in later]
 
     @property
     def wanted(self) -> list[str]:
@@ -100,6 +109,8 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     Raises:
       ValueError: if the arguments contradict each other, or if there is no such column.
     """
+    statistics = statistics_of(given["statistics"], given["shares"])
+    given = {part: x for part, x in given.items() if part not in ("statistics", "shares")}
     _check_given(given)
     form = form_of(names, given, upcoming, points)
     side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
@@ -108,13 +119,14 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     everywhere = None
     if form.contest is None:
         everywhere = everywhere_of(names, form, side)
-    elif not side is neutral is category is season is None or further or margin or covariates:
+    elif not side is neutral is category is season is None or further or margin or covariates or statistics:
         raise ValueError(
-            "side, neutral, category, margin, covariates, season and columns are for matches of two, not for contests"
+            "side, neutral, category, margin, statistics, covariates, season and columns are for matches of two, "
+            "not for contests"
         )
     elif any(given[part] for part in (*DERIVED, "league_season")):
         raise ValueError("rest, form, age and league_season are for matches of two, not for contests")
-    check_evidence(form, margin, covariates)
+    check_evidence(form, margin, covariates, statistics)
     if time is None:
         time = next(filter(None, (find_name(names, key) for key in ("time", "date", "t"))), None)
     if neutral is not None and side is None:
@@ -125,9 +137,10 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     weight, last, team, ceiling, noise = (given[part] for part in ("weight", "last_rank", "team", "ceiling", "noise"))
     pair = list(pair)
     evidence = margin, covariates, season, further
+    contest = last, team, ceiling, noise
     roles = Roles(
-        form, time, weight, side, everywhere, neutral, pair, *evidence, last, team, ceiling, noise, drop, upcoming,
-        *lengths_of(given), league_season=given["league_season"],
+        form, time, weight, side, everywhere, neutral, pair, *evidence, *contest, drop, upcoming,
+        *lengths_of(given), league_season=given["league_season"], statistics=tuple(statistics),
     )  # fmt: skip
     for name in roles.derived:
         if name in roles.known:
@@ -175,12 +188,16 @@ def _list(names: Any) -> list[Any]:
     return list(names) if isinstance(names, (list, tuple)) else [] if names is None else [names]
 
 
-def check_evidence(form: Form, margin: list[str], covariates: list[str]) -> None:
-    """ValueError unless these columns can be the margin and covariates of matches."""
+def check_evidence(form: Form, margin: list[str], covariates: list[str], statistics: list[Statistic]) -> None:
+    """ValueError unless these columns can be the margin, covariates and statistics of matches."""
     if len(margin) > 2 or len(set(margin)) < len(margin):
         raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
+    counted = [x for one in statistics for x in (one.name, *one.columns)]
+    for one in statistics:
+        if one.name in margin:
+            raise ValueError(f"column {one.name!r} is the margin, so that it cannot be a statistic beside it")
     for name in covariates:
-        if name in (*margin, *form.points, form.result):
+        if name in (*margin, *counted, *form.points, form.result):
             raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
         if covariates.count(name) > 1:
             raise ValueError(f"covariates names the column {name!r} twice")

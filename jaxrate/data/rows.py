@@ -15,11 +15,11 @@ SHOWN = 3  # rows that a note names
 
 
 def incomplete(roles: Roles, columns: dict[str, Column]) -> Values:
-    """[n] where a column that is used has no value. A ceiling or an age may be missing, and so may all times."""
+    """[n] where a column that is used has no value. Ceilings, ages and statistics may have none, and all times."""
     bad = np.zeros(len(columns[roles.wanted[0]]), bool)
-    for name in (x for x in roles.wanted if x not in roles.age):
+    for name in (x for x in roles.wanted if x not in (roles.ceiling, *roles.age, *roles.counted)):
         absent = missing(columns[name], nan=True) | _blank(columns[name])
-        if name != roles.ceiling and not (name == roles.time and absent.all()):
+        if not (name == roles.time and absent.all()):
             bad |= absent
     return bad
 

@@ -37,7 +37,7 @@ OTHERS = (
     "form",
     "league_season",
 )
-LISTS = ("columns", "drop", "margin", "covariates", "age")
+LISTS = ("columns", "drop", "margin", "covariates", "age", "statistics", "shares")
 SPARSE, FEW = 4, 1 << 20  # whole numbers are looked up in a table, which may be so many times as long as the history
 
 

@@ -71,16 +71,18 @@ def check_known(name: str, values: Any, instead: str = COLUMNS) -> None:
         raise ValueError(f"{name} is traced by jax.jit, grad or vmap, and must be known on the host: {instead}")
 
 
-def as_numbers(name: str, values: Any, shape: tuple[int, ...], endless: bool = False) -> np.ndarray[Any, Any]:
-    """`values` as finite numbers of this shape; `endless` allows inf."""
+def as_numbers(
+    name: str, values: Any, shape: tuple[int, ...], endless: bool = False, absent: bool = False
+) -> np.ndarray[Any, Any]:
+    """`values` as finite numbers of this shape; `endless` allows inf, and `absent` NaN."""
     check_known(name, values)
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold numbers, got {array.dtype}")
-    absent = ~np.isfinite(array) & ~(endless & (array == np.inf))
-    fail_where(absent, lambda row: f"{name} is {array[row]}, not a finite number")
+    bad = ~np.isfinite(array) & ~(endless & (array == np.inf)) & ~(absent & np.isnan(array))
+    fail_where(bad, lambda row: f"{name} is {array[row]}, not a finite number")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 

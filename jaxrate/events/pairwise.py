@@ -38,8 +38,8 @@ def matches(
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
       category: [n] or [n, 2] integers from 0: of the match or of each player in it; or [n, 2, C] shares of C categories
         that each player mixes, as a random race does, which sum to one.
-      columns: by name, [n] finite numbers: whatever else a system may read of a match, as `skills` does of margins and
-        covariates, or one of one's own. They travel with the matches.
+      columns: by name, [n] numbers: whatever else a system may read of a match, as `skills` does of margins, statistics
+        and covariates, or one of one's own. They travel with the matches. Where there is no number, NaN.
 
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
@@ -74,7 +74,9 @@ def _further(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | No
             raise ValueError(f"the name of a column must be text, got {name!r}")
         if name in Context._fields:
             raise ValueError(f"a column must not be called {name!r}, as a part of the context is; rename it")
-    return {name: as_numbers(f"column {name!r}", values, (n,)) for name, values in (columns or {}).items()} or None
+    return {
+        name: as_numbers(f"column {name!r}", values, (n,), absent=True) for name, values in (columns or {}).items()
+    } or None
 
 
 def _categories(values: Any, n: int) -> np.ndarray[Any, Any]:

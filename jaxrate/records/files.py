@@ -8,7 +8,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -82,6 +82,8 @@ def rate_files(
     weight: str | None = None,
     margin: str | Sequence[str] = (),
     covariates: str | Sequence[str] = (),
+    statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
+    shares: Mapping[str, Sequence[str]] | None = None,
     columns: str | Sequence[str] = (),
     period: float | None = None,
     chunk: int = CHUNK,
@@ -114,8 +116,8 @@ def rate_files(
         list of files; or one file. In a folder or pattern, files whose names begin with "." or "_" or end in
         ".truth.parquet" do not count.
       out: the folder for what is rated.
-      a, b, winner, loser, score, time, side, neutral, weight, margin, covariates, columns: columns, as in `read`. Names
-        are text or whole numbers, times are dates, timestamps or numbers, which are dates if all are as 20240131.
+      a, b, winner, loser, score, time, side, neutral, weight, margin, covariates, statistics, shares, columns: as in
+        `read`. Names are text or whole numbers, times dates, timestamps or numbers (dates if all are as 20240131).
       period: the length of rating periods, as in `rate`. A chunk then ends where a period does, and has at least one.
       chunk: matches that are rated at a time.
       brief: predictions have the row and the prediction only, which takes a tenth of the room.
@@ -141,7 +143,7 @@ def rate_files(
     given = {"a": a, "b": b, "winner": winner, "loser": loser, "score": score, "time": time, "side": side}
     folder, parts = Path(out), find_parts(source)
     more = {"neutral": neutral, "weight": weight, "margin": margin, "covariates": covariates, "columns": columns}
-    roles = roles_in(parts, given | more)
+    roles = roles_in(parts, {**given, **more, "statistics": statistics, "shares": shares})
     if period is not None:
         period_number(0.0, period)  # which refuses what is no length
         if roles.time is None:
@@ -166,7 +168,8 @@ def _how(
         "seasons": [*(system.settings.get("seasons") or ())],
         "hyperparameters": {name: None if x is None else float(x) for name, x in system.params._asdict().items()},
         "precision": str(jnp.result_type(float)),
-        "columns": [str(x) for x in (*roles.form.who, roles.form.result, *roles[1:6], *roles.margin, *roles.known)],
+        "columns": [str(x) for x in (*roles.form.who, roles.form.result, *roles[1:6], *roles.margin, *roles.known)]
+        + [str(x) for one in roles.statistics for x in one],
         "period": None if period is None else float(period),
         "chunk": chunk,
         "brief": brief,

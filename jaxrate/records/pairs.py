@@ -79,8 +79,9 @@ def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None
 
 
 def _margins(system: RatingSystem) -> tuple[str, ...]:
-    """The columns of the margins that `skills` learns from."""
-    return system.settings.get("margin", ()) if system.settings.get("outcome") == "margin" else ()
+    """The columns of the margins and statistics that `skills` learns from."""
+    margin = system.settings.get("margin", ()) if system.settings.get("outcome") == "margin" else ()
+    return (*margin, *system.settings.get("statistics", ()))
 
 
 def to_come(system: RatingSystem, matches: Matches) -> Matches:

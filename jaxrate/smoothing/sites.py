@@ -11,6 +11,7 @@ from jaxrate.events import Array, Matches
 from jaxrate.smoothing.passes import Site
 from jaxrate.systems.skills.model import Constants, Model
 from jaxrate.systems.skills.observations import Q, attenuation, margin_loss, messages
+from jaxrate.systems.skills.statistics import measure
 from jaxrate.systems.skills.strengths import Meeting, Strength
 
 
@@ -42,9 +43,13 @@ def integral(x: Strength, site: Site) -> Array:
 
 
 def log_chance(model: Model, constants: Constants, pair: Meeting, events: Matches) -> Array:
-    """[size] of the results; of margins the log density in their own units, as in `margin_loss`."""
+    """[size] of the results and statistics; of margins the log density in their own units, as in `margin_loss`."""
     params: Any = constants.params
     score, variance = events.score, pair.first.variance + pair.second.variance
+    if model.statistics:
+        measured = measure(model, constants, pair, events)
+        result = log_chance(model._replace(statistics=()), constants, measured.known, events)
+        return measured.log_density + result
     if model.outcome == "margin":
         return -margin_loss(model, constants, pair, events)
     if model.outcome == "logistic":

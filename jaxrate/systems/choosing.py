@@ -7,9 +7,10 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.evidence import ahead_by
+from jaxrate.data.noise import measurement_noise
 from jaxrate.data.teams import alone, in_teams
-from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.side_worth import USUAL_SCORE, mean_side_score
+from jaxrate.events import Matches, Periods, Rounds, part
+from jaxrate.side_worth import mean_side_score
 from jaxrate.system import Facts, RatingSystem
 from jaxrate.systems import DEFAULTS, SYSTEMS
 from jaxrate.systems.calibration import Map, calibrated
@@ -82,21 +83,32 @@ def adapted(
 ) -> RatingSystem:
     """The system of this name for these data, in rating periods of this length or, if None, event by event.
 
-    The size of margins is that of the first share `past` of the matches, or of a fifth: what comes later may be scored.
-    The side is worth what it was in the first matches that are `unscored`, so many, and as much as usual without any.
+    The size of margins and the noise of statistics are those of the first share `past` of the matches, or of a fifth:
+    what comes later may be scored. The side is worth what it was in the first matches that are `unscored`, so many, and
+    as much as usual without any.
     """
-    score, side, size, side_score = None, False, 0.0, USUAL_SCORE
+    seasons = tuple((data.seasons or {}).values())
+    facts = Facts(None, None, period, False, data.margin, data.covariates, seasons)
+    facts = facts._replace(league_season=data.league_season, statistics=data.statistics)
+    if data.categories is not None:
+        facts = facts._replace(categories=len(data.categories))
     if isinstance(data.events, Matches):
         score, side = data.events.score, data.events.context.side is not None
-        side_score = mean_side_score(data.events, unscored)
-        if data.margin and len(score):
-            columns: Any = data.events.context.columns
-            first = slice(max(round(len(score) * min(past, PAST)), 1))
-            size = float(np.mean(np.abs(ahead_by([np.asarray(columns[x][first], float) for x in data.margin]))))
-    categories = None if data.categories is None else len(data.categories)
-    seasons = tuple((data.seasons or {}).values())
-    evidence = data.margin, data.covariates, seasons, size, side_score, data.league_season
-    return make(name, changes, Facts(score, categories, period, side, *evidence))
+        facts = facts._replace(score=score, side=side, side_score=mean_side_score(data.events, unscored))
+        if len(score):
+            facts = measured(facts, part(data.events, 0, max(round(len(score) * min(past, PAST)), 1)))
+    return make(name, changes, facts)
+
+
+def measured(facts: Facts, matches: Matches) -> Facts:
+    """With the size of margins, and the noise of statistics, as these matches have them."""
+    columns: Any = matches.context.columns
+    player, side = np.asarray(matches.player), matches.context.side
+    if facts.margin:
+        ahead = ahead_by([np.asarray(columns[name], float) for name in facts.margin])
+        facts = facts._replace(margin_size=float(np.mean(np.abs(ahead))))
+    noise = (measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
+    return facts._replace(statistic_noise=tuple(noise))
 
 
 def in_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:

@@ -26,6 +26,41 @@ def test_roles(source):
     assert (none.margin, none.covariates, none.seasons) == ((), (), None)
 
 
+def test_statistics_and_shares(source):
+    rows = scored(xa=[1.5, None, 0.5], xb=[0.5, 1.0, 2.0], ahead=[2.0, float("nan"), -1.0])
+    roles = {"statistics": {"xg": ("xa", "xb"), "ahead": "ahead"}, "shares": {"points": ["home", "away"]}}
+    data = read(source(rows), **roles, skip_incomplete=True)
+    assert data.statistics == ("xg", "ahead", "points") and "xg, ahead, points" in repr(data)
+    found = data.matches.context.columns
+    assert [*found] == ["xg", "ahead", "points"]
+    np.testing.assert_array_equal(found["xg"], [1.0, np.nan, -1.5])
+    np.testing.assert_array_equal(found["ahead"], [2.0, np.nan, -1.0])
+    np.testing.assert_array_equal(found["points"], [0.5, 0.0, -1.0])
+    nil = read(source(rows | {"home": [0, 1, 0], "away": [0, 1, 2]}), shares=roles["shares"], columns="home")
+    assert nil.matches.context.columns["points"].tolist() == [0, 0, -1]
+    coming = read(table() | {"time": [1, 2, 3]}, **roles, upcoming=True).matches.context.columns
+    assert coming["xg"].tolist() == [0, 0, 0]  # which stands in for it
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"shares": {"points": ("home", "rest")}}, "column 'rest' is -1.0, not a number from 0, as a share is of"),
+        ({"shares": {"points": "home"}}, "statistic 'points' must be of two columns, a's and b's$"),
+        ({"shares": ["home", "away"]}, "shares must say by name which two columns each is of"),
+        ({"statistics": {"x": ("a", "b", "c")}}, "statistic 'x' must be of two columns, a's and b's, or of one"),
+        ({"statistics": [3]}, "statistics must be names of columns, got 3"),
+        ({"statistics": "rest", "shares": {"rest": ("home", "away")}}, "two statistics have the same name"),
+        ({"statistics": "rest", "covariates": "rest"}, "column 'rest' tells the result"),
+        ({"statistics": "home", "margin": ("home", "away")}, "column 'home' is the margin"),
+        ({"statistics": "xg"}, "no column 'xg'"),
+    ],
+)
+def test_mistaken_statistics(roles, message):
+    with pytest.raises(ValueError, match=message):
+        read(scored(), **roles)
+
+
 def test_points_are_a_score(source):
     without = {name: x for name, x in scored().items() if name != "score"}
     assert read(source(without), margin=["home", "away"]).matches.score.tolist() == [1, 0.5, 0]

@@ -14,14 +14,19 @@ OFF = {
     "match_growth": 0.0, "reversion": math.inf, "season_keep": 1.0, "season_growth": 0.0, "experience": 0.0,
     "draw_margin": None, "side_advantage": 0.0, "compression": None, "modifier_growth": 0.0, "own_side_growth": 0.0,
     "initial_modifier_deviation": 0.0, "initial_own_side_deviation": 0.0, "deviation_max": None, "weights": (),
-    "side_since": 0.0, "side_trend": 0.0,
+    "side_since": 0.0, "side_trend": 0.0, "statistics": (), "form_deviation": None, "form_reversion": None,
 }  # fmt: skip
 
 
-def game(a, b, score, side=0.0, weight=1.0, category=(0, 0), z=(), margin=0.0, kinds=(0, 0), season=None):
-    """A game of a against b; `category` is that of each, which the other meets, or their shares; `kinds` theirs."""
+def game(
+    a, b, score, side=0.0, weight=1.0, category=(0, 0), z=(), margin=0.0, kinds=(0, 0), season=None, statistics=()
+):
+    """A game of a against b; `category` is that of each, which the other meets, or their shares; `kinds` theirs.
+
+    `statistics` are by how much a was ahead in each, NaN where it is missing.
+    """
     known = {"score": score, "side": side, "weight": weight, "category": category, "z": z, "margin": margin}
-    return SimpleNamespace(a=a, b=b, kinds=kinds, season=season, **known)
+    return SimpleNamespace(a=a, b=b, kinds=kinds, season=season, statistics=statistics, **known)
 
 
 def hazard(z):
@@ -44,6 +49,8 @@ class Skills:
             parts += [(p.initial_modifier_deviation, p.modifier_growth)] * categories
         if own_side:
             parts += [(p.initial_own_side_deviation, p.own_side_growth)]
+        if p.form_deviation is not None:
+            parts += [(p.form_deviation, 0.0)]
         self.newcomer = np.zeros(len(parts))
         self.newcomer[0] = p.initial_rating
         self.kinds = [self.kind(parts, p.initial_deviation, p.growth, p.match_growth, p.experience)]
@@ -78,8 +85,12 @@ class Skills:
             added = one.kind.growth * tau / 2.0 * (1.0 - keep**2)
         else:
             added = one.kind.growth * periods
-        one.m = self.newcomer + keep * (one.m - self.newcomer)
-        one.P = keep**2 * one.P
+        K = keep * np.eye(len(self.newcomer))
+        if self.p.form_deviation is not None:  # stationary, so that a variance at its highest stays there
+            K[-1, -1] = math.exp(-periods * self.period / self.p.form_reversion)
+            added = np.append(added[:-1], self.p.form_deviation**2 * (1.0 - K[-1, -1] ** 2))
+        one.m = self.newcomer + K @ (one.m - self.newcomer)
+        one.P = K @ one.P @ K.T
         room = np.maximum(one.kind.highest - np.diag(one.P), 0.0)
         one.P = one.P + np.diag(np.minimum(added, room))
 
@@ -99,7 +110,7 @@ class Skills:
         x = [1.0]
         if self.categories > 1:
             x += list(met) if np.ndim(met) else [float(c == met) for c in range(self.categories)]
-        return np.array(x + ([side] if self.own_side else []))
+        return np.array(x + [side] * self.own_side + [1.0] * (self.p.form_deviation is not None))
 
     def strengths(self, g, extra):
         """What each brings, mean and variance with `extra` matches' growth, and the difference expected."""
@@ -123,18 +134,36 @@ class Skills:
         spread, margin = math.sqrt(self.p.noise**2 + variance), self.p.draw_margin or 0.0
         return 0.5 * (ndtr((d - margin) / spread) + ndtr((d + margin) / spread))
 
-    def message(self, g, mine, theirs, d, score):
-        """Precision and precision times (mean less prior mean) of what a game says of x^T theta of one player."""
+    def message(self, g, mine, theirs, d, score, sign=1.0):
+        """Precision and precision times (mean less prior mean) of what a game says of x^T theta of one player.
+
+        `sign` is that of statistics, which are from the view of a.
+        """
         if self.outcome == "logistic":
             attenuation = 1.0 / math.sqrt(1.0 + 3.0 * Q**2 * theirs / math.pi**2)
             expected = 1.0 / (1.0 + math.exp(-attenuation * Q * d))
             return (Q * attenuation) ** 2 * expected * (1.0 - expected), Q * attenuation * (score - expected)
+        m, P, h = np.zeros(2), np.diag([mine, theirs]), np.array([1.0, -1.0])  # of both x^T theta, ahead of the prior
+        for z, (scale, noise) in zip(g.statistics, self.p.statistics, strict=True):
+            if not math.isnan(z):
+                gain = P @ h / (h @ P @ h + noise**2)
+                m = m + gain * (sign * scale * z - (d + h @ m))
+                P = P - np.outer(gain, h @ P)
+        first, second = self.slopes(g, d + h @ m, h @ P @ h, score)
+        m, P = (
+            m + P @ h * first,
+            P + np.outer(P @ h, h @ P) * second,
+        )  # the moments matched; then the prior is taken out
+        return 1.0 / P[0, 0] - 1.0 / mine, m[0] / P[0, 0]
+
+    def slopes(self, g, d, variance, score):
+        """First and second derivative by d of the log chance of the result, where d has this variance."""
         if self.outcome == "margin":
             y, k = abs(g.margin), self.p.compression
             y = self.p.margin_scale * (y if k is None else k * math.log(1.0 + y / k)) * np.sign(score - 0.5)
-            variance = self.p.noise**2 + theirs
-            return 1.0 / variance, (y - d) / variance
-        spread, margin = math.sqrt(self.p.noise**2 + mine + theirs), self.p.draw_margin
+            variance = self.p.noise**2 + variance
+            return (y - d) / variance, -1.0 / variance
+        spread, margin = math.sqrt(self.p.noise**2 + variance), self.p.draw_margin
         if margin is None:  # log Z = score log Phi(z) + (1 - score) log Phi(-z)
             z = d / spread
             first = (score * hazard(z) - (1.0 - score) * hazard(-z)) / spread
@@ -150,9 +179,7 @@ class Skills:
             sign = 1.0 if score > 0.5 else -1.0
             z = (sign * d - margin) / spread
             first, second = sign * hazard(z) / spread, -hazard(z) * (hazard(z) + z) / spread**2
-        mean, variance = mine * first, mine + mine**2 * second  # the moments matched; then the prior is taken out
-        precision = 1.0 / variance - 1.0 / mine
-        return precision, mean / variance
+        return first, second
 
     def play(self, time, games):
         """The predictions of the games of one event, which all count together."""
@@ -176,7 +203,7 @@ class Skills:
         for g in games:
             (a, b), d = self.strengths(g, g.weight)
             told.append((g.a, g.weight, a[0], *self.message(g, a[2], b[2], d, g.score)))
-            told.append((g.b, g.weight, b[0], *self.message(g, b[2], a[2], -d, 1.0 - g.score)))
+            told.append((g.b, g.weight, b[0], *self.message(g, b[2], a[2], -d, 1.0 - g.score, -1.0)))
         for name in names:
             one, own = self.player(name), [x[1:] for x in told if x[0] == name]
             count = sum(w for w, *_ in own)

@@ -102,7 +102,7 @@ class Smoother:
         for i, (_, g) in enumerate(self.games):
             d = mean[i, 0] - mean[i, 1] + self.offset[i]
             for side, sign, score in ((0, 1.0, g.score), (1, -1.0, 1.0 - g.score)):
-                precision, V = self.twin.message(g, variance[i, side], variance[i, 1 - side], sign * d, score)
+                precision, V = self.twin.message(g, variance[i, side], variance[i, 1 - side], sign * d, score, sign)
                 new[i, side] = g.weight * np.array([precision, V + precision * mean[i, side]])
         step = damping * (new - self.site)
         self.site += step
@@ -115,7 +115,19 @@ class Smoother:
         raise AssertionError("it does not converge")
 
     def log_chance(self, g, d, variance):
-        """Of the result; of a margin, its density in its own units, or of a draw that it is less than one half."""
+        """Of the result; of a margin, its density in its own units, or of a draw that it is less than one half.
+
+        Statistics, each in its own units, come first.
+        """
+        p, before = self.twin.p, 0.0
+        for z, (scale, noise) in zip(g.statistics, p.statistics, strict=True):
+            if not math.isnan(z):
+                square = variance + noise**2
+                before += math.log(scale * density((scale * z - d) / math.sqrt(square)) / math.sqrt(square))
+                d, variance = d + variance * (scale * z - d) / square, variance * noise**2 / square
+        return before + self.log_chance_of_result(g, d, variance)
+
+    def log_chance_of_result(self, g, d, variance):
         p = self.twin.p
         if self.twin.outcome == "logistic":
             e = 1.0 / (1.0 + math.exp(-Q * d / math.sqrt(1.0 + 3.0 * Q**2 * variance / math.pi**2)))

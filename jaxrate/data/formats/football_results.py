@@ -6,11 +6,11 @@ import numpy as np
 
 from jaxrate.data.columns import to_numbers
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, csv_columns, find, keep, meaning, read_columns, true
+from jaxrate.data.formats.shared import Location, csv_columns, find, keep, meaning, option_columns, read_columns, true
 from jaxrate.data.tables import located, pyarrow
 
 
-def football(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
+def football(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
     """International football of martj42's international_results: results.csv.
 
     The home team is player 0 and has the side, unless the ground is neutral. A win is 1, a draw 0.5, after extra time
@@ -20,17 +20,20 @@ def football(path: Location, *, sort: bool = False, players: Any = None) -> Data
       path: the file results.csv.
       sort: put the matches in order of time; the file has them so.
       players: names that have ids already, as in `read`.
+      **options: further options of `read`, which name columns of the file, as columns="city".
     """
     path = find(path)
     goals = ["home_score", "away_score"]
     needed = ["date", "home_team", "away_team", *goals, "neutral"]
-    columns, where = csv_columns([path], "football results", needed)
+    further = option_columns(options)
+    columns, where = csv_columns([path], "football results", list(dict.fromkeys([*needed, *further])))
     compute = pyarrow().compute
     unplayed = [true(compute.equal(columns[name].fill_null("NA"), "NA")) for name in goals]
     columns, kept = keep(path, columns, ~np.any(unplayed, axis=0))
     with located(f"{path.name}: ", lambda row: where(int(kept[row]))):
         home, away = (to_numbers(name, columns[name]) for name in goals)
         neutral = meaning("neutral", columns["neutral"], {"TRUE": 1, "FALSE": 0, "True": 1, "False": 0})
-    table = {name: columns[name] for name in needed[:3]}
-    table |= {"score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
-    return read_columns(path, table, where, kept, a="home_team", b="away_team", side="side", sort=sort, players=players)
+    table: dict[str, Any] = {name: columns[name] for name in (*further, *needed[:3])}
+    table |= {"home_score": home, "away_score": away, "score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
+    roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "players": players}
+    return read_columns(path, table, where, kept, **roles | options)

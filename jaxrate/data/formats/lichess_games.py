@@ -4,31 +4,49 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.columns import to_ids
+from jaxrate.data.columns import to_ids, to_numbers
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, csv_columns, find, instants, keep, meaning, read_columns
+from jaxrate.data.formats.shared import (
+    RATING_DIFFERENCE,
+    Location,
+    csv_columns,
+    find,
+    instants,
+    keep,
+    meaning,
+    option_columns,
+    rating_difference,
+    read_columns,
+)
 from jaxrate.data.tables import located
 
 
-def lichess(path: Location, *, players: Any = None) -> Dataset:
+def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     """Lichess games in CSV, as in the data set "chess" of Kaggle's datasnaek: games.csv. Sorted by `created_at`.
 
-    White is player 0 and has the side. A game that is there twice, by its `id`, counts once. For the files of
-    database.lichess.org, see `pgn`.
+    White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
+    a rating is missing. A game that is there twice, by its `id`, counts once. For the files of database.lichess.org,
+    see `pgn`.
 
     Args:
       path: the file.
       players: names that have ids already, as in `read`.
+      **options: further options of `read`, which name columns of the file, as columns="turns".
     """
     path = find(path)
-    columns, where = csv_columns([path], "lichess games", ["id", "created_at", "winner", "white_id", "black_id"])
+    needed, ratings = ["id", "created_at", "winner", "white_id", "black_id"], ["white_rating", "black_rating"]
+    further = option_columns(options, [RATING_DIFFERENCE])
+    needed = list(dict.fromkeys([*needed, *further]))
+    columns, where = csv_columns([path], "lichess games", needed, [name for name in ratings if name not in needed])
     with located(f"{path.name}: ", where):
         game, _ = to_ids(["id"], columns)
     once = np.zeros(len(game), bool)
     once[np.unique(game, return_index=True)[1]] = True
     columns, kept = keep(path, columns, once)
     with located(f"{path.name}: ", lambda row: where(int(kept[row]))):
-        table = {name: columns[name] for name in ("white_id", "black_id")}
+        difference = rating_difference(*(to_numbers(name, columns[name], 0.0) for name in ratings))
+        table: dict[str, Any] = {name: columns[name] for name in (*further, "white_id", "black_id")}
         table["time"] = instants("created_at", columns["created_at"], "ms")
         table["score"] = meaning("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
-    return read_columns(path, table, where, kept, a="white_id", b="black_id", side="a", sort=True, players=players)
+    roles = {"a": "white_id", "b": "black_id", "side": "a", "columns": [*difference], "sort": True}
+    return read_columns(path, table | difference, where, kept, **roles | {"players": players} | options)

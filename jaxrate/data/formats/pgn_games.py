@@ -11,31 +11,46 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, decoded, find, read_columns, spread
-from jaxrate.data.tables import located, stream
+from jaxrate.data.formats.shared import (
+    RATING_DIFFERENCE,
+    Location,
+    decoded,
+    find,
+    option_columns,
+    rating_difference,
+    read_columns,
+    spread,
+)
+from jaxrate.data.tables import located, pyarrow, stream
 from jaxrate.events import RowError, fail_where
 
 CHUNK = 1 << 24  # bytes at a time
 
 TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
 ANY_TAG = re.compile(TAG % rb"\w+")
-USED_TAGS = re.compile(TAG % b"White|Black|Result|UTCDate|UTCTime|Date")
+USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo", "BlackElo"
 
 
-def pgn(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
+def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 
-    White is player 0 and has the side. Only the tags White, Black, Result, UTCDate, UTCTime and Date of a game are
-    read, in this preference for the time; the moves are skipped, and the file is read in pieces, so its size does not
-    matter. Games without a result ("*") are dropped. Where a date lacks the day or the month ("2024.??.??"), the first
-    of the month or year is taken; either all games have a date, or there is no time. Names are UTF-8, or else Latin-1.
+    White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
+    a rating is missing. Only the tags White, Black, Result, WhiteElo, BlackElo and, in this preference for the time,
+    UTCDate, UTCTime and Date of a game are read; the moves are skipped, and the file is read in pieces, so its size
+    does not matter. Games without a result ("*") are dropped. Where a date lacks the day or the month ("2024.??.??"),
+    the first of the month or year is taken; either all games have a date, or there is no time. Names are UTF-8, or else
+    Latin-1.
 
     Args:
       path: a file, .pgn, or compressed: .pgn.gz, .pgn.bz2 or .pgn.zst.
       sort: put the games in order of time.
       players: names that have ids already, as in `read`.
+      **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
-    path = find(path)
+    path, further = find(path), option_columns(options, [RATING_DIFFERENCE])
+    used = _tags(further)
+    texts: dict[str, list[str | None]] = {name: [] for name in further}
+    elo = array("i")
     codes: dict[bytes, int] = {}
     number, score, seconds = array("i"), array("d"), array("q")
     line, kept, undated = array("q"), array("q"), array("b")
@@ -46,7 +61,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
         return f"{path.name}: line {line[row]}"
 
     with located(f"{path.name}: ", where):
-        for start, tags in _games(path):
+        for start, tags in _games(path, used):
             games += 1
             result = tags.get(b"Result", b"")
             if result == b"*":
@@ -68,22 +83,47 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
                 raise RowError(len(line) - 1, str(error)) from None
             score.append(points[result])
             undated.append(day is None)
+            elo.extend(_rating(tags.get(color, b"")) for color in (b"WhiteElo", b"BlackElo"))
+            for tag, column in texts.items():
+                text = tags.get(tag.encode())
+                column.append(None if text is None else _unescaped(text))
             seconds.append((day or 0) * 86_400 + second)
         if not line:
             raise ValueError("no game has a result" if games else 'not PGN, no tag such as [White "Ann"]')
         dated = not all(undated)
         fail_where(dated & np.array(undated, bool), lambda row: "no date, but other games have one")
-    names = [re.sub(r"\\(.)", r"\1", decoded(name)) for name in codes]
+    names = [_unescaped(name) for name in codes]
     player = np.array(number).reshape(-1, 2)
-    table = {"White": spread(player[:, 0], names), "Black": spread(player[:, 1], names), "score": np.array(score)}
+    difference = rating_difference(*np.array(elo, float).reshape(-1, 2).T)
+    table: dict[str, Any] = {name: pyarrow().array(column, pyarrow().large_string()) for name, column in texts.items()}
+    table |= {"White": spread(player[:, 0], names), "Black": spread(player[:, 1], names), "score": np.array(score)}
     if dated:
         table["time"] = np.array(seconds).astype("datetime64[s]")
-    roles = {"a": "White", "b": "Black", "side": "a", "sort": sort and dated, "players": players}
-    data = read_columns(path, table, where, np.arange(len(line)), **roles)
+    roles = {"a": "White", "b": "Black", "side": "a", "columns": [*difference], "sort": sort and dated}
+    rows = np.arange(len(line))
+    data = read_columns(path, table | difference, where, rows, **roles | {"players": players} | options)
     return data._replace(rows=np.array(kept)[data.rows])
 
 
-def _games(path: Path) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+def _tags(further: list[str]) -> re.Pattern[bytes]:
+    """The tags that are read; ValueError for a name that no tag can have."""
+    for name in further:
+        if not re.fullmatch(r"[A-Za-z0-9_]+", name):
+            raise ValueError(f"{name!r} is no tag of PGN, as TimeControl")
+    return re.compile(TAG % "|".join(dict.fromkeys([*USED_TAGS, *further])).encode())
+
+
+def _unescaped(text: bytes) -> str:
+    """The text of a tag, with quotation marks and backslashes as they are meant."""
+    return re.sub(r"\\(.)", r"\1", decoded(text))
+
+
+def _rating(text: bytes) -> int:
+    """A rating, 0 where there is none."""
+    return int(text) if text.isdigit() and len(text) < 6 else 0
+
+
+def _games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     """The first line of each game, counting from 1, and those of its tags that are used.
 
     A game is a run of lines that begin with a bracket and hold a tag; lines that begin with % are not looked at.
@@ -103,7 +143,7 @@ def _games(path: Path) -> Iterator[tuple[int, dict[bytes, bytes]]]:
             first, last, rest = first[:-1], last[:-1], first[-1]
         spans = zip(first.tolist(), starts[first].tolist(), starts[last + 1].tolist(), strict=True)
         for line, start, end in spans:
-            found = USED_TAGS.findall(text, start, end)
+            found = used.findall(text, start, end)
             tags = dict(found)
             if len(tags) < len(found):
                 raise ValueError(f"line {before + line + 1}: two games without a line between them, or a tag twice")

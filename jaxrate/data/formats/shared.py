@@ -15,8 +15,34 @@ from jaxrate.data.read import read
 from jaxrate.data.tables import Column, Source, Values, check_names, located, open_file, pyarrow
 from jaxrate.events import fail_where
 
+RATING_DIFFERENCE = "rating_difference"
+COLUMN_OPTIONS = ("weight", "category", "margin", "statistics", "shares", "covariates", "season", "columns", "drop")
+OPTIONS = (*COLUMN_OPTIONS, "mixtures", "categories", "seasons", "skip_incomplete", "normalise_names")
+
 Where: TypeAlias = Callable[[int], str]  # how errors about a row begin
 Location: TypeAlias = str | os.PathLike[str]
+
+
+def option_columns(options: Mapping[str, Any], derived: Sequence[str] = ()) -> list[str]:
+    """The columns of the source that options of `read` name, each once, but for those that the format derives.
+
+    Raises:
+      TypeError: for an option that formats do not take.
+    """
+    for name in options:
+        if name not in OPTIONS:
+            raise TypeError(f"formats take no {name!r}; beside their own arguments they take {', '.join(OPTIONS)}")
+    named = [name for option in COLUMN_OPTIONS for name in _flat(options.get(option))]
+    return [name for name in dict.fromkeys(named) if name not in derived]
+
+
+def _flat(names: Any) -> list[str]:
+    """The names in one, in a list, or in lists by name; None: none."""
+    if isinstance(names, Mapping):
+        names = list(names.values())
+    if isinstance(names, (list, tuple)):
+        return [name for one in names for name in _flat(one)]
+    return [] if names is None else [names]
 
 
 def read_columns(path: Path, table: dict[str, Any], where: Where, rows: Values, **roles: Any) -> Dataset:
@@ -115,6 +141,12 @@ def instants(name: str, column: Column, unit: str) -> Values:
     values = to_numbers(name, column)
     fail_where(~(np.abs(values) < 1e15), lambda row: f"column {name!r} is {values[row]}, not a time since 1970")
     return values.astype(np.int64).astype(f"datetime64[{unit}]")
+
+
+def rating_difference(first: Values, second: Values) -> dict[str, Values]:
+    """[n] by how much the first players are rated higher, 0 where a rating is not above 0; {} where all are so."""
+    both = (first > 0) & (second > 0)
+    return {RATING_DIFFERENCE: np.where(both, first - second, 0.0)} if both.any() else {}
 
 
 def decoded(text: bytes) -> str:

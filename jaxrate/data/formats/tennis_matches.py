@@ -1,28 +1,36 @@
 """Tennis of Jeff Sackmann's tennis_atp and tennis_wta."""
 
+import re
 from typing import Any
 
 import numpy as np
 
 from jaxrate.data.columns import to_ids, to_numbers
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, csv_columns, find, keep, read_columns, spread, true
+from jaxrate.data.formats.shared import Location, csv_columns, find, keep, option_columns, read_columns, spread, true
 from jaxrate.data.tables import Column, Values, located, pyarrow
 from jaxrate.events import fail_where
 
 STAGES = ("Q1", "Q2", "Q3", "Q4", "Q5", "RR", "ER", "R256", "R128", "R64", "R32", "R16", "QF", "SF", "BR", "3rd", "F")
+SET = re.compile(r"(?<![\[\d-])(\d{1,2})-(\d{1,2})(?!\d|-|\])")  # 7-6(5), and not [10-8]
+DERIVED = "games", "round", "surface"
 
 
-def tennis(path: Location, *, players: Any = None) -> Dataset:
+def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     """Matches of Jeff Sackmann's tennis_atp or tennis_wta, sorted by the start of the tournament, then by round.
 
     The winner is player 0. Players are named "Name (id)", by their id in these files: some share a name.
     Retirements and defaults count; walkovers are dropped, and so is an id against itself (unknown players share one).
     Where a date lacks the day or the month, the first of the month or year is taken.
 
+    The surface is the category, "Unknown" where there is none. The statistic `games` is the share of the games by which
+    the winner was ahead, as the score tells, and NaN where it tells none; of a tie-break that stands for a set nothing
+    counts. The column `round` counts the stages of a tournament, from 0, the first qualifying round, to 16, the final.
+
     Args:
       path: the folder with the files *_matches_*.csv of one tour (doubles are left out), or one such file.
       players: names that have ids already, as in `read`.
+      **options: further options of `read`, which name columns of the files, as columns="minutes".
     """
     path = find(path)
     files = [path]
@@ -34,7 +42,9 @@ def tennis(path: Location, *, players: Any = None) -> Dataset:
         if len(tours) > 1:
             raise ValueError(f"{path.name}: {' and '.join(tours)} number their players apart; give a folder for each")
     needed = ["tourney_date", "winner_id", "winner_name", "loser_id", "loser_name"]
-    columns, where = csv_columns(files, "tennis matches", needed, ["score", "round"])
+    further, perhaps = option_columns(options, DERIVED), ["score", "round", "surface"]
+    needed = list(dict.fromkeys([*needed, *further]))
+    columns, where = csv_columns(files, "tennis matches", needed, [name for name in perhaps if name not in needed])
     compute = pyarrow().compute
     walkover = compute.match_substring_regex(columns["score"], r"\bw/?o\b|walkover", ignore_case=True)
     alike = compute.equal(columns["winner_id"], columns["loser_id"])
@@ -46,12 +56,31 @@ def tennis(path: Location, *, players: Any = None) -> Dataset:
     code, spellings = to_ids(list(spelt), spelt)
     first = np.unique(ids, return_index=True)[1]  # where each player stands first
     names = {key: f"{name or 'player'} ({key})" for key, name in zip(keys, spellings[code.ravel()[first]], strict=True)}
-    codes, found = to_ids(["round"], {"round": columns["round"].fill_null("")})
+    stages = columns["round"].fill_null("")
+    codes, found = to_ids(["round"], {"round": stages})
     stage = np.array([STAGES.index(name if name in STAGES else "RR") for name in found])[codes[:, 0]]
     order = np.lexsort((stage, days))
     winner, loser = (spread(ids[order, i], [names[key] for key in keys]) for i in range(2))
-    table = {"winner": winner, "loser": loser, "time": days[order]}
-    return read_columns(path, table, where, kept[order], players=players)
+    table: dict[str, Any] = {name: columns[name].take(order) for name in further}
+    table |= {"winner": winner, "loser": loser, "time": days[order]}
+    roles: dict[str, Any] = {"players": players}
+    if compute.any(compute.not_equal(stages, "")).as_py():
+        table["round"], roles["columns"] = stage[order], "round"
+    if columns["surface"].null_count < len(stage):
+        table["surface"] = columns["surface"].fill_null("Unknown").take(order)
+        roles["category"] = "surface"
+    share = _share_of_games(columns["score"].fill_null(""))
+    if not np.isnan(share).all():
+        table["games"], roles["statistics"] = share[order], "games"
+    return read_columns(path, table, where, kept[order], **roles | options)
+
+
+def _share_of_games(score: Column) -> Values:
+    """[n] (w - l) / (w + l) of the games that the winner and the loser won in all sets, NaN where there are none."""
+    codes, texts = to_ids(["score"], {"score": score})
+    sets = [SET.findall(text) for text in texts]
+    won, lost = (np.array([sum(int(games[i]) for games in played) for played in sets]) for i in (0, 1))
+    return np.where(won + lost > 0, (won - lost) / np.maximum(won + lost, 1), np.nan)[codes[:, 0]]
 
 
 def _compact_dates(name: str, column: Column) -> Values:

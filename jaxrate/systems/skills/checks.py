@@ -15,12 +15,17 @@ def check(model: Model, events: Matches | Ragged) -> None:
     context: Context = flat.context
     wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
     wanted |= dict.fromkeys(model.margin if model.outcome == "margin" else (), ("margin", "--margin"))
+    wanted |= dict.fromkeys(model.statistics, ("statistics", "--statistics"))
     further = (*model.kinds, *filter(None, [model.league_season]))
     wanted |= dict.fromkeys((x for x in further if x != SIDES), ("columns", "--columns"))
     for name, (argument, option) in wanted.items():
-        if name not in (context.columns or {}):
+        columns: dict[str, Any] = context.columns or {}
+        if name not in columns:
             where = f"{argument}=... of `read`, {option}, or columns=... of `matches`"
             raise ValueError(f"skills needs the column {name!r} of the matches: {where}")
+        if name not in model.statistics:
+            value = np.asarray(columns[name])
+            fail_where(np.isnan(value), partial(_no_number, name))
     check_kinds(model, events)
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
@@ -52,6 +57,10 @@ def check_kinds(model: Model, events: Any) -> None:
         pair = pair[flat.pair + np.repeat(events.player_start[:-1], np.diff(begins))[:, None]]
     both = np.isin(pair[:, 1], pair[:, 0])
     fail_where(both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one")
+
+
+def _no_number(name: str, row: int) -> str:
+    return f"column {name!r} has no number, which only statistics may lack"
 
 
 def _no_kind(name: str, values: Any, row: int) -> str:

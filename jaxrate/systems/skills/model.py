@@ -12,6 +12,7 @@ from jaxrate.parameters import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
     PERIOD,
+    POSITIVE,
     RATING,
     REVERSION,
     SEASON_GROWTH,
@@ -39,6 +40,8 @@ class Model(NamedTuple):
     kinds: tuple[str, ...] = ()  # of players: SIDES, or the columns that say whose is the second; (): one kind
     league_season: str | None = None  # the column of the number of the season of a match
     side_since: float | None = None  # when the side advantage has its value; None: at all times
+    statistics: tuple[str, ...] = ()  # the names of columns
+    form: bool = False  # whether players have a form, beside their skill
 
     @property
     def modifiers(self) -> int:
@@ -47,7 +50,7 @@ class Model(NamedTuple):
     @property
     def size(self) -> int:
         """D: of the vector that is believed of a player."""
-        return 1 + self.modifiers + self.own_side
+        return 1 + self.modifiers + self.own_side + self.form
 
 
 class Params(NamedTuple):
@@ -75,6 +78,8 @@ class Params(NamedTuple):
     second_kind_initial_deviation: float | Array | None = None
     second_kind_match_growth: float | Array | None = None
     second_kind_experience: float | Array | None = None
+    form_deviation: float | Array | None = None
+    form_reversion: float | Array | None = None
 
 
 SPACE = Params(
@@ -122,12 +127,32 @@ SPACE = Params(
         "positive", MAYBE_NOT_NEGATIVE, "points", "growth by a match, of players of the second kind"
     ),
     second_kind_experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, of players of the second kind"),
+    form_deviation=Parameter("positive", MAYBE_POSITIVE, "points", "deviation of the form of players"),
+    form_reversion=Parameter(
+        "positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of the form is lost"
+    ),
+)
+STATISTIC_SCALE = Parameter(
+    "positive", POSITIVE, "points per unit", "rating points that a unit of the statistic is worth"
+)
+STATISTIC_NOISE = Parameter(
+    "positive", POSITIVE, "points", "deviation of the statistic about the difference of strengths"
 )
 COVARIATE = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
 
 
+def scale_name(statistic: str) -> str:
+    """The hyperparameter that says what a statistic is worth."""
+    return f"{statistic}_scale"
+
+
+def noise_name(statistic: str) -> str:
+    """The hyperparameter that says how noisy a statistic is."""
+    return f"{statistic}_noise"
+
+
 class State(NamedTuple):
-    mean: Array  # [num_players, D] common skill, modifiers, own side advantage, in points; [num_players] if D = 1
+    mean: Array  # [num_players, D] common skill, modifiers, own side, form, in points; [num_players] if D = 1
     covariance: Array  # [num_players, D, D] as of `time`; [num_players] if D = 1
     games: Array | None  # [num_players] matches played, by weight. None: experience does not count
     time: Array  # [num_players] end of the last event; inf before the first
@@ -160,22 +185,23 @@ def of_kind(kind: Array | None, first: Any, second: Any) -> Any:
     return first if kind is None else jnp.where(kind > 0.5, second, first)
 
 
-def parts(model: Model, common: Any, modifier: Any, own_side: Any) -> Any:
+def parts(model: Model, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
     """[D] of a number for each kind of part; the number itself if D = 1."""
     if model.size == 1:
         return common
-    each = [common, *[modifier] * model.modifiers, *[own_side] * model.own_side]
+    each = [common, *[modifier] * model.modifiers, *[own_side] * model.own_side, *[form] * model.form]
     return jnp.stack([jnp.asarray(x, float) for x in each])
 
 
 def initial_variance(model: Model, params: Any) -> Any:
     """[D] of a newcomer."""
-    deviations = params.initial_deviation, params.initial_modifier_deviation, params.initial_own_side_deviation
+    own_side = params.initial_own_side_deviation
+    deviations = params.initial_deviation, params.initial_modifier_deviation, own_side, params.form_deviation
     return parts(model, *(None if x is None else x**2 for x in deviations))
 
 
 def init(model: Model, params: Any, num_players: int) -> State:
-    mean, variance = parts(model, params.initial_rating, 0.0, 0.0), initial_variance(model, params)
+    mean, variance = parts(model, params.initial_rating, 0.0, 0.0, 0.0), initial_variance(model, params)
     if model.size == 1:
         mean, covariance = full(num_players, mean), full(num_players, variance)
     else:
@@ -191,7 +217,7 @@ def prepare(model: Model, params: Any) -> Constants:
     growth, highest = variances(model, params)
     return Constants(
         params,
-        parts(model, params.initial_rating, 0.0, 0.0),
+        parts(model, params.initial_rating, 0.0, 0.0, 0.0),
         growth,
         highest,
         None if params.match_growth is None else params.match_growth**2,
@@ -203,8 +229,8 @@ def prepare(model: Model, params: Any) -> Constants:
 def variances(model: Model, params: Any) -> tuple[Any, Any]:
     """[D] by how much variances grow per unit of time, and [D] how high time lets them."""
     highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
-    growth = params.growth, params.modifier_growth, params.own_side_growth
-    most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation
+    growth = params.growth, params.modifier_growth, params.own_side_growth, 0.0
+    most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation, params.form_deviation
     return (
         parts(model, *(None if x is None else x**2 / params.period for x in growth)),
         parts(model, *(None if x is None else x**2 for x in most)),
@@ -224,8 +250,11 @@ def second_kind(model: Model, params: Any) -> Kind:
 
 
 def summary(model: Model, params: Any, rows: State) -> Rating:
-    """What a player would bring to a neutral match: their common skill, and their experience."""
+    """What a player would bring to a neutral match: their common skill, their form, and their experience."""
     common, variance = (rows.mean, rows.covariance) if model.size == 1 else (rows.mean[:, 0], rows.covariance[:, 0, 0])
+    if model.form:
+        common = common + rows.mean[:, -1]
+        variance = variance + 2.0 * rows.covariance[:, 0, -1] + rows.covariance[:, -1, -1]
     if rows.games is not None:
         worth = of_kind(rows.kind, params.experience, params.second_kind_experience)
         common = common + worth * jnp.log1p(rows.games)

@@ -13,6 +13,7 @@ from jaxrate.events import Array, Matches, Periods
 from jaxrate.numerics import tail, truncated
 from jaxrate.systems.outlook import Outlook
 from jaxrate.systems.skills.model import Constants, Model
+from jaxrate.systems.skills.statistics import measure, with_result
 from jaxrate.systems.skills.strengths import Meeting, columns
 
 Q = math.log(10.0) / 400.0
@@ -55,6 +56,10 @@ def chance(z: Array) -> Array:
 
 def messages(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> tuple[Message, Message]:
     """What each game says of the strength of its first and of its second player."""
+    if model.statistics:
+        measured = measure(model, constants, pair, event)
+        result, _ = messages(model._replace(statistics=()), constants, measured.known, event)
+        return with_result(pair, measured, result)
     if model.outcome == "logistic":
         return (
             logistic(pair.ahead, pair.second.variance, event.score),
@@ -126,8 +131,13 @@ def compressed(constants: Constants, size: Array) -> Array:
 def margin_loss(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> Array:
     """[...] minus the logarithm of the density of the margin, in its own units; of a draw, of less than half a unit.
 
-    A draw has a probability and not a density, which compression could raise without end at 0.
+    A draw has a probability and not a density, which compression could raise without end at 0. Statistics have theirs,
+    in their own units.
     """
+    if model.statistics:
+        measured = measure(model, constants, pair, event)
+        result = margin_loss(model._replace(statistics=()), constants, measured.known, event)
+        return result - measured.log_density
     params: Any = constants.params
     size, drawn = size_of(model, event), event.score == 0.5
     y, half = points(model, constants, event), compressed(constants, jnp.full_like(size, 0.5))

@@ -76,7 +76,19 @@ def by_clock(model: Model, constants: Constants, rows: State, passed: Array) -> 
         span = span[..., None] * jnp.broadcast_to(growth, (*passed.shape, model.size))
     else:
         span = of_players(model, constants, rows)[0] * span
+    if model.form:
+        keep, span = with_form(model, constants.params, keep, span, passed)
     return changed(model, constants, rows, keep, span)
+
+
+def with_form(model: Model, params: Any, keep: Array | None, span: Array, passed: Array) -> tuple[Array, Array]:
+    """[..., D] shares that are kept, and what is added to the variances, where form falls back by a time of its own."""
+    own = -passed / params.form_reversion
+    all_kept = jnp.ones_like(passed) if keep is None else keep
+    others = jnp.broadcast_to(all_kept[..., None], (*passed.shape, model.size - 1))
+    keep = jnp.concatenate([others, jnp.exp(own)[..., None]], axis=-1)
+    added = -(params.form_deviation**2) * jnp.expm1(2.0 * own)
+    return keep, jnp.concatenate([span[..., :-1], added[..., None]], axis=-1)
 
 
 def by_season(model: Model, constants: Constants, rows: State, since: Array, until: Array) -> State:
@@ -92,17 +104,19 @@ def changed(model: Model, constants: Constants, rows: State, keep: Array | None,
     """The share `keep` of what sets rows apart from newcomers, and variances that grow, but never beyond the highest.
 
     Args:
-      keep: [...], or None for all of it.
+      keep: [...], or [..., D] of each part; None: all of it.
       added: [..., D] to the variances; [...] if D = 1.
     """
     mean, covariance = rows.mean, rows.covariance
     newcomer, highest = constants.newcomer, of_players(model, constants, rows)[1]
     if model.size > 1:
         newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
-        keep = None if keep is None else keep[..., None]
+        keep = keep[..., None] if keep is not None and keep.ndim < mean.ndim else keep
     if keep is not None:
         mean = newcomer + keep * (mean - newcomer)
-        covariance = (keep if model.size == 1 else keep[..., None]) ** 2 * covariance
+        whole = model.size == 1 or keep.shape[-1] == 1
+        kept = (keep if model.size == 1 else keep[..., None]) ** 2 if whole else keep[..., :, None] * keep[..., None, :]
+        covariance = kept * covariance
     variance, least = diagonal(model, covariance), float(np.finfo(covariance.dtype).eps) ** 2
     added = jnp.minimum(added, jnp.maximum(highest - variance, 0.0))
     added = jnp.maximum(added, least * highest - variance)  # where all is forgotten and nothing grows

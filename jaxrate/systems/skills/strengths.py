@@ -86,7 +86,7 @@ def columns(event: Matches | Periods) -> dict[str, Array]:
 
 
 def picks(model: Model, event: Matches | Periods) -> tuple[Array | None, Array | None]:
-    """x of both players [..., D]: the common skill, the category that they meet, and the side on which they are."""
+    """x of both players [..., D]: the common skill, the category that they meet, the side on which they are, form."""
     if model.size == 1:
         return None, None
     context: Any = event.context
@@ -101,6 +101,9 @@ def picks(model: Model, event: Matches | Periods) -> tuple[Array | None, Array |
     if model.own_side:
         first.append(context.side[..., None])
         second.append(-context.side[..., None])
+    if model.form:
+        first.append(one)
+        second.append(one)
     return jnp.concatenate(first, axis=-1), jnp.concatenate(second, axis=-1)
 
 

@@ -22,6 +22,9 @@ season they are, and a season begins for a player with their first match in it, 
 `side_since` t_0 the common side advantage at t is side_advantage + side_trend (t - t_0) / 365.25: a system whose rules
 see two players only has nowhere to learn what all share, and a line can be fitted.
 
+With `form_deviation` s players have a form beside their skill, which counts in every match: an Ornstein-Uhlenbeck
+process about 0 of time constant `form_reversion`, of variance s^2 while nothing is known of it.
+
 When a season begins, after the time that passed, m <- newcomer's + season_keep (m - newcomer's), P <- season_keep^2 P,
 and the common skill gains `season_growth`^2, once for each season. Neither makes a variance larger than a newcomer's,
 or than `deviation_max`^2 of a common skill.
@@ -40,6 +43,8 @@ logistic: Glicko's, where only the opponent's variance attenuates (Glickman 1999
 margin: y = d + noise, so I = 1 / (noise^2 + s_b) and V = I (y - d) of a, the Kalman filter (Kalman 1960). y has the
 sign of the result and the size of the margin in units of `margin_scale` rating points, compressed by `compression` k as
 k log(1 + |margin| / k). What is predicted is the result, as after win.
+statistics: each of value z says c z = d + noise of its own, with c its scale, whatever the result was; they and then
+the result tell of d one after the other, see statistics.py.
 
 A match of weight w counts as w matches. The games of a rating period all count at the beliefs before it: their
 precisions x x^T I and their surprises x V add up. Beliefs of two players stay independent after a match, as in Glicko
@@ -54,38 +59,27 @@ from jaxrate.events import Matches, Periods, as_moment
 from jaxrate.parameters import checked, counted, params_of
 from jaxrate.plain import bind
 from jaxrate.side_worth import logistic_lead, normal_lead
-from jaxrate.system import Facts, RatingSystem, Traits, by_period, check_names, factory
+from jaxrate.system import RatingSystem, Traits, check_names, factory
 from jaxrate.systems.reversion import SEASON_KEEP, starts
+from jaxrate.systems.skills.adapting import FORM_REVERSION, NOISE, adapt
 from jaxrate.systems.skills.checks import check
-from jaxrate.systems.skills.model import COVARIATE, SIDES, SPACE, Model, Params, init, summary
+from jaxrate.systems.skills.model import (
+    COVARIATE,
+    SIDES,
+    SPACE,
+    STATISTIC_NOISE,
+    STATISTIC_SCALE,
+    Model,
+    Params,
+    init,
+    noise_name,
+    scale_name,
+    summary,
+)
 from jaxrate.systems.skills.observations import OUTCOMES
 from jaxrate.systems.skills.rules import outlook, rules_of, surprise
 
-EXPERIENCE = 20.0  # points per unit of log(1 + matches played), where data are adapted to
-REVERSION = 3000.0  # days
-MEAN_MARGIN = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
-
-
-def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """All evidence that the data have, with values that a fit can start from, and the period that they are rated in.
-
-    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart.
-    """
-    given: dict[str, Any] = {"covariates": facts.covariates, "seasons": facts.seasons, "experience": EXPERIENCE}
-    if facts.categories is not None:
-        given["categories"] = facts.categories
-    if facts.side:
-        given["own_side"] = True
-    if facts.league_season is not None:
-        given["league_season"] = facts.league_season
-    elif not facts.seasons:
-        given["reversion"] = REVERSION
-    if facts.margin and changes.get("outcome", "margin") == "margin":
-        given |= {"outcome": "margin", "margin": facts.margin}
-        if facts.margin_size > 0:
-            given |= {"margin_scale": MEAN_MARGIN / facts.margin_size, "compression": facts.margin_size}
-    return given | by_period(facts, changes)
 
 
 def lead_for_score(params: Params, score: float) -> float:
@@ -112,7 +106,8 @@ def usual(model: Model, given: Params) -> Params:
         "season_keep": (in_seasons, SEASON_KEEP, seasons),
         "season_growth": (in_seasons, 30.0, seasons),
         "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
-        "noise": (noisy, 300.0, NOT_FOR_LOGISTIC),
+        "form_reversion": (model.form, FORM_REVERSION, "needs form_deviation"),
+        "noise": (noisy, NOISE, NOT_FOR_LOGISTIC),
         "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
         "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
         "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
@@ -151,6 +146,7 @@ def skills(
     kinds: str | Sequence[str] = (),
     league_season: str | None = None,
     side_since: Any = None,
+    statistics: str | Sequence[str] = (),
     *,
     growth: float = 10.0,
     initial_rating: float = 1500.0,
@@ -176,6 +172,8 @@ def skills(
     second_kind_initial_deviation: float | None = None,
     second_kind_match_growth: float | None = None,
     second_kind_experience: float | None = None,
+    form_deviation: float | None = None,
+    form_reversion: float | None = None,
     **weights: float,
 ) -> RatingSystem:
     """One filter of matches and rating periods that takes margins, surfaces, covariates, sides, seasons and experience.
@@ -204,6 +202,10 @@ def skills(
         leagues overlap. A season begins for a player with their first match in it.
       side_since: a time, a number or a date, when the better side is worth `side_advantage`; what it is worth at others
         follows a straight line. None: it is worth the same at all times.
+      statistics: the names of columns of what was counted beside the result, as expected goals or the share of games:
+        by how much the first player was ahead, NaN where it is missing. Each has two hyperparameters, NAME_scale, what
+        a unit is worth (points, > 0; at first 25), and NAME_noise, its deviation about the difference of strengths
+        (points, > 0; at first 300).
       growth: growth of the deviation of a common skill (points per sqrt(period), >= 0).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
@@ -237,7 +239,11 @@ def skills(
       second_kind_initial_deviation: `initial_deviation` of the second kind (points, > 0 or None).
       second_kind_match_growth: `match_growth` of the second kind (points, >= 0 or None).
       second_kind_experience: `experience` of the second kind (points, any number or None).
-      **weights: hyperparameters of covariates, by their names.
+      form_deviation: deviation of the form of players, which is lost with time (points, > 0 or None). None: they have
+        none.
+      form_reversion: time in which 63 % of the form is lost (days, or the unit of time, > 0 or None). None: 30, with
+        form_deviation.
+      **weights: hyperparameters of covariates, by their names, and of statistics.
 
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
@@ -249,6 +255,9 @@ def skills(
     if not isinstance(own_side, bool):
         raise ValueError(f"skills: own_side must be True or False, got {own_side!r}")
     margin, covariates = names_of("margin", margin), names_of("covariates", covariates)
+    statistics = names_of("statistics", statistics)
+    if statistics and outcome == "logistic":
+        raise ValueError(f"skills: statistics {NOT_FOR_LOGISTIC}")
     if len(margin) not in (1, 2):
         raise ValueError("skills: margin must be one column, or two: the points of each side")
     kinds = names_of("kinds", kinds)
@@ -272,21 +281,29 @@ def skills(
         "kinds": kinds,
         "league_season": league_season,
         "side_since": since,
+        "statistics": statistics,
     }
     settings = tuple(named)
-    for name in covariates:
-        if not name.isidentifier() or name.startswith("_") or name in (*Params._fields, *settings, *Params.__dict__):
-            raise ValueError(f"skills: a covariate must be one plain word that is no hyperparameter; rename {name!r}")
-    check_names("skills", weights, (*settings, *Params._fields, *covariates))
-    model = Model(**named)
+    of_statistics = tuple(of(name) for name in statistics for of in (scale_name, noise_name))
+    further = covariates + of_statistics
+    for name in further:
+        taken = (*Params._fields, *settings, *Params.__dict__)
+        if not name.isidentifier() or name.startswith("_") or name in taken or further.count(name) > 1:
+            what = "covariate" if name in covariates else "statistic"
+            raise ValueError(f"skills: a {what} must be one plain word that is no hyperparameter; rename {name!r}")
+    check_names("skills", weights, (*settings, *Params._fields, *further))
+    model = Model(**named, form=form_deviation is not None)
     side = own_side_growth, initial_own_side_deviation
     season = season_keep, season_growth
     newcomer = growth, initial_rating, initial_deviation, deviation_max, modifier_growth, initial_modifier_deviation
     rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period, side_trend
     second = second_kind_growth, second_kind_initial_deviation, second_kind_match_growth, second_kind_experience
-    given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second))
-    made, space = params_of(Params._fields + covariates), (*SPACE, *(COVARIATE for _ in covariates))
-    params = made(*given, *(weights.get(name, 0.0) for name in covariates))
+    form = form_deviation, form_reversion
+    given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second, *form))
+    made = params_of(Params._fields + further)
+    space = (*SPACE, *(COVARIATE for _ in covariates), *(STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics))
+    first = (0.0,) * len(covariates) + (25.0, NOISE) * len(statistics)
+    params = made(*given, *(weights.get(name, x) for name, x in zip(further, first, strict=True)))
     return RatingSystem(
         "skills",
         checked("skills", params, made(*space)),
@@ -303,6 +320,6 @@ def skills(
             lead=lead_for_score,
             outlook=None if params.draw_margin is None else bind(outlook, model),
             margin_loss=bind(surprise, model) if outcome == "margin" else None,
-            smoothed=None if kinds or league_season else model,
+            smoothed=None if kinds or league_season or model.form else model,
         ),
     )

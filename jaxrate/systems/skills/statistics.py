@@ -1,0 +1,57 @@
+"""What was counted beside the result: measurements of d, each with a worth and a noise of its own.
+
+A statistic z of worth c and noise n is c z = d + n e, whatever the result is, so several, and the result after them,
+tell of d one after the other. With v the variance of d:
+
+    log p(z) = log c - log(2 pi (v + n^2)) / 2 - (c z - d)^2 / (2 (v + n^2)),   d <- d + v (c z - d) / (v + n^2),
+    v <- v n^2 / (v + n^2)
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.events import Array, Matches, Periods
+from jaxrate.systems.skills.model import Constants, Model, noise_name, scale_name
+from jaxrate.systems.skills.strengths import Meeting, Strength, columns
+
+
+class Measured(NamedTuple):
+    """A match after its statistics, and before its result."""
+
+    known: Meeting  # of which the first player has all of the variance of d
+    precision: Array  # [...] of what they say of d together
+    surprise: Array  # [...] that, times by how much they put d ahead of what it was
+    log_density: Array  # [...] of the statistics, in their own units
+
+
+def measure(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> Measured:
+    """What the statistics of each match say; one that is missing says nothing."""
+    ahead, variance = pair.ahead, pair.first.variance + pair.second.variance
+    precision = surprise = log_density = jnp.zeros_like(ahead)
+    for name in model.statistics:
+        value = columns(event)[name]
+        there, params = ~jnp.isnan(value), constants.params
+        scale, noise = getattr(params, scale_name(name)), getattr(params, noise_name(name)) ** 2
+        value = scale * jnp.where(there, value, 0.0)
+        square = noise + variance
+        off, inverse = value - ahead, 1.0 / square
+        density = jnp.log(scale * lax.rsqrt(square)) - 0.5 * (off * off * inverse) - 0.5 * math.log(2.0 * math.pi)
+        log_density = log_density + jnp.where(there, density, 0.0)
+        weight = jnp.where(there, 1.0 / noise, 0.0)
+        precision, surprise = precision + weight, surprise + weight * (value - pair.ahead)
+        ahead = ahead + jnp.where(there, variance * inverse * off, 0.0)
+        variance = jnp.where(there, variance * noise * inverse, variance)
+    known = Meeting(Strength(None, ahead, variance), Strength(None, 0.0 * ahead, 0.0 * variance), ahead)
+    return Measured(known, precision, surprise, log_density)
+
+
+def with_result(pair: Meeting, measured: Measured, result: Any) -> Any:
+    """What statistics and result say together of each player, from what the result says of d after the statistics."""
+    precision, surprise = result
+    surprise = measured.surprise + surprise + precision * (measured.known.ahead - pair.ahead)
+    precision = measured.precision + precision
+    first, second = (1.0 / (1.0 + x.variance * precision) for x in (pair.second, pair.first))
+    return (first * precision, first * surprise), (second * precision, -second * surprise)
