@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@runtime_checkable
 class Executor(Protocol):
     """What has workers: one of `concurrent.futures`, of Dask or MPI, or a pool of `multiprocessing`, joblib or Ray."""
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import is_whole
 from jaxrate.events.checks import check_known
 from jaxrate.text import cell
 
@@ -78,9 +79,9 @@ def _restored(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
 
 def counted(system: str, name: str, value: Any, least: int, most: int) -> int:
     """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if not is_whole(value) or not least <= value <= most:
         raise ValueError(f"{system}: {name} must be a whole number from {least} to {most}, got {cell(value)}")
-    return value
+    return int(value)
 
 
 def checked(name: str, params: Any, space: Any) -> Any:

@@ -20,12 +20,13 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Signature, signature
-from typing import Any, NamedTuple, ParamSpec, Protocol
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import Hyperparameters, PlayerState, check_argument, is_number
 from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.events.checks import check_known
@@ -33,9 +34,9 @@ from jaxrate.plain import named
 from jaxrate.side_worth import USUAL_SCORE
 from jaxrate.text import near
 
-Params = Any  # a NamedTuple of floats (or None), one class per system
+Params: TypeAlias = Hyperparameters  # a NamedTuple of floats (or None), one class per system
 Constants = Any  # a NamedTuple of what its rules need of them
-State = Any  # a NamedTuple of arrays [num_players, ...], one class per system
+State: TypeAlias = PlayerState  # a NamedTuple of arrays [num_players, ...], one class per system
 
 
 class Rating(NamedTuple):
@@ -224,11 +225,21 @@ def factory(make: Callable[Made, RatingSystem]) -> Callable[Made, RatingSystem]:
     """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker."""
     known = signature(make).parameters
     more = any(x.kind is x.VAR_KEYWORD for x in known.values())  # it refuses names of itself
+    numbers = float, float | None, bool | float  # whose ranges it knows
 
     @wraps(make)
     def made(*args: Made.args, **given: Made.kwargs) -> RatingSystem:
         if not more:
             check_names(make.__name__, given, known)
+        for name, value in [*zip(known, args, strict=False), *given.items()]:
+            about = known.get(name)
+            if about is None or about.annotation in numbers or value is about.default:
+                continue
+            if name == "seasons" and is_number(value):
+                first = next(x.name for x in known.values() if x.kind is x.KEYWORD_ONLY)
+                hint = f"hyperparameters go by name, as {first}={value!r}"
+                raise ValueError(f"{make.__name__}: seasons are their first times, as [0.0, 365.0]; {hint}")
+            check_argument(make.__name__, name, about.annotation, value)
         return make(*args, **given)._replace(make=made)
 
     return made

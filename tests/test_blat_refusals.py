@@ -11,6 +11,7 @@ from tests.blat import MATCHES, Kernel
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
 
+BELIEFS = jr.blat_mmr().init(jr.blat_mmr().params, 2)
 WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
 
 
@@ -18,7 +19,7 @@ WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
     ("call", "message"),
     [
         (lambda: jr.blat_mmr(size=1), "size must be a whole number from 2, got 1"),
-        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number from 2, got 10.5"),
+        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number, got 10.5"),
         (lambda: jr.blat_mmr(half_width=0), "half_width must be above 0, got 0"),
         (lambda: jr.blat_mmr(half_width=math.inf), "half_width must be above 0, got inf"),
         (lambda: jr.blat_mmr(size=101), "too coarse for the kernel: its width is 0.03, .*take size=935"),
@@ -64,9 +65,9 @@ WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.4), widths=(1, 2))), "they sum to 1"),
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.5))), "as many weights as widths"),
         (lambda: jr.blat_mmr(kernel=Kernel(widths=(0.0,))), "the widths of a kernel are above 0"),
-        (lambda: jr.beliefs.mode(jr.elo(), None), r"elo has no beliefs on a grid; make the system by blat_mmr\(\)"),
-        (lambda: jr.beliefs.quantile(jr.blat_mmr(), None, 1.1), r"probability must lie in \[0, 1\], got 1.1"),
-        (lambda: jr.beliefs.outcomes(jr.blat_mmr(), None, MATCHES, draws=1.0), "draws must be a share"),
+        (lambda: jr.beliefs.mode(jr.elo(), BELIEFS), r"elo has no beliefs on a grid; make the system by blat_mmr\(\)"),
+        (lambda: jr.beliefs.quantile(jr.blat_mmr(), BELIEFS, 1.1), r"probability must lie in \[0, 1\], got 1.1"),
+        (lambda: jr.beliefs.outcomes(jr.blat_mmr(), BELIEFS, MATCHES, draws=1.0), "draws must be a share"),
     ],
 )
 def test_bad_input(call, message):

@@ -200,7 +200,7 @@ def test_matches_without_weight_count_once_in_a_period():
         ({"length": 1.0, "period": [0, 0, 0]}, "give either the length of a period or the period of each match", None),
         ({"length": 0}, "the length of a period must be above 0, got 0", None),
         ({"length": -7.0}, "the length of a period must be above 0, got -7.0", None),
-        ({"length": math.nan}, "the length of a period must be above 0, got nan", None),
+        ({"length": math.nan}, "periods: length must be a number or None, got nan", None),
         ({"length": math.inf}, "the length of a period must be above 0, got inf", None),
         ({"length": 1e300}, "the length of a period must be at most 1e+12, got 1e+300", None),
         ({"period": [0, 1]}, "period has shape (2,), expected (3,)", None),

@@ -77,7 +77,7 @@ def test_what_is_no_series_is_refused():
     for arguments, message in (
         ((0.5, 4), "games must be an odd number from 1, got 4"),
         ((0.5, 3.0), "games must be a whole number, got 3.0"),
-        ((0.5, 3, (0.5, 0)), "score must be a whole number, got 0.5"),
+        ((0.5, 3, (0.5, 0)), "score must be 2 values"),
         ((0.5, 3, (2, 2)), "no series of first to 2 stands at 2:2"),
         ((0.5, 3, (0, 3)), "no series of first to 2 stands at 0:3"),
         ((0.5, 3, (-1, 0)), "no series of first to 2 stands at -1:0"),

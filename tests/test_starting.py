@@ -45,7 +45,7 @@ def test_what_start_refuses():
         ({"deviation": {"Ada": 0.0}}, "initial_deviation must be > 0"),
         ({"deviation": {"Ada": 400.0}}, "must not decrease"),
         ({"rating": {"Ada": "high"}}, "initial_rating must be any number"),
-        ({"rating": [1.0, 2.0, 3.0]}, "rating must say by player what each begins with"),
+        ({"rating": [1.0, 2.0, 3.0]}, "start: rating must be a mapping of numbers"),
         ({"rating": {"Ada": 1.0, NAMES.index("Ada"): 2.0}}, "twice, by name and by id"),
     ):
         with refused(message):

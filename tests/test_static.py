@@ -249,6 +249,36 @@ def test_a_covariate_that_tells_all_comes_to_an_end():
     assert not found.converged and found.reason == "no maximum" and "not converged" in repr(found)
 
 
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
+def test_ties_that_leave_ratings_without_a_maximum_are_refused(ties):
+    """One win and one tie: 4689 to 4689 points, with an error of 0."""
+    votes = jr.counts(["a"], ["b"], wins=[1], losses=[0], ties=[1])
+    with pytest.raises(ValueError, match="no ratings are likeliest here.*prior=350, or take ties='half'"):
+        jr.static(votes, ties=ties)
+    kept = jr.static(votes, ties=ties, prior=350)
+    assert kept.converged and 0 < kept.difference(0, 1)[0] < 500 < 5 * kept.difference(0, 1)[1]
+    assert jr.static(votes, ties="half").converged
+
+
+@pytest.mark.parametrize("errors", [None, "bootstrap"])
+def test_a_likely_winner_among_many_ties_keeps_a_rating(errors):
+    """Where someone also loses, ratings are finite however many ties there are."""
+    votes = jr.counts(["a"], ["b"], wins=[2], losses=[1], ties=[3000])
+    found = jr.static(votes, errors=errors, samples=20)
+    assert found.converged and np.isfinite(found.standard_error).all()
+
+
+def test_what_did_not_converge_has_no_intervals():
+    a, b = np.tile([0, 0, 1], 4), np.tile([1, 2, 2], 4)
+    z = np.tile([1.0, -1.0], 6)
+    votes = jr.matches(np.stack([a, b], axis=1), (z > 0).astype(float), columns={"z": z})
+    found = jr.static(votes, covariates=["z"])
+    assert not found.converged and " to " not in found.table() and "±" not in repr(found)
+    for ask in (lambda: found.difference(0, 1), lambda: jr.rank_sets(found), lambda: jr.votes_needed(found, 0, 1)):
+        with pytest.raises(ValueError, match="did not converge"):
+            ask()
+
+
 @pytest.mark.parametrize("errors", [None, "sandwich", "bootstrap"])
 def test_errors_where_a_covariate_tells_all_and_nothing_bends_are_unknown(errors):
     votes = jr.matches([[0, 1], [1, 0]] * 2, [1, 1, 0, 1], columns={"x": np.ones(4)})

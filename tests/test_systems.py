@@ -265,7 +265,7 @@ def test_seasons_are_told_to_systems_that_have_their_hyperparameters(make):
     with pytest.raises(ValueError, match=f"{system.name}: seasons must increase"):
         make(seasons=(3, 2))
     with pytest.raises(ValueError, match="season_keep must be above 0, below 1, or None, got 1"):
-        make(seasons=3, season_keep=1)
+        make(seasons=[3], season_keep=1)
 
 
 @pytest.mark.parametrize("tau", [0.2, 0.5, 1.2, 3.0, 10.0])

@@ -63,6 +63,8 @@ def main() -> None:
         message = _in_words(error) if isinstance(error, click.ClickException) else str(error)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "memory does not do; `jaxrate plan FILE` says what a file takes"
+        elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
+            message = f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
             raise
         say(f"jaxrate: {message}", err=True)

@@ -13,6 +13,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.options import finite
 from jaxrate.cli.outputs import check_file, check_page, titled
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns_of
 from jaxrate.cli.terminal import say
@@ -47,7 +48,7 @@ Examples:
 
 @click.command(cls=Reading, short_help="Rank players who do not change: who is better, and is that sure?",
                epilog=EXAMPLES)  # fmt: skip
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=PathName())
 @click.option("--ties", type=click.Choice(TIES), help="How ties are taken: by a model of them, as half a win, or left "
               "out.  [default: davidson]")  # fmt: skip
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
@@ -65,8 +66,8 @@ Examples:
 @columns_of(COLUMNS)
 @click.option("--moved", is_flag=True, help="Whether anybody did change, by the times of votes, and who.")
 @click.option("--top", type=click.IntRange(min=1), help="Length of the table.  [default: everybody]")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
-@click.option("--report", "page", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page there.")
+@click.option("--out", type=PathName(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
+@click.option("--report", "page", type=PathName(path_type=Path), metavar="FILE.html", help="Write a page there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting
 def arena(
@@ -161,6 +162,8 @@ def _anchors(texts: tuple[str, ...]) -> dict[str, float]:
 
 def _ranks(report: Report, found: Strengths) -> RankSets | None:
     """The ranks that hold together, unless there are too many players."""
+    if not found.converged:
+        return None
     if found.covariance is None or len(found.players) > RANKED:
         report.note(f"no ranks: they are found of at most {RANKED:,} players")
         return None
@@ -170,13 +173,17 @@ def _ranks(report: Report, found: Strengths) -> RankSets | None:
 
 def _said(found: Strengths) -> list[str]:
     """What was found beside the table."""
+    from jaxrate.strengths.found import value_and_error
+
     lines = [f"{found.model.replace('_', '-').title()}: {found.votes:,.15g} votes, {len(found.players):,} players"]
     lines[0] += f"; log likelihood {found.log_likelihood / found.votes:.4f} a vote"
-    lines.append(f"intervals by {found.errors}")
+    lines.append(f"intervals by {found.errors}" if found.converged else "no intervals: the search did not converge")
     if found.tie is not None:
-        lines.append(f"ties: {'nu' if found.model == 'davidson' else 'theta'} {found.tie:.4f} ± {found.tie_error:.4f}")
+        name = "nu" if found.model == "davidson" else "theta"
+        lines.append(f"ties: {name} {value_and_error(found.tie, found.tie_error, 4)}")
     for name, value in found.coefficient.items():
-        lines.append(f"{name}: {value:+.2f} ± {found.coefficient_error[name]:.2f} points for each unit")
+        sign, error = "+" * (value >= 0), found.coefficient_error[name]
+        lines.append(f"{name}: {sign}{value_and_error(value, error, 2)} points for each unit")
     return lines
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.choosing import check_asked, choose
@@ -85,12 +84,11 @@ def _rated(
 
 
 def _as_json(found: jr.RatedFiles, board: Any) -> str:
-    from jaxrate.records.shown import Columns
 
     system = found.system
     told = {"system": system.name, "params": system.params._asdict() | system.settings, "period": found.period}
     told |= {"matches": found.matches, "players": len(found.players)} | found.quality
-    rows = Columns({name: x for name, x in board._asdict().items() if np.ndim(x)}).rows()
+    rows = board.rows()
     return json.dumps(told | {"leaderboard": rows}, indent=1)
 
 

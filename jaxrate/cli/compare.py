@@ -14,6 +14,7 @@ import jaxrate as jr
 from jaxrate.cli.choosing import check_period, foreseen, hint_no_side, in_seasons_of, naming, warn_worse
 from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
 from jaxrate.cli.options import period_option, share_option, system_option
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns, first_option, read
 from jaxrate.cli.terminal import say
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
     short_help="Rate a file with every system: which predicts best?",
     epilog="Example: jaxrate compare games.csv --last 0.2 --params fitted.toml --param elo.k=20",
 )
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=PathName())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @click.option("--param", "params", multiple=True, metavar="[SYSTEM.]NAME=VALUE",
               help="A hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
-@click.option("--params", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE.toml",
+@click.option("--params", "files", multiple=True, type=PathName(path_type=Path), metavar="FILE.toml",
               help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
 @columns

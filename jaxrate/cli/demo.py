@@ -10,6 +10,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.outputs import check_file
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.simulated import MATCHES, PLAYERS, show_simulated
 from jaxrate.cli.terminal import say
@@ -24,7 +25,7 @@ SEASON = 200.0  # days, about
     short_help="Every system on a hundred seasons of the NFL.",
     epilog="Example: jaxrate demo --simulated --players 1000 --matches 50000",
 )
-@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), default=Path("nfl.png"), show_default=True,
+@click.option("--picture", type=PathName(dir_okay=False, path_type=Path), default=Path("nfl.png"), show_default=True,
               metavar="FILE.png", help="Draw some teams through time there.")  # fmt: skip
 @click.option("--simulated", is_flag=True, help="A league of known strengths instead, beside the truth.")
 @click.option("--players", type=click.IntRange(min=2), help=f"Of the simulated league.  [default: {PLAYERS}]")

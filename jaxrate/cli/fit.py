@@ -17,6 +17,7 @@ from jaxrate.cli.choosing import check_asked, choose
 from jaxrate.cli.hyperparameters import write
 from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_file
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, first_option, read
 from jaxrate.cli.terminal import say
@@ -63,7 +64,7 @@ class Fitting(Reading):
     short_help="Find the hyperparameters that predict a file best.",
     epilog="Example: jaxrate fit games.csv --system glicko --free c initial_deviation --save fitted.toml",
 )
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=PathName())
 @click.option("--free", multiple=True, metavar="NAME ...",
               help="The hyperparameters to fit.  [default: all that change smoothly and matter here]")  # fmt: skip
 @asking("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
@@ -85,7 +86,7 @@ class Fitting(Reading):
 @click.option("--errors", type=click.Choice(["information", "products", "sandwich"]),
               help="Standard errors from the curvature, from how slopes vary, or from both.  [default: information; of "
               "long histories products, of contests and other losses sandwich]")  # fmt: skip
-@click.option("--save", type=click.Path(path_type=Path), metavar="FILE.toml",
+@click.option("--save", type=PathName(path_type=Path), metavar="FILE.toml",
               help="Write them there, for `jaxrate rate --params`.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting

@@ -20,6 +20,8 @@ from jaxrate.cli.reading import are_parts, is_shipped, read
 from jaxrate.cli.terminal import say
 from jaxrate.text import near
 
+LONGEST = 100  # bytes of the name of a folder
+RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
 FOREIGN = {
     "state", "as_of", "player", "against", "upsets", "csv", "csv_safe", "smooth", "outlook", "since", "peaks", "last",
     "chunk", "brief", "resume", "format",
@@ -75,11 +77,12 @@ def _column(file: str, by: str) -> Any:
 
 
 def _folders(names: list[Any]) -> dict[Any, str]:
-    """A folder for each league, of letters, digits and dashes; those alike are numbered."""
+    """A folder for each league, of letters, digits and dashes; those alike are numbered, long ones cut."""
     folders: dict[Any, str] = {}
     taken: set[str] = set()
     for name in names:
-        plain = folder = re.sub(r"[^\w-]+", "_", str(name)).strip("_") or "league"
+        plain = re.sub(r"[^\w-]+", "_", str(name)).strip("_").encode()[:LONGEST].decode(errors="ignore") or "league"
+        plain = folder = f"{plain}_" if RESERVED.fullmatch(plain) else plain
         while folder.lower() in taken:
             folder = f"{plain}_{len(taken) + 1}"
         taken.add(folder.lower())
@@ -100,8 +103,6 @@ def _counted(rated: jr.Rated) -> str:
 
 def _plain(by: str, name: Any, rated: jr.Rated, board: Any) -> dict[str, Any]:
     """What JSON can say of a league."""
-    from jaxrate.records.shown import Columns
-
-    rows = Columns({key: x for key, x in board._asdict().items() if np.ndim(x)}).rows()
+    rows = board.rows()
     counts = {"matches": len(rated.predictions)} if rated.contests is None else {"contests": rated.contests}
     return {by: name, "system": rated.system.name} | counts | {"players": len(rated.players), "leaderboard": rows}

@@ -12,7 +12,7 @@ import click
 from jaxrate.cli.options import finite
 
 if TYPE_CHECKING:
-    from jaxrate.records.leaderboard import Leaderboard
+    from jaxrate.records.leaderboard_table import Leaderboard
 
 
 def _active(context: Any, parameter: Any, text: str | None) -> Any:

@@ -13,6 +13,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import Fitted, load, parse
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.reading import columns
 
 SYSTEM = "One of `jaxrate systems`, which names the default ones too."
@@ -63,7 +64,7 @@ def asking(param: str = "A hyperparameter; may be repeated.", *, files: bool) ->
             columns,
         ]
         if files:
-            path = click.Path(path_type=Path)
+            path = PathName(path_type=Path)
             options.insert(1, click.option("--params", "fit", type=path, metavar="FILE.toml", help=FILE))
         decorated: Any = wrapped
         for option in reversed(options):

@@ -12,6 +12,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.choosing import check_period, check_times
 from jaxrate.cli.options import period_option, system_option
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, columns, read
 from jaxrate.cli.terminal import say
@@ -29,7 +30,7 @@ BASE = 5e8  # bytes that Python and the compiler take
     short_help="What rating a file would take: parallelism, memory, time.",
     epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
 )
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=PathName())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @period_option(help="As for rating periods of this length.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes, times in seconds.")

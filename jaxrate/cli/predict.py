@@ -10,6 +10,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.outputs import check_file
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, noting, reporting
 from jaxrate.cli.reading import Reading, columns
 from jaxrate.cli.terminal import say
@@ -25,14 +26,14 @@ Examples:
 
 
 @click.command(cls=Reading, short_help="Say what a saved run expects of matches to come.", epilog=EXAMPLES)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("file", metavar="FIXTURES", type=click.Path())
+@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
+@click.argument("file", metavar="FIXTURES", type=PathName())
 @columns
 @click.option("--newcomers", is_flag=True, help="Names that the run does not have are new players.")
 @click.option(
     "--at", metavar="DATE", help="When all is played, if FIXTURES has no times.  [default: the end of the run]"
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
+@click.option("--out", type=PathName(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @reporting
 def predict(

@@ -29,6 +29,7 @@ from jaxrate.cli.leagues import rate_leagues
 from jaxrate.cli.lists import as_options, listing
 from jaxrate.cli.options import Asked, asking, share_option
 from jaxrate.cli.outputs import check_folder
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, are_parts, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
@@ -49,9 +50,9 @@ Examples:
 @click.command(
     cls=Reading, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
 )
-@click.argument("file", metavar="[FILE]", required=False, type=click.Path())
+@click.argument("file", metavar="[FILE]", required=False, type=PathName())
 @asking(files=True)
-@click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
+@click.option("--state", type=PathName(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
 @click.option("--as-of", metavar="DATE", help="Leave out what came after it, and show the ratings as of then.")
 @click.option(
     "--player",
@@ -60,7 +61,7 @@ Examples:
 )
 @click.option("--against", metavar="NAME", help="With --player: print how they stand against each other instead.")
 @click.option("--upsets", is_flag=True, help="Also list the wins that were least expected; with --player, theirs.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Save the run there.")
+@click.option("--out", type=PathName(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
 @click.option(
     "--csv-safe",

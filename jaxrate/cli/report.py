@@ -16,6 +16,7 @@ from jaxrate.cli.hyperparameters import hint_seen
 from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.options import Asked, asking, complete_systems, share_option
 from jaxrate.cli.outputs import check_page, titled
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.rate import rate_chosen
 from jaxrate.cli.reading import Reading, read
@@ -30,9 +31,9 @@ OTHERS = "A system to compare with; may be repeated.  [default: a few that `jaxr
     short_help="Write a page about a file: leaderboard, players, pairs.",
     epilog="Example: jaxrate report games.csv --system glicko2 --out report.html --player Ada",
 )
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=PathName())
 @asking(files=True)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True,
+@click.option("--out", type=PathName(path_type=Path), default=Path("report.html"), show_default=True,
               metavar="FILE.html", help="Write the page there.")  # fmt: skip
 @click.option("--top", type=click.IntRange(min=0), default=50, show_default=True,
               help="So many of the best players have pages of their own.")  # fmt: skip

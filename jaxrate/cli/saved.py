@@ -68,15 +68,13 @@ def hold(out: Path) -> None:
 
 def save(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_safe: bool) -> None:
     """Save the run, and tables by name beside it, perhaps `csv_safe` for spreadsheets; those of an earlier run go."""
-    from jaxrate.data.writing import without_formulas
     from jaxrate.records.folder import BESIDE
     from jaxrate.records.saved import described, keep
 
     beside: dict[str, Any] = dict.fromkeys(BESIDE)
-    as_csv = without_formulas if csv_safe else lambda columns: columns
     if csv or csv_safe:
-        beside |= {"ratings.csv": as_csv(jr.rating_table(rated)), "predictions.csv": as_csv(rated.predictions)}
+        beside |= {"ratings.csv": jr.rating_table(rated), "predictions.csv": rated.predictions}
     for name, columns in tables.items():
-        beside |= {f"{name}.csv": as_csv(columns)} if csv or csv_safe else {f"{name}.parquet": columns}
+        beside |= {f"{name}.csv": columns} if csv or csv_safe else {f"{name}.parquet": columns}
     hold(out)
-    keep(out, rated, described(rated), beside)
+    keep(out, rated, described(rated), beside, csv_safe)

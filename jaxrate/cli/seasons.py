@@ -11,6 +11,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.options import whole
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, noting, reporting
 from jaxrate.cli.reading import Reading, columns
 from jaxrate.cli.terminal import say
@@ -44,10 +45,10 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(cls=Reading, short_help="Say how a season may end, from a saved run.", epilog=SEASON)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("file", metavar="FIXTURES", type=click.Path())
+@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
+@click.argument("file", metavar="FIXTURES", type=PathName())
 @columns
-@click.option("--results", type=click.Path(), metavar="FILE", help="The matches of this season that have been played.")
+@click.option("--results", type=PathName(), metavar="FILE", help="The matches of this season that have been played.")
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), show_default=True, metavar="WIN DRAW LOSS",
               help="What each gives.")  # fmt: skip
 @click.option("--ties", type=click.Choice(("wins", "head_to_head")), multiple=True,
@@ -78,8 +79,8 @@ def season(
 
 
 @click.command(short_help="Say how a tournament of groups and a knock-out may end.", epilog=TOURNAMENT)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
+@click.argument("plan", metavar="PLAN.toml", type=PathName(path_type=Path))
 @_shared
 @reporting
 def tournament(

@@ -10,6 +10,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.options import whole
 from jaxrate.cli.outputs import check_file, check_folder
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, reporting
 
 EXAMPLES = """\b
@@ -19,7 +20,7 @@ Examples:
 
 
 @click.command(short_help="Write a league or contests of known strengths to a file.", epilog=EXAMPLES)
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PathName(path_type=Path))
 @click.option("--players", type=whole, metavar="INTEGER", default=1000, show_default=True)
 @click.option("--matches", type=whole, metavar="INTEGER", help="Matches of two players.  [default: 100000]")
 @click.option("--rounds", type=whole, metavar="INTEGER", help="Ranked contests of many players instead.")

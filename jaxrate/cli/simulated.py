@@ -45,9 +45,10 @@ def show_simulated(report: Report, players: int, matches: int, seed: int) -> Non
     name, board = best[1]
     true_rank = np.empty(players, int)
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
+    likely = intervals(board.rating, board.deviation)
     lines = [
-        (rank, f"player {i}", f"{mean:.0f}", likely, f"{1500 + league.strength[i]:.0f}", true_rank[i])
-        for rank, i, mean, likely in zip(*board[:3], intervals(*board[2:4]), strict=True)
+        (rank, f"player {i}", f"{mean:.0f}", interval, f"{1500 + league.strength[i]:.0f}", true_rank[i])
+        for rank, i, mean, interval in zip(board.rank, board.player, board.rating, likely, strict=True)
     ]
     say(f"\nThe best of {players:,} by {name}, beside the truth:\n")
     say(table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))

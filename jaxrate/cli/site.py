@@ -13,6 +13,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.lists import OPTIONS
 from jaxrate.cli.outputs import check_folder
+from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import Report, noting, reporting
 from jaxrate.cli.terminal import say
 from jaxrate.text import cell
@@ -26,23 +27,23 @@ Examples:
   jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals
   jaxrate site season --out public --coming july.csv --season --results june.csv"""
 
-names_option = click.option("--names", metavar="FILE", type=click.Path(path_type=Path),
+names_option = click.option("--names", metavar="FILE", type=PathName(path_type=Path),
                             help="A table of what players are called: columns id and name.")  # fmt: skip
 
 
 @click.command(short_help="Write a site about a saved run: leaderboard, every player, pairs.", epilog=EXAMPLES)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Write the site there.")
+@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
+@click.option("--out", required=True, type=PathName(path_type=Path), metavar="FOLDER", help="Write the site there.")
 @click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="The name of the site.")
 @click.option("--description", metavar="TEXT", help="A sentence for search engines and previews.")
 @names_option
-@click.option("--file", metavar="FILE", type=click.Path(path_type=Path), help="The file that was rated, for --show.")
+@click.option("--file", metavar="FILE", type=PathName(path_type=Path), help="The file that was rated, for --show.")
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
 @click.option("--points", nargs=2, metavar="COLUMN COLUMN",
               help="Columns of --file: points of the first and the second player.")  # fmt: skip
-@click.option("--coming", metavar="FILE", type=click.Path(), help="Matches to come, columns as of those rated.")
+@click.option("--coming", metavar="FILE", type=PathName(), help="Matches to come, columns as of those rated.")
 @click.option("--season", "seasonal", is_flag=True, help="With --coming: also play them out, as jaxrate season does.")
-@click.option("--results", metavar="FILE", type=click.Path(), help="With --season: its matches so far.")
+@click.option("--results", metavar="FILE", type=PathName(), help="With --season: its matches so far.")
 @click.option("--relegated", type=click.IntRange(min=0), default=0, metavar="NUMBER",
               help="With --season: so many go down.")  # fmt: skip
 @OPTIONS[0]

@@ -85,10 +85,10 @@ def find_parts(source: Any) -> Parts:
 
 
 def _paths(source: Any) -> list[Path]:
-    if isinstance(source, (list, tuple)):
+    if isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source):
         found = [Path(path) for path in source]
     elif not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"cannot read a {type(source).__name__}; give a folder of Parquet files, a pattern or a list")
+        raise ValueError(f"cannot read a {type(source).__name__}; give a folder of Parquet files, a pattern or a list")
     elif (path := Path(source)).is_dir():
         if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
             raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_argument, is_several
 from jaxrate.data import tables
 from jaxrate.data.categories import Shares
 from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
@@ -161,6 +162,8 @@ def read(
     named |= {"statistics": statistics, "shares": shares}
     names = Names(players, categories, mixtures or {}, seasons, history)
     with tables.located(table.title, table.where):
+        check_argument("read", "upcoming", bool, upcoming)
+        check_argument("read", "age", str | Sequence[str] | None, age)
         check_dates(dates)
         check_na_values(na_values)
         found = recognise(table, named, upcoming, dates, na_values)
@@ -212,7 +215,11 @@ def read(
 
 def check_na_values(na_values: Any) -> None:
     """ValueError unless these are texts."""
-    if isinstance(na_values, str) or not all(isinstance(value, str) for value in na_values):
+    if (
+        isinstance(na_values, str)
+        or not is_several(na_values)
+        or not all(isinstance(value, str) for value in na_values)
+    ):
         raise ValueError(f"na_values must be a list of texts, got {cell(na_values)}")
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data import tables
 from jaxrate.data.picking import Pick
 from jaxrate.events import FAR, LAST_ID, Matches, Ragged, matches, rounds
@@ -50,6 +51,7 @@ class Stream(NamedTuple):
     rows: int  # in all, about
 
 
+@check_arguments
 def league(
     num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
     drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
@@ -84,6 +86,7 @@ def league(
     return League(matches(player, table["score"], table["time"], side=table.get("side")), stream.strength, stream.games)
 
 
+@check_arguments
 def contests(
     num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
     spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
@@ -116,6 +119,7 @@ def contests(
     return Contests(rounds(**_gather(stream.chunks)), stream.strength, stream.games)
 
 
+@check_arguments
 def stream_league(
     num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
     drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
@@ -148,6 +152,7 @@ def stream_league(
     return _stream(play, num_players, num_matches, num_matches, seed, days, spread, drift, activity)
 
 
+@check_arguments
 def stream_contests(
     num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
     spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
@@ -197,6 +202,7 @@ def _check_memory(rows: int) -> None:
     check_room(f"a history of {rows:,} rows", IN_MEMORY * rows, hint="; `stream` and `write` need little")
 
 
+@check_arguments
 def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], Any] | None = None) -> None:
     """Make a history straight into a file, and the truth beside it, whole or not at all, in bounded memory.
 

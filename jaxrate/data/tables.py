@@ -78,7 +78,7 @@ def open_source(source: Any) -> Source:
 
         path = Path(source)
         return source_of(find_parts(path)) if path.is_dir() and any(path.glob("*.parquet")) else open_file(path)
-    if hasattr(source, "keys") and hasattr(source, "__getitem__"):  # a dict, or pandas
+    if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
         return Source("", list(source.keys()), lambda wanted, text, numbers: source, _row)
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
         columns = _columns_of(source)
@@ -93,7 +93,7 @@ def open_source(source: Any) -> Source:
         made = next((getattr(source, name) for name in MAKERS if hasattr(source, name)), None)
         if made is None:
             kinds = "a path, a table, a dict of columns or a list of dicts"
-            raise TypeError(f"cannot read a {type(source).__name__}; give {kinds}")
+            raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
         source = made()
     table = _in_arrow(source)
     return Source("", table.column_names, lambda wanted, text, numbers: table, _row)

@@ -1,10 +1,11 @@
 """Rounds of teams: from nested lists, as small scripts have them, and with everyone on their own."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import is_several
 from jaxrate.data.columns import as_float, is_name
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Rounds, build_rounds, some_in_teams, warn_alone
@@ -39,7 +40,9 @@ def from_teams(
     rounds = _listed("", "rounds", rounds)
     if not rounds:
         raise ValueError("no rounds")
-    known = [] if players is None else list(players.tolist() if isinstance(players, np.ndarray) else players)
+    known = [] if players is None else _listed("", "players", players)
+    if not all(isinstance(name, Hashable) for name in known):
+        raise ValueError("players must be names, which lists and arrays are not")
     ids: dict[Any, int] = {name: i for i, name in enumerate(known)}
     if len(ids) < len(known):
         raise ValueError("players names somebody twice")
@@ -87,7 +90,7 @@ def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, f
 
 def _listed(place: str, what: str, values: Any, count: int | None = None, of: str = "") -> list[Any]:
     """`values` as a list, one for each of so many."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+    if isinstance(values, (str, bytes)) or not is_several(values):
         raise ValueError(f"{place}{what} must be a list, got {values!r}")
     items = list(values)
     if count is not None and len(items) != count:

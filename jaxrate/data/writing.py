@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data import tables
 from jaxrate.data.tables import Values
 
@@ -17,9 +18,12 @@ NO_TABLES = {  # what to take instead
     "Smoothed": "jr.peaks(smoothed) and jr.career(smoothed, player) make tables",
     "Dataset": "the table that it was read from is one, and jr.rate(system, data).predictions is another",
 }
-FORMULA = re.compile("'*[=+\\-@\\t\\r]")  # how text begins that spreadsheets take for a formula, in CSV too
+# How text begins that spreadsheets take for a formula, in CSV too. The last four are =, +, - and @ in full width.
+FORMULA = re.compile("'*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20]")
+MARK = b"\xef\xbb\xbf"  # the byte-order mark, without which spreadsheets take UTF-8 for an older code
 
 
+@check_arguments
 def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write columns to a file, whole or not at all.
 
@@ -32,9 +36,9 @@ def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False)
       columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array
         is left out), or a result with a method `columns`, such as a season, or a pandas, polars or Arrow table.
       path: the file, ending in .parquet or .csv. It is replaced if it exists.
-      csv_safe: in CSV an apostrophe goes before text that begins as formulas do, with =, +, -, @, a tab or a carriage
-        return, or with apostrophes and one of these. To have the names back, take one apostrophe away from text that
-        begins with apostrophes and one of these.
+      csv_safe: for spreadsheets. In CSV an apostrophe goes before text that begins as formulas do, with =, +, -, @, in
+        full width too, a tab or an end of line, or with apostrophes and one of these. To have the names back, take one
+        apostrophe away from text that begins with apostrophes and one of these. The file begins with a byte-order mark.
 
     Raises:
       ValueError: if the path has another ending, or if the columns are not of equal length.
@@ -45,11 +49,12 @@ def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False)
     writers = {".parquet": arrow.parquet.write_table, ".csv": arrow.csv.write_csv}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path.name}: the name must end in {' or '.join(writers)}")
-    if csv_safe and path.suffix.lower() == ".csv":
-        columns = without_formulas(columns)
-    columns = columns if hasattr(columns, "__arrow_c_stream__") else _plain(columns, "s")
-    with tables.replacing(path) as (temporary,):
-        writers[path.suffix.lower()](arrow.table(columns), temporary)
+    safe = csv_safe and path.suffix.lower() == ".csv"
+    columns = without_formulas(columns) if safe else columns
+    columns = columns if hasattr(columns, "__arrow_c_stream__") else plain_columns(columns, "s")
+    with tables.replacing(path) as (temporary,), open(temporary, "wb") as file:
+        file.write(MARK if safe else b"")
+        writers[path.suffix.lower()](arrow.table(columns), file)
 
 
 def without_formulas(columns: Any) -> dict[str, Values]:
@@ -58,13 +63,14 @@ def without_formulas(columns: Any) -> dict[str, Values]:
     def safe(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
-    plain = _plain(columns, "s")
+    plain = plain_columns(columns, "s")
     for name, values in plain.items():
         if values.dtype.kind in "OU":
             plain[name] = np.fromiter(map(safe, values.tolist()), dtype=object, count=len(values))
     return plain
 
 
+@check_arguments
 def frame(columns: Any, kind: str | None = None) -> Any:
     """Columns as a data frame.
 
@@ -84,7 +90,7 @@ def frame(columns: Any, kind: str | None = None) -> Any:
     makers = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
     if kind is not None and kind not in makers:
         raise ValueError(f"kind must be one of {', '.join(makers)}, got {kind!r}")
-    plain = _plain(columns, "ms")  # polars knows no seconds
+    plain = plain_columns(columns, "ms")  # polars knows no seconds
     for package in makers if kind is None else [kind]:
         try:
             return getattr(import_module(package), makers[package])(plain)
@@ -94,7 +100,7 @@ def frame(columns: Any, kind: str | None = None) -> Any:
     raise ImportError(f"a frame needs {needed}: pip install {kind or 'polars'}")
 
 
-def _plain(columns: Any, seconds: str) -> dict[str, Values]:
+def plain_columns(columns: Any, seconds: str) -> dict[str, Values]:
     """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
     if callable(getattr(columns, "columns", None)):  # results that print as a table say what it is
         columns = columns.columns()

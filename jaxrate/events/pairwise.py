@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events.checks import as_ids, as_numbers, check_increasing, check_known, fail_where
 from jaxrate.events.kinds import Array, Context, Matches, Periods, Ragged
 from jaxrate.events.moments import FAR, as_times
@@ -101,6 +102,7 @@ def _categories(values: Any, n: int) -> np.ndarray[Any, Any]:
     return share
 
 
+@check_arguments
 def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:
     """Group matches into rating periods.
 

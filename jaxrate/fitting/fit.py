@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
+from jaxrate.arguments import Key, check_arguments, to_floats
 from jaxrate.data.inputs import read_source
 from jaxrate.events import LAST_ID, Array
 from jaxrate.executors import Executor, each
@@ -30,6 +31,7 @@ ERRORS = "information", "products", "sandwich"
 PER_START = 1000.0  # bytes that a search keeps, about
 
 
+@check_arguments
 def fit(
     system: RatingSystem | Fit,
     events: Any,
@@ -47,7 +49,7 @@ def fit(
     errors: str | None = None,
     mode: str | None = None,
     state: State = None,
-    key: Array | None = None,
+    key: Key | None = None,
     watch: Callable[[int, float], Any] | None = None,
     executor: Executor | None = None,
 ) -> Fit:
@@ -159,7 +161,7 @@ def resumed(
     """The system, the names to free and the options: those given, else those of the `Fit` they come from, if any."""
     chosen = {name: value for name, value in given.items() if value is not None}
     if "weight" in chosen:
-        chosen["weight"] = np.array(chosen["weight"], np.float64)  # a copy, for it is remembered
+        chosen["weight"] = to_floats("weight", chosen["weight"]).copy()  # a copy, for it is remembered
     if isinstance(start, Fit):
         return start.system, start.free if free is None else free, start.options._replace(**chosen)
     return start, free, Options(**chosen)

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.events import Array
 from jaxrate.fitting.fit import fitted_task, resumed
 from jaxrate.fitting.found import Fit
@@ -12,6 +13,7 @@ from jaxrate.replay.run import run
 from jaxrate.system import Params, RatingSystem, State
 
 
+@check_arguments
 def log_likelihood(
     system: RatingSystem | Fit,
     events: Any,
@@ -21,7 +23,7 @@ def log_likelihood(
     warm_up: float | None = None,
     weight: Any = None,
     state: State = None,
-    key: Array | None = None,
+    key: Key | None = None,
 ) -> Array:
     """How likely the results of a history are under given hyperparameters: the sum of logarithms, each match predicted
     from those before (Dawid 1984).

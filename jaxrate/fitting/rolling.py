@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.events import Array
 from jaxrate.executors import Executor, each
 from jaxrate.fitting.fit import check_count, mean_loss, resumed, task_of
@@ -18,6 +19,7 @@ from jaxrate.records.metrics import NumPy
 from jaxrate.system import Params, RatingSystem, State
 
 
+@check_arguments
 def rolling(
     system: RatingSystem | Fit,
     events: Any,
@@ -30,7 +32,7 @@ def rolling(
     weight: Any = None,
     mode: str | None = None,
     state: State = None,
-    key: Array | None = None,
+    key: Key | None = None,
     executor: Executor | None = None,
 ) -> Rolling:
     """Rolling-origin evaluation: fit the past, score what follows.

@@ -1,13 +1,14 @@
 """Many settings of the same history: their losses, and the least loss for each value of one parameter."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from jaxrate.arguments import Key, Numbers, check_arguments, show_value, to_floats
 from jaxrate.events import Array
 from jaxrate.executors import Executor, each
 from jaxrate.fitting.fit import fitted_task, resumed
@@ -24,16 +25,17 @@ from jaxrate.system import Params, RatingSystem, State, remade
 PIECE = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 
 
+@check_arguments
 def sweep(
     system: RatingSystem | Fit,
     events: Any,
-    params: Params,
+    params: Any,
     *,
     loss: str | Callable[[Array, Array], Array] | None = None,
     warm_up: float | None = None,
     weight: Any = None,
     state: State = None,
-    key: Array | None = None,
+    key: Key | None = None,
     executor: Executor | None = None,
 ) -> NumPy:
     """The mean losses of many settings, as many at once as take half a gigabyte, on a GPU a quarter of its memory.
@@ -55,6 +57,10 @@ def sweep(
         settings on devices of other processes.
     """
     system, _, options = resumed(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    if getattr(params, "_fields", None) != system.params._fields:
+        named = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
+        example = f"jr.{system.name}().params._replace({named})"
+        raise ValueError(f"params must be hyperparameters, as {example}, got {show_value(params)}")
     what, devices = fitted_task(system, events, options), devices_of(params)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
@@ -93,11 +99,12 @@ def _summed(what: Task, size: int, devices: Sequence[Any], columns: Params) -> N
     return losses
 
 
+@check_arguments
 def profile(
     system: RatingSystem | Fit,
     events: Any,
     name: str,
-    values: Any,
+    values: Numbers,
     *,
     free: Sequence[str] | None = None,
     loss: str | Callable[[Array, Array], Array] | None = None,
@@ -106,7 +113,7 @@ def profile(
     weight: Any = None,
     mode: str | None = None,
     state: State = None,
-    key: Array | None = None,
+    key: Key | None = None,
 ) -> Profile:
     """The least loss for each of some values of one parameter, all others fitted anew: all values at once.
 
@@ -125,7 +132,9 @@ def profile(
     """
     given = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
     system, free, options = resumed(system, free, **given)
-    what, value = fitted_task(system, events, options), np.asarray(values, np.float64)
+    what, value = fitted_task(system, events, options), to_floats("values", values)
+    if value.ndim != 1:
+        raise ValueError(f"values must be [V] numbers, got the shape {value.shape}")
     for x in value:
         remade(system, system.params._replace(**{name: x}))
     others = tuple(x for x in free_names(system, free) if x != name)

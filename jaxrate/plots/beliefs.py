@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events import Array, Matches, part
 from jaxrate.plots.drawing import (
     COLOURS,
@@ -32,6 +33,7 @@ CHUNK = 1 << 16  # matches whose beliefs are kept at once: half a gigabyte for 1
 COLUMNS = 400  # of a heat map
 
 
+@check_arguments
 def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
     """What BlatMMR believed of a player's strength through a history: a heat map, its mean and its 95 % interval.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import Values
 from jaxrate.events import Ragged
 from jaxrate.plots.drawing import (
@@ -59,6 +60,7 @@ class Line(NamedTuple):
         return Line(self.name, self.at[:-1], self.mean[1:], None if self.deviation is None else self.deviation[1:])
 
 
+@check_arguments
 def trajectory(
     system: RatingSystem | Rated | Smoothed,
     history: History | None = None,
@@ -232,6 +234,7 @@ def _checked(lines: list[Line]) -> list[Line]:
     return lines
 
 
+@check_arguments
 def careers(
     rated: Rated | Smoothed,
     players: Any,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.arguments import show_value
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged
 from jaxrate.records.metrics import NumPy
@@ -37,6 +38,8 @@ LEADING = 1.3  # of these letters: from one line to the next
 def make_axes(ax: "Axes | None", size: tuple[float, float] | None = None, title: str = "") -> "Axes":
     """`ax`, or that of a new figure of this size in inches; a figure that stands alone has a title."""
     if ax is not None:
+        if not hasattr(ax, "figure"):
+            raise ValueError(f"ax must be axes of matplotlib, got {show_value(ax)}")
         return ax
     try:
         from matplotlib import pyplot

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.fitting.fit import fitted_task
 from jaxrate.fitting.found import Fit, Profile
 from jaxrate.fitting.free import constrain, form_of
@@ -27,6 +28,7 @@ LINE = 0.5 * WIDE**2  # of one parameter: the summed loss may be so far above it
 HIGHEST = 20.0  # nats of a profile that are shown
 
 
+@check_arguments
 def loss_surface(
     fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, ax: "Axes | None" = None
 ) -> "Axes":
@@ -97,6 +99,7 @@ def loss_surface(
     return ax
 
 
+@check_arguments
 def profile(result: Profile, *, ax: "Axes | None" = None) -> "Axes":
     """The summed loss above its least by the values of one parameter, and the 95 % interval it gives.
 

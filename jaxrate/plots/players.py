@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.plots.drawing import (
     COLOURS,
     ROWS,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@check_arguments
 def leaderboard(
     system: RatingSystem | Rated, state: State = None, players: Any = None, *, ax: "Axes | None" = None, **options: Any
 ) -> "Axes":
@@ -60,6 +62,7 @@ def leaderboard(
     return ax
 
 
+@check_arguments
 def matchups(
     system: RatingSystem | Rated,
     state: State = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments, show_value, to_floats
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.fitting.losses import cross_entropy
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 COUNTS = 0.0, 1.03, 1.0, 0.15  # where counts stand, in shares of the axes: left, bottom, width, height
 
 
+@check_arguments
 def calibration(
     prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None, ax: "Axes | None" = None
 ) -> "Axes":
@@ -140,6 +142,7 @@ def _shortly(count: float) -> str:
     return f"{count:.0f}"
 
 
+@check_arguments
 def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
     """Mean log loss by the difference of the ratings before, and in grey what it would be if predictions were right.
 
@@ -177,7 +180,9 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
 
 def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...]:
     """By bin: mean difference, mean loss, its standard error, and the mean that is expected."""
-    p, s = np.asarray(expected_score(history.prediction)), np.asarray(score, float)
+    if not isinstance(history, History):
+        raise ValueError(f"expected a history, as of jr.history, or several by name, got {show_value(history)}")
+    p, s = to_floats("prediction", expected_score(history.prediction)), to_floats("score", score)
     before = np.asarray(history.before.mean, float)
     metrics.log_loss(p, s)  # for its checks
     if before.shape != (len(p), 2):
@@ -194,6 +199,7 @@ def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...
     return means[0], means[1], error, means[3]
 
 
+@check_arguments
 def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, ax: "Axes | None" = None) -> "Axes":
     """The players whose scores surprised most, by the mean of observed less expected, with 95 % intervals.
 
@@ -215,7 +221,7 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     """
     matches, names = open_matches(data)
     check_count("players", top, 1, ROWS)
-    p, score = np.asarray(expected_score(prediction), np.float64), np.asarray(matches.score, np.float64)
+    p, score = to_floats("prediction", expected_score(prediction)), np.asarray(matches.score, np.float64)
     metrics.brier(p, score)  # for its checks
     player, both = np.asarray(matches.player).T.ravel(), np.concatenate([p, 1.0 - p])
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
@@ -241,6 +247,7 @@ def _by_name(x: Any) -> dict[Any, Any]:
     return several
 
 
+@check_arguments
 def comparison(found: Comparison, *, ax: "Axes | None" = None) -> "Axes":
     """By how much the log loss of each system lies behind that of the best, with 95 % intervals; the best first.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.plots.drawing import (
     COLOURS,
     GREY,
@@ -43,6 +44,7 @@ MOMENTS = 200  # of a history, if no length of steps is given
 TICKS = 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000, 20_000, 30_000, 50_000, 100_000
 
 
+@check_arguments
 def distribution(
     system: RatingSystem | Rated | Smoothed,
     state: State = None,
@@ -111,6 +113,7 @@ def _mark(ax: "Axes", marked: dict[str, float]) -> None:
     ax.set_xlim(low, high)
 
 
+@check_arguments
 def ranks(
     rated: Rated | Smoothed,
     players: Any,
@@ -181,6 +184,7 @@ def _rank_axis(ax: "Axes") -> None:
     ax.set_ylabel("rank")
 
 
+@check_arguments
 def odds(found: Tournament | Season, *, top: int = 32, ax: "Axes | None" = None) -> "Axes":
     """How far each may come in a tournament, or where each may end a season, in percent; the best first.
 

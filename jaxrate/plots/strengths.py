@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.plots.drawing import (
     COLOURS,
     ROWS,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@check_arguments
 def intervals(found: Strengths, *, top: int | None = None, ax: "Axes | None" = None) -> "Axes":
     """The best players, each with the 95 % interval of their rating; anchors, who have none, are squares.
 
@@ -53,6 +55,7 @@ def intervals(found: Strengths, *, top: int | None = None, ax: "Axes | None" = N
     return ax
 
 
+@check_arguments
 def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = None) -> "Axes":
     """The ranks that each player may have, as bars that hold together; the dot is the rank of the table.
 
@@ -81,6 +84,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     return ax
 
 
+@check_arguments
 def win_matrix(found: Strengths, players: Any = None, *, ax: "Axes | None" = None) -> "Axes":
     """The probability that each player, in rows, wins against each other one, in percent; ties are not counted.
 

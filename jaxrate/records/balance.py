@@ -15,13 +15,14 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import Values
 from jaxrate.events import Rounds, rounds
 from jaxrate.records.fixtures import fixtures
 from jaxrate.records.outlooks import of_contests
 from jaxrate.records.rated import Rated, find
 from jaxrate.records.readings import ratings
-from jaxrate.records.shown import Columns
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.replay.run import predict
 
 WHOLE = 64  # players of whom all pairs are considered
@@ -36,6 +37,14 @@ class Teams(NamedTuple):
     strength: Values  # [teams] sums of ratings
     share: Values | None  # [teams] of the other teams to be left behind; None for a system of no contests
     optimal: bool  # whether no teams are closer; if not, the time was up
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
 
     def __str__(self) -> str:
         return f"{self.columns()}\n{_proof(self.optimal)}"
@@ -58,6 +67,14 @@ class Pairings(NamedTuple):
     out: list[Any]  # who has no match
     optimal: bool  # whether no pairing is fairer; if not, the time was up, or the pool too large to look at all pairs
 
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
     def __str__(self) -> str:
         return f"{self.matches}\n{self._note()}"
 
@@ -77,6 +94,7 @@ def _proof(optimal: bool) -> str:
     return "none are fairer" if optimal else "perhaps others are fairer"
 
 
+@check_arguments
 def balance(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_limit: float = 2.0) -> Teams:
     """Teams of equal size and of nearly equal strength, the sum of their members' ratings.
 
@@ -146,6 +164,7 @@ def _shares(rated: Rated, members: list[Values]) -> Values | None:
     return share[np.unique(team, return_index=True)[1]]
 
 
+@check_arguments
 def pairings(
     rated: Rated,
     players: Sequence[Any],

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.events import Matches
 from jaxrate.records.metrics import scores
@@ -50,6 +51,7 @@ class Blend(NamedTuple):
         return _blended(log_odds([expected_score(guess) for guess in guesses]), [*self.weights.values()])
 
 
+@check_arguments
 def blend(systems: Mapping[str, RatingSystem] | Iterable[RatingSystem], data: Dataset, *, last: float = 1.0) -> Blend:
     """Rate the same matches by several systems, and weigh their predictions.
 

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import Values, pyarrow
 from jaxrate.events import period_end
 from jaxrate.records.moments import as_of, moment
@@ -16,6 +17,7 @@ from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Rating, State
 
 
+@check_arguments
 def career(rated: Rated | Smoothed, player: Any) -> dict[str, Values]:
     """What a player went through, one row per match or contest.
 
@@ -90,6 +92,7 @@ def _in_hindsight(smoothed: Smoothed, player: Any) -> dict[str, Values]:
     }
 
 
+@check_arguments
 def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     """The rating and deviation that a player had at a moment of a rated history, from its predictions.
 
@@ -129,6 +132,7 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
 
+@check_arguments
 def rating_table(rated: Rated, time: Any = None) -> dict[str, Values]:
     """Columns of the ratings, best first: the mean, the deviation if there is one, games, and what else the state says.
 

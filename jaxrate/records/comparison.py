@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.arguments import check_arguments, show_value
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.inputs import as_dataset
 from jaxrate.data.teams import in_teams
@@ -39,6 +40,7 @@ from jaxrate.text import number
 FIT_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
+@check_arguments
 def compare(
     data: Any,
     systems: Mapping[str, Any] | Iterable[Any] | None = None,
@@ -216,6 +218,8 @@ def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for system in given:
         name = system.name if isinstance(system, RatingSystem) else system
+        if not isinstance(name, str):
+            raise ValueError(f"compare takes systems, or their names, got {show_value(system)}")
         if name in found:
             raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
         found[name] = system if isinstance(system, RatingSystem) else {}

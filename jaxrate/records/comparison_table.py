@@ -1,10 +1,13 @@
 """The table of a comparison of systems, and what stands beneath it."""
 
 import html
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from jaxrate.records.metrics import Paired
 from jaxrate.records.quality import in_words
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.system import RatingSystem
 from jaxrate.text import html_table, number, table
 
@@ -40,6 +43,29 @@ class Comparison(NamedTuple):
     notes: list[str]  # sentences: by which hyperparameters, and what was not known to whom
     left_out: dict[str, str]  # why systems that nobody named were left out
     blend: Blended | None  # of two or more, of matches; None of others
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> Columns:
+        """The table as columns, of numbers: a row for each result, and one for the blend."""
+        results = self.results
+        columns: dict[str, Any] = {"system": [x.name for x in results]}
+        if any(x.period is not None for x in results):
+            columns["period"] = [np.nan if x.period is None else x.period for x in results]
+        columns |= {name: [x.quality[name] for x in results] for name in results[0].quality}
+        if self._paired:
+            columns["behind"] = [np.nan if x.behind is None else x.behind.difference for x in results]
+            columns["behind_error"] = [np.nan if x.behind is None else x.behind.error for x in results]
+        if self.blend is not None:
+            last = {"system": "(blend)"} | self.blend.quality
+            columns = {name: [*values, last.get(name, np.nan)] for name, values in columns.items()}
+        return Columns({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
 
     @property
     def about(self) -> str:

@@ -1,5 +1,6 @@
 """The careers of all players at once, one after the other: what a page for each of them is made of."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,9 @@ def in_hindsight(rated: Rated, smoothed: Any) -> tuple[Values, Values]:
         score, rating = smoothed.matches.score, smoothed.rating
         mean, deviation = np.asarray(rating.mean), np.asarray(rating.deviation)
     else:
+        lacking = {"score", "rating_a", "deviation_a"} - set(smoothed if isinstance(smoothed, Mapping) else ())
+        if lacking:
+            raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
         score = np.asarray(smoothed["score"])
         mean, deviation = (
             np.stack([smoothed[f"{name}_{x}"] for x in "ab"], axis=1) for name in ("rating", "deviation")

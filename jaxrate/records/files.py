@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.data.parts import Parts, find_parts
 from jaxrate.data.roles import Roles
 from jaxrate.data.streams import open_matches, roles_in
@@ -66,6 +67,7 @@ class RatedFiles(NamedTuple):
         return f"RatedFiles: {counted} in {self.folder}, log loss {self.quality['log loss']:.4f}"
 
 
+@check_arguments
 def rate_files(
     system: RatingSystem,
     source: Any,
@@ -89,7 +91,7 @@ def rate_files(
     chunk: int = CHUNK,
     brief: bool = False,
     resume: bool = False,
-    key: Array | None = None,
+    key: Key | None = None,
     memory: str = MEMORY,
     progress: Callable[[int], Any] | None = None,
 ) -> RatedFiles:

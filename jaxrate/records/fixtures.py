@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.history_columns import columns_to_come
 from jaxrate.data.names import fold
@@ -42,6 +43,7 @@ NEAR = 3  # names that are offered
 LONGEST_NAME = 4  # words, whose orders are tried
 
 
+@check_arguments
 def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any) -> Columns:
     """What is expected of matches or contests to come, as columns that print as a table.
 
@@ -123,7 +125,7 @@ def _with_history(rated: Rated, data: Dataset, days: dict[str, float | None]) ->
 
 def _is_pairs(source: Any) -> bool:
     """Whether it is a list of pairs of names, and not one of dicts."""
-    return isinstance(source, list) and not (source and isinstance(source[0], Mapping))
+    return isinstance(source, (list, tuple)) and not (source and isinstance(source[0], Mapping))
 
 
 def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
@@ -136,7 +138,8 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         pairs = _is_pairs(source)
         if pairs:
             if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in source):
-                raise ValueError("fixtures must be pairs of names, as (a, b), or a table")
+                one = f"; of one match it is [{tuple(source)!r}]" if len(source) == 2 else ""
+                raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{one}")
             table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
             source = open_source(table)._replace(noted=False)  # of names that look alike the history was told
         given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}

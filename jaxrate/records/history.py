@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.plain import bind
@@ -40,6 +41,7 @@ class History(NamedTuple):
         return "\n".join(["History", *lines])
 
 
+@check_arguments
 def history(
     system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
 ) -> History:

@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments, is_number
 from jaxrate.data.tables import Values
 from jaxrate.records.courses import Courses, courses
+from jaxrate.records.leaderboard_table import Leaderboard
 from jaxrate.records.moments import as_of as not_before
 from jaxrate.records.moments import moment
 from jaxrate.records.rated import Rated, find, opened, show_time, to_dates
@@ -13,60 +15,13 @@ from jaxrate.records.readings import aged
 from jaxrate.replay.rows import check_concrete
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
-from jaxrate.text import decimals, html_table, intervals, number, table
 
 YEAR = 365.0
 SETTLED, MANY = 10, 20  # by default only those with so many games are listed, if there are so many of them
 EVERYBODY = 'active="all" for everybody'
 
 
-class Leaderboard(NamedTuple):
-    """The best players first. `print` shows a table; `jr.frame` makes a data frame of the columns."""
-
-    rank: Values  # [top] from 1
-    player: Values  # [top] names, or ids if no names were given
-    rating: Values  # [top]
-    deviation: Values | None  # [top], None if the system has none or ratings are cautious
-    change: Values | None = None  # [top] of the rating since a moment; NaN for those who had not played by then
-    rank_then: Values | None = None  # [top] at that moment, 0 for those who were not listed
-    games: Values | None = None  # [top] matches or contests
-    last: Values | None = None  # [top] when they played last, as dates or numbers; missing for those who have not
-    peak: Values | None = None  # [top] the highest rating of their career
-    peak_time: Values | None = None  # [top] when they reached it
-    scope: str = ""  # who is listed, and since when ratings changed
-
-    def __str__(self) -> str:
-        return "\n".join(filter(None, [table(*self._columns()), self.scope]))
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
-
-    def _columns(self) -> tuple[list[str], list[Any]]:
-        digits = decimals(self.rating)
-        shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
-        if self.deviation is not None:
-            shown["95 % interval"] = intervals(self.rating, self.deviation)
-        if self.change is not None and self.rank_then is not None:
-            shown["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
-            shown["rank then"] = [x or "" for x in self.rank_then]
-        if self.games is not None:
-            shown["games"] = self.games
-        if self.last is not None:
-            shown["last played"] = shown_times(self.last)
-        if self.peak is not None:
-            shown["peak"] = ["" if x != x else f"{x:.{digits}f}" for x in self.peak]
-        if self.peak_time is not None:
-            shown["on" if self.peak_time.dtype.kind == "M" else "at"] = shown_times(self.peak_time)
-        return [*shown], [*zip(*shown.values(), strict=True)]
-
-
-def shown_times(times: Values) -> list[str]:
-    """Days, or numbers."""
-    if times.dtype.kind == "M":
-        return ["" if np.isnat(x) else str(x) for x in times.astype("datetime64[D]")]
-    return ["" if x != x else number(round(float(x), 1)) for x in times]
-
-
+@check_arguments
 def leaderboard(
     system: RatingSystem | Rated | Smoothed,
     state: State = None,
@@ -137,7 +92,9 @@ def leaderboard(
         raise ValueError("active, min_games and since need a rated history, which knows who played when")
     rating = view.shown(system.summary(params, aged(system, state, not_before(rated, state, as_of, players), params)))
     best = _best(rating.mean, _chosen(among, players, len(rating.mean)))[:top]
-    return Leaderboard(np.arange(1, len(best) + 1), _names(players, best, len(rating.mean)), *_of(rating, best))
+    columns = dict(zip(("rating", "deviation"), _of(rating, best), strict=True))
+    names = _names(players, best, len(rating.mean))
+    return Leaderboard({"rank": np.arange(1, len(best) + 1), "player": names} | columns)
 
 
 def ranks(
@@ -231,7 +188,9 @@ class _Lists:
             self._need_times("since" if now is None else "as_of")
         rating, at, best = self.as_of(now)
         course, rated, some = self.course, self.rated, best[:top]
-        columns: dict[str, Any] = {"games": (at - course.start[:-1])[some]}
+        names, (mean, deviation) = _names(self.players, some, len(at)), _of(rating, some)
+        columns = {"rank": np.arange(1, len(some) + 1), "player": names, "rating": mean, "deviation": deviation}
+        columns["games"] = (at - course.start[:-1])[some]
         score = self.view.shown(Rating(course.mean, course.deviation)).mean
         peak = course.highest(score, at)[some]
         columns["peak"] = np.where(peak < 0, np.nan, score[peak])
@@ -247,9 +206,7 @@ class _Lists:
             change = np.asarray(rating.mean) - np.asarray(then.rating.mean)
             change = np.where(then.at == course.start[:-1], np.nan, change)
             columns |= {"change": change[some], "rank_then": rank[some]}
-        columns["scope"] = self._scope(now, since, len(best))
-        names = _names(self.players, some, len(at))
-        return Leaderboard(np.arange(1, len(some) + 1), names, *_of(rating, some), **columns)
+        return Leaderboard(columns, self._scope(now, since, len(best)))
 
     def as_of(self, now: float | None, at: Values | None = None) -> _Listed:
         course = self.course
@@ -295,7 +252,7 @@ class _Lists:
             return YEAR if self.timed and self.rated.clock == "dates" else None
         if isinstance(active, str) and active == "all":
             return None
-        number_given = isinstance(active, (int, float, np.number)) and not isinstance(active, bool)
+        number_given = is_number(active)
         if not number_given or not 0 < float(active) < np.inf:
             raise ValueError(f'active must be a number of days above 0, a share below 1, or "all", got {active!r}')
         self._need_times("active")

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.data.leagues import by_league
 from jaxrate.data.tables import located
@@ -14,13 +15,14 @@ from jaxrate.records.rating import rate
 from jaxrate.system import RatingSystem
 
 
+@check_arguments
 def rate_each(
     system: RatingSystem,
     data: Dataset,
     league: Any,
     *,
     period: float | None = None,
-    key: Array | None = None,
+    key: Key | None = None,
     executor: Executor | None = None,
 ) -> dict[Hashable, Rated]:
     """Rate each league of a table alone, as `rate` does: players of one name in two leagues are two.

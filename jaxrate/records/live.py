@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.events import Array, Matches, Rounds
+from jaxrate.arguments import Key, check_arguments
+from jaxrate.events import Matches, Rounds
 from jaxrate.records.bulk import as_rated
 from jaxrate.records.careers import leaves
 from jaxrate.records.contents import as_state
@@ -295,12 +296,13 @@ class Live:
         return found
 
 
+@check_arguments
 def live(
     rated: Rated | RatedFiles | RatingSystem,
     players: Sequence[Any] | None = None,
     state: State = None,
     *,
-    key: Array | None = None,
+    key: Key | None = None,
 ) -> Live:
     """Ratings that learn each result as it comes, in some tens of microseconds a match.
 
@@ -329,7 +331,7 @@ def live(
     base: Any = as_rated(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
     if base is not None and players is not None:
         raise ValueError("a rated history has players of its own")
-    system, state, players = opened(rated if base is None else base, state, players)
+    system, state, players = opened(rated if base is None else base, state, players, needs_state=False)
     check_system(system)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
     if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):

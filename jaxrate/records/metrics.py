@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments, to_floats
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where
 from jaxrate.events.checks import check_known
+from jaxrate.records.inversions import count_inversions, narrow
 from jaxrate.systems.outlook import expected_score
 
 NumPy = np.ndarray[Any, Any]
@@ -77,6 +79,7 @@ class Calibration(NamedTuple):
     error: float  # expected calibration error: mean of |observed - predicted| by weight
 
 
+@check_arguments
 def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None) -> Calibration:
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
@@ -101,7 +104,7 @@ def both_sides(prediction: Any, score: Any, weight: Any = None) -> tuple[NumPy, 
     Where tables tell the winner and the loser, a prediction is always that of the player who won, and no calibration of
     it can be right. Weights are 1 if there are none.
     """
-    p, s = np.asarray(expected_score(prediction)), np.asarray(score)
+    p, s = to_floats("prediction", expected_score(prediction)), np.atleast_1d(to_floats("score", score))
     w = np.ones(s.shape) if weight is None else np.asarray(weight)
     if len(s) and (s == 1).all():
         return np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s]), np.tile(w, 2)
@@ -136,8 +139,8 @@ def standings(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played
       played: [num_players] the number of contests before these. None: they are the first.
     """
     ragged, flat, event = _flat(rounds)
-    scored = _ranked(flat, event) if mask is None else _ranked(flat, event) & np.asarray(mask)
-    before = np.broadcast_to(0 if played is None else np.asarray(played)[flat.player], event.shape)
+    scored = _ranked(flat, event) if mask is None else _ranked(flat, event) & (to_floats("mask", mask) > 0)
+    before = _played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
     quality = {}
     for least, who in ((1, ""), (5, ", 5plus")):
         lacking = np.maximum(least - before, 0)
@@ -161,6 +164,7 @@ def duels(rounds: Ragged | Dataset) -> tuple[NumPy, NumPy] | None:
     return first, np.where(flat.rank[first] > 0, 0.0, won)
 
 
+@check_arguments
 def seen(events: Matches | Ragged | Dataset, games: int) -> NumPy:
     """A mask that skips the first games of every player.
 
@@ -179,10 +183,9 @@ def seen(events: Matches | Ragged | Dataset, games: int) -> NumPy:
     else:
         _, flat, event = _flat(events)
         player, counted = np.asarray(flat.player), _ranked(flat, event)
-    order = np.argsort(player, kind="stable")
+    order, before = np.argsort(player, kind="stable"), np.empty(len(player), np.int64)
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
     total = np.cumsum(counted[order]) - counted[order]
-    before = np.empty(len(player), np.int64)
     before[order] = total - np.repeat(total[first], np.diff(first, append=len(player)))
     enough = before >= games
     return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(events, Matches) else enough)
@@ -196,6 +199,14 @@ def _flat(data: Any) -> tuple[Ragged, Rounds, NumPy]:
         return rounds, rounds.events, np.repeat(np.arange(len(size)), size)
     kind = type(rounds.events if isinstance(rounds, Ragged) else rounds).__name__
     raise ValueError(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}")
+
+
+def _played(played: Any, least: int) -> NumPy:
+    """[num_players] contests before these, checked."""
+    counts = np.zeros(least) if played is None else to_floats("played", played)
+    if counts.ndim != 1 or len(counts) < least:
+        raise ValueError(f"played must be [num_players] for {least} players or more, got the shape {counts.shape}")
+    return counts
 
 
 def _ranked(flat: Rounds, event: NumPy) -> NumPy:
@@ -215,8 +226,8 @@ class _Standing(NamedTuple):
 
 
 def _open(data: Any, rating: Any, mask: Any) -> _Standing:
-    rounds, flat, event = _flat(data)
-    x, rank = np.asarray(rating, np.float64), np.asarray(flat.rank)
+    (rounds, flat, event), x = _flat(data), to_floats("rating", rating)
+    rank = np.asarray(flat.rank)
     keep = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
     if not x.shape == keep.shape == rank.shape:
         shapes = f"{rank.shape}, {x.shape} and {keep.shape}"
@@ -231,21 +242,21 @@ def _open(data: Any, rating: Any, mask: Any) -> _Standing:
     if not rows.size:
         raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
     event, rank = event[rows], rank[rows]
-    standing = np.lexsort((_narrow(rank), _narrow(event)))
+    standing = np.lexsort((narrow(rank), narrow(event)))
     rank, x = rank[standing], x[rows[standing]]
     head = np.flatnonzero((np.diff(event, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
     length = np.diff(head, append=len(rank))
     low = np.repeat(head, length) - _begin(size, event)
     high = low + np.repeat(length, length) - 1
-    return _Standing(event, size, low, high, np.lexsort((-x, _narrow(event))))
+    return _Standing(event, size, low, high, np.lexsort((-x, narrow(event))))
 
 
 def _pair_inversion(standing: _Standing) -> float:
     event, size, low, _, order = standing
-    place = np.empty(len(order), np.int64)  # in the standing, ties broken by the rating: a permutation of each contest
-    place[np.lexsort((_narrow(low[order]), _narrow(event)))] = np.arange(len(order))
-    begin = _begin(size, event)
-    wrong = 2.0 * _inversions(place - begin, begin) / (size[event] - 1)
+    place, begin = np.empty(len(order), np.int64), _begin(size, event)
+    # in the standing, ties broken by the rating: a permutation of each contest
+    place[np.lexsort((narrow(low[order]), narrow(event)))] = np.arange(len(order))
+    wrong = 2.0 * count_inversions(place - begin, begin) / (size[event] - 1)
     return float(1.0 - wrong.sum() / len(wrong))
 
 
@@ -259,38 +270,6 @@ def _rank_deviation(standing: _Standing) -> float:
 def _begin(size: NumPy, event: NumPy) -> NumPy:
     """[n] where each one's contest begins."""
     return np.asarray((np.cumsum(size) - size)[event])
-
-
-def _inversions(value: NumPy, begin: NumPy) -> NumPy:
-    """[n] numbers whose sum over a contest is the number of its pairs i < j with value i > value j.
-
-    One bit after the other from the top, the values of each contest are parted into those without and with it, both in
-    their order. Inversions are the zeros behind a one that agrees with them in all higher bits. Since the values of a
-    contest are 0, 1, ..., those that agree lie where their lowest one belongs: no lists of groups are kept.
-
-    Args:
-      value: [n] a permutation of 0, 1, ... for each contest.
-      begin: [n] where its contest begins.
-    """
-    kind = np.int32 if len(value) < 2**30 else np.int64  # half the bytes, half the time
-    value, begin, here = value.astype(kind), begin.astype(kind), np.arange(len(value), dtype=kind)
-    count = np.zeros(len(value), np.int64)
-    for bit in reversed(range(int(value.max()).bit_length())):
-        one = (value >> bit) & 1
-        group = begin + (value >> (bit + 1) << (bit + 1))
-        ones: NumPy = np.cumsum(one, dtype=kind)
-        ones -= one
-        ones -= ones[group]
-        count += ones * (1 - one)
-        parted = np.empty_like(value)
-        parted[np.where(one, group + (1 << bit) + ones, here - ones)] = value
-        value = parted
-    return count
-
-
-def _narrow(number: NumPy) -> NumPy:
-    """The same numbers, from 0, in the smallest type: NumPy sorts 16 bits much faster than 64."""
-    return number.astype(np.min_scalar_type(int(number.max(initial=0))))
 
 
 def _margin(prediction: Any) -> float:
@@ -331,8 +310,8 @@ def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy
     """Predictions, scores and weights to be scored, checked."""
     for name, x in (("prediction", expected_score(prediction)), ("score", score), ("weight", weight), ("mask", mask)):
         check_known(name, x, "a loss of what is traced is written with jax.numpy")
-    p, s = np.asarray(expected_score(prediction), np.float64), np.asarray(score, np.float64)
-    w = np.ones(p.shape) if weight is None else np.asarray(weight, np.float64)
+    p, s = to_floats("prediction", expected_score(prediction)), to_floats("score", score)
+    w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
         shapes = f"{p.shape}, {s.shape}, {w.shape} and {keep.shape}"
@@ -341,10 +320,9 @@ def _columns(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[NumPy
         raise ValueError(f"mask must be boolean, got {keep.dtype}")
     p, s, w = (p, s, w) if mask is None else (p[keep], s[keep], w[keep])
     for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
-        bad = ~((x >= 0.0) & (x <= top) & (x < np.inf))
-        if bad.any():
-            row = int(np.flatnonzero(keep)[np.argmax(bad)])
-            raise RowError(row, f"{name} is {x[np.argmax(bad)]}")
+        bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))
+        if bad.size:
+            raise RowError(int(np.flatnonzero(keep)[bad[0]]), f"{name} is {x[bad[0]]}")
     if not w.sum() > 0:
         raise ValueError("no matches to score: the mask or the weights leave none")
     return p, s, w

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events import Matches, matches
 from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, opened
@@ -34,6 +35,7 @@ class Pairs(NamedTuple):
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 
 
+@check_arguments
 def pairs(system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None) -> Pairs:
     """What the system predicts of every two of these players, off by at most 0.00025 wherever that was checked.
 

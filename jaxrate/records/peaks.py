@@ -4,10 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import Values
 from jaxrate.records.courses import SETTLED, courses
-from jaxrate.records.leaderboard import shown_times
+from jaxrate.records.leaderboard_table import shown_times
 from jaxrate.records.rated import Rated, to_dates
+from jaxrate.records.shown import table_to_json, table_to_pandas
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.text import decimals, html_table, intervals, table
 
@@ -21,6 +23,14 @@ class Peaks(NamedTuple):
     deviation: Values | None  # [top] of the rating then; None if the system has none
     match: Values  # [top] which match, or row of the predictions, that was
     time: Values | None  # [top] when, as dates or numbers; None if there are no times
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
 
     def __str__(self) -> str:
         return table(*self._columns())
@@ -38,6 +48,7 @@ class Peaks(NamedTuple):
         return [*shown], [*zip(*shown.values(), strict=True)]
 
 
+@check_arguments
 def peaks(rated: Rated | Smoothed, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None) -> Peaks:
     """The players who stood highest, each at the best moment of their career.
 

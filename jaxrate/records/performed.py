@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Ragged, Rounds
 from jaxrate.records.history import History, recorded
@@ -15,6 +16,7 @@ from jaxrate.systems.rounds.inferred import Performances
 COLUMNS = Performances._fields  # of the tables of contests
 
 
+@check_arguments
 def performances(
     system: RatingSystem | Rated, contests: Ragged | Dataset | None = None, **options: Any
 ) -> Performances:

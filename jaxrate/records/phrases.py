@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.tables import Values
-from jaxrate.records.leaderboard import Leaderboard
+from jaxrate.records.leaderboard_table import Leaderboard
 from jaxrate.records.rated import Rated, to_dates
 from jaxrate.text import number
 

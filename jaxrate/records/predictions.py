@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.arguments import MOST_SAMPLES, Key, Numbers, check_arguments, check_count
 from jaxrate.events import FAR, Array, fail_where, matches
 from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, find, opened
@@ -30,7 +31,8 @@ class BestOf(NamedTuple):
     final_lost: Array  # [..., need] that the player loses, ending on 0, 1, ... games
 
 
-def best_of(probability: Any, games: int, score: tuple[int, int] = (0, 0)) -> BestOf:
+@check_arguments
+def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -> BestOf:
     """A series of independent games, won by the first to win more than half of them: negative binomial distributions.
 
     Every term is positive, so that nothing cancels, and derivatives are finite at 0 and 1 too.
@@ -78,6 +80,7 @@ def _series(p: Array, need: int, score: Array) -> BestOf:
     return BestOf(jnp.sum(final(0), axis=-1), final(0), final(1))
 
 
+@check_arguments
 def matchups(
     system: RatingSystem | Rated,
     state: State = None,
@@ -126,7 +129,8 @@ def matchups(
     return half.at[first, second].set(score).at[second, first].set(1.0 - score)
 
 
-def bracket(win: Any, order: Any = None) -> Array:
+@check_arguments
+def bracket(win: Numbers, order: Any = None) -> Array:
     """Single elimination, exactly: the probability of each player to win their first r rounds.
 
     A player wins round r by being there and beating whoever comes out of the opposite part of the bracket. That takes
@@ -160,7 +164,8 @@ def _bracket(win: Array, slot: Array) -> Array:
     return _by_player(jnp.stack(reach, axis=1), slot, win.shape[-1])
 
 
-def simulate_bracket(key: Array, win: Any, samples: int, order: Any = None) -> Array:
+@check_arguments
+def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int, order: Any = None) -> Array:
     """`bracket` by chance: how often each player won their first r rounds in so many tournaments.
 
     It serves what the exact one leaves out, uncertain strengths: a player better than believed is so in all rounds,
@@ -183,8 +188,7 @@ def simulate_bracket(key: Array, win: Any, samples: int, order: Any = None) -> A
     Raises:
       ValueError: if there are no samples, or as `bracket` does; numbers that a function makes are not checked.
     """
-    if _whole("samples", samples) < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
+    check_count("samples", samples, 1, MOST_SAMPLES)
     if not callable(win):
         chance, slot = _tournament(win, order)
         return _simulate_given(key, chance, slot, int(samples), CHUNK // len(slot))

@@ -75,9 +75,13 @@ def in_further(rated: Rated, starts: Iterable[float]) -> RatingSystem:
     return system
 
 
-def opened(rated: Any, state: State = None, players: Any = None) -> tuple[RatingSystem, State, Any]:
+def opened(
+    rated: Any, state: State = None, players: Any = None, needs_state: bool = True
+) -> tuple[RatingSystem, State, Any]:
     """System, state and names of players: those of a rated or smoothed history, or as they are given."""
     if not isinstance(rated, (Rated, Smoothed)):
+        if state is None and needs_state:
+            raise ValueError("give the state of the system beside it, or a rated history alone")
         return rated, state, players
     if state is not None:
         raise ValueError("a rated history has a state of its own: name what else is given, as players=...")

@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.inputs import as_dataset
 from jaxrate.data.names import reason_against
 from jaxrate.data.tables import Values, located, pyarrow
 from jaxrate.events import (
-    Array,
     Matches,
     Ragged,
     Rounds,
@@ -33,13 +33,14 @@ from jaxrate.systems.rounds.inferred import Performances
 from jaxrate.text import cell
 
 
+@check_arguments
 def rate(
     system: RatingSystem,
     data: Any,
     *,
     period: float | None = None,
     onto: Rated | None = None,
-    key: Array | None = None,
+    key: Key | None = None,
 ) -> Rated:
     """Rate the matches or contests of a table: predict each, then learn from it.
 

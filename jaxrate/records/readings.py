@@ -4,12 +4,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxrate.arguments import check_arguments
 from jaxrate.records.moments import as_of, moment
 from jaxrate.records.rated import Rated, opened
 from jaxrate.smoothing.found import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
 
 
+@check_arguments
 def ratings(
     system: RatingSystem | Rated | Smoothed, state: State = None, *, time: Any = None, params: Params = None
 ) -> Rating:
@@ -50,6 +52,7 @@ def _found(rated: Any, system: RatingSystem, state: State, names: Any, time: Any
     return system.summary(params, aged(system, state, as_of(rated, state, time, names), params))
 
 
+@check_arguments
 def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
     """Every player's modifier against each category [num_players, categories], and its deviation, of category Glicko.
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import Values
 from jaxrate.records.careers import career, rating_table
 from jaxrate.records.comparison_table import Comparison
@@ -55,6 +56,7 @@ class Sheet(NamedTuple):
     rows: list[tuple[Any, ...]]  # the last events, the latest first
 
 
+@check_arguments
 def report(
     rated: Rated,
     *,

@@ -1,14 +1,16 @@
 """What a rated history remembers: two players against each other, wins that nobody expected, and form."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import Values, pyarrow
 from jaxrate.records.careers import career
 from jaxrate.records.leaderboard import leaderboard
 from jaxrate.records.rated import Rated, find
-from jaxrate.records.shown import Columns
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 
 SHOWN = 20  # matches of two, the latest, that are printed
 LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
@@ -25,6 +27,14 @@ class HeadToHead(NamedTuple):
     expected: float  # score of the player, of so many matches
     matches: Columns  # time, the player's score, the chance they were given, both ratings before
 
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
     def columns(self) -> Columns:
         """The matches, the last first."""
         return self.matches
@@ -40,6 +50,7 @@ class HeadToHead(NamedTuple):
         return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{shown}{rest}"
 
 
+@check_arguments
 def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     """All matches of two players, from the predictions of a rated history.
 
@@ -71,6 +82,7 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     return HeadToHead(one, two, won, len(score) - won - lost, lost, float(chance.sum()), Columns(found))
 
 
+@check_arguments
 def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> Columns:
     """The wins that were least expected: time, winner, loser, the chance that the winner was given, both ratings.
 
@@ -84,6 +96,7 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> Columns:
     return _some(found, np.argsort(found["probability"], kind="stable")[:top])
 
 
+@check_arguments
 def best_wins(rated: Rated, player: Any, *, top: int = 20) -> Columns:
     """A player's wins against those who were rated highest then, as columns like those of `upsets`.
 
@@ -121,7 +134,8 @@ def _some(found: Columns, rows: Values) -> Columns:
     return Columns({name: values[rows] for name, values in found.items()})
 
 
-def form(rated: Rated, players: Any = None, *, last: int = 10) -> Columns:
+@check_arguments
+def form(rated: Rated, players: Iterable[Any] | None = None, *, last: int = 10) -> Columns:
     """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
 
         print(jr.form(rated, ["Green Bay Packers", "Chicago Bears"], last=5))

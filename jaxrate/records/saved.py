@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import pyarrow
 from jaxrate.data.writing import write
 from jaxrate.records.bulk import Stored, as_rated, read_bulk
@@ -45,6 +46,7 @@ LONG = 500  # characters of an error
 BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
 
 
+@check_arguments
 def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
@@ -85,7 +87,7 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     LOG.info("a history of %d players is saved in %s", len(rated.players), folder)
 
 
-def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str, Any]) -> None:
+def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str, Any], csv_safe: bool = False) -> None:
     """Save what was `described`, and tables beside it, into a folder that is held; a name without table is cleared."""
     stored = {key: np.asarray(x) for key, x in leaves(rated.state).items()}
     as_state(rated.system, len(rated.players), stored)
@@ -97,7 +99,7 @@ def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str,
         tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **beside}
         for name, table in tables.items():
             if table is not None:
-                write(table, new / name)
+                write(table, new / name, csv_safe=csv_safe)
 
     put(folder, about, files, gone=beside)
 
@@ -107,6 +109,7 @@ def _as_saved(value: Any) -> Any:
     return tuple(map(_as_saved, value)) if isinstance(value, list) else value
 
 
+@check_arguments
 def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> Rated:
     """The rated history in a folder.
 

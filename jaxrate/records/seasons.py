@@ -19,13 +19,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import MOST_SAMPLES, Key, check_arguments, check_count
 from jaxrate.data.tables import Values
 from jaxrate.events import Array, matches
 from jaxrate.records.fixtures import fixtures, played
 from jaxrate.records.pairs import on_even_terms
 from jaxrate.records.rated import Rated, to_days
 from jaxrate.records.readings import aged, ratings
-from jaxrate.records.shown import Columns
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.replay.run import predict
 from jaxrate.systems.outlook import divided, expected_score
 
@@ -55,6 +56,14 @@ class Season(NamedTuple):
     samples: int
     relegated: int
 
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
     def columns(self) -> Columns:
         """The table: with the chances to win, to come among the first four, and to be relegated."""
         n = len(self.player)
@@ -73,6 +82,7 @@ class Season(NamedTuple):
         return f"{self.columns()._repr_html_()}<p>{self.samples:,} seasons</p>"
 
 
+@check_arguments
 def season(
     rated: Rated,
     coming: Any,
@@ -82,7 +92,7 @@ def season(
     ties: tuple[str, ...] = TIES,
     relegated: int = 0,
     samples: int = 10_000,
-    key: Array | None = None,
+    key: Key | None = None,
     newcomers: bool = False,
     **columns: Any,
 ) -> Season:
@@ -113,8 +123,7 @@ def season(
     unknown = [name for name in ties if name not in TIES]
     if unknown:
         raise ValueError(f"no tie-break {unknown[0]!r}; there are {' and '.join(TIES)}")
-    if samples < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
+    check_count("samples", samples, 1, MOST_SAMPLES)
     found = fixtures(rated, coming, newcomers=newcomers, **columns)
     before = None if results is None else played(rated, results, newcomers, columns)
     names = list(dict.fromkeys([*([] if before is None else before[0].ravel()), *found["a"], *found["b"]]))

@@ -1,11 +1,13 @@
 """Columns that print as a table, in a terminal and in a notebook."""
 
+import json
 import re
 from typing import Any
 
 import numpy as np
 
 from jaxrate.data.tables import Values
+from jaxrate.data.writing import frame, plain_columns
 from jaxrate.text import decimals, html_table, number, table
 
 LEFT = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
@@ -14,8 +16,26 @@ ODDS = "odds_win", "odds_draw", "odds_loss"
 RATINGS = "rating", "opponents_rating", "winners_rating", "losers_rating", "strength", "deviation", "change"
 
 
+def table_to_pandas(table: Any) -> Any:
+    """The table as a data frame of pandas; ImportError without pandas."""
+    return frame(table, "pandas")
+
+
+def table_to_json(table: Any) -> str:
+    """The table in JSON: a list for each column by its name, dates as text, null for what is missing."""
+    columns = table if isinstance(table, Columns) else as_columns(table)
+    return json.dumps({name: _plain(np.asarray(values)) for name, values in columns.items()}, ensure_ascii=False)
+
+
+def as_columns(table: Any) -> "Columns":
+    """The columns of a result that prints as a table."""
+    return Columns(plain_columns(table, "s"))
+
+
 class Columns(dict[str, Values]):
-    """Arrays of equal length by name. `print` shows a table; `jr.frame` makes a data frame."""
+    """Arrays of equal length by name. `print` shows a table; `pandas.DataFrame`, or `jr.frame`, makes a data frame."""
+
+    to_pandas, to_json = table_to_pandas, table_to_json
 
     def __str__(self) -> str:
         return self.text()
@@ -67,4 +87,4 @@ def _plain(values: Values) -> list[Any]:
         return [None if np.isnat(x) else str(x) for x in values]
     if values.dtype.kind == "f":
         return [float(x) if np.isfinite(x) else None for x in values]
-    return values.tolist()
+    return [x.decode(errors="replace") if isinstance(x, bytes) else x for x in values.tolist()]

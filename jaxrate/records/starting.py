@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.parameters import checked
 from jaxrate.records.rated import find
@@ -22,6 +23,7 @@ WITHOUT = {
 }
 
 
+@check_arguments
 def start(
     system: RatingSystem,
     players: Any,

@@ -15,12 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import MOST_SAMPLES, Key, check_arguments, check_count
 from jaxrate.data.tables import Values
 from jaxrate.events import Array
 from jaxrate.records.fixtures import fixtures
 from jaxrate.records.rated import Rated
 from jaxrate.records.seasons import CHUNK, TIES, Games, drawn_strengths, made, played_at, ranked
-from jaxrate.records.shown import Columns
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 
 KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
 ROUNDS = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
@@ -34,6 +35,14 @@ class Tournament(NamedTuple):
     place: Values | None  # [N, P] the probability of each place in the group
     reach: Values  # [N, R + 1] to be in the knock-out, and to win its first 1, 2, ..., R rounds
     samples: int
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
 
     def columns(self) -> Columns:
         """The table: the chances to win the group, to reach each round, and to win."""
@@ -67,13 +76,14 @@ class _Plan(NamedTuple):
     slots: tuple[int, ...]  # of the knock-out: indices into places of groups, the best, players, and a bye
 
 
+@check_arguments
 def tournament(
     rated: Rated,
     plan: Mapping[str, Any] | str | os.PathLike[str],
     *,
     samples: int = 10_000,
     time: Any = None,
-    key: Array | None = None,
+    key: Key | None = None,
     newcomers: bool = False,
 ) -> Tournament:
     """How a tournament may end: groups, if there are some, and a knock-out, played many times.
@@ -101,8 +111,7 @@ def tournament(
     """
     if rated.contests is not None:
         raise ValueError("a tournament is of matches of two, and this history is of contests")
-    if samples < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
+    check_count("samples", samples, 1, MOST_SAMPLES)
     told = _parsed(plan)
     n = len(told.names)
     pairs = np.array([*combinations(range(n), 2)], np.int32)

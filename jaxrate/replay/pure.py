@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, matches
 from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.compiling import SHORT, compiled, is_forward, is_inside, outlined
@@ -31,12 +32,13 @@ class Run(NamedTuple):
         return f"Run\n  state       {shapes(self.state)}\n  prediction  {shapes(self.prediction)}"
 
 
+@check_arguments
 def scan(
     system: RatingSystem,
     params: Params,
     state: State,
     events: Matches | Plan | Blocks,
-    key: Array | None = None,
+    key: Key | None = None,
     *,
     engine: str = "scan",
 ) -> Run:

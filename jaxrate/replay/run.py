@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import Key, check_arguments
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Array, Matches, Ragged, Rounds, check_order, some_in_teams
 from jaxrate.events.checks import check_known
@@ -25,13 +26,14 @@ from jaxrate.system import Constants, Params, RatingSystem, Rules, State, sized_
 __all__ = ["Run", "predict", "run"]
 
 
+@check_arguments
 def run(
     system: RatingSystem,
     events: Matches | Ragged | Dataset,
     *,
     params: Params = None,
     state: State = None,
-    key: Any = None,
+    key: Key | None = None,
     schedule: str | Plan | Blocks = "auto",
     num_players: int | None = None,
     engine: str = "scan",
@@ -99,7 +101,7 @@ def run(
     check_engine(engine, way, state)
     if n == 0:
         return Run(first(state, rows), jnp.zeros(0))
-    if are_numbers(key) and not traced(key):
+    if key is not None and are_numbers(key) and not traced(key):
         key = lengthened(key, roomy(len(key)), 0.0)
     state, guess = replayed(rules, params, state, way, key, checked=True, exact=True, engine=engine)
     return Run(first(state, rows), first(guess, n))
@@ -119,6 +121,7 @@ def _blocks(events: Ragged, schedule: Any) -> Blocks:
     return arranged(events)
 
 
+@check_arguments
 def predict(
     system: RatingSystem,
     state: State,

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
@@ -83,6 +84,7 @@ class Plan(NamedTuple):
         return self._replace(events=with_columns(self.events, CHANGED, place, columns))
 
 
+@check_arguments
 @at_once
 def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.

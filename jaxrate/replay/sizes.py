@@ -24,7 +24,7 @@ FINE = 16  # sizes of events, of which each costs time, grow by a sixteenth at m
 def roomy(number: int, coarse: int = COARSE, least: int = LEAST) -> int:
     """The least of the sizes in use that is not below a number."""
     if number <= max(coarse, least):
-        return max(1 << max(number - 1, 0).bit_length(), least)
+        return max(1 << max(int(number) - 1, 0).bit_length(), least)
     return _stepped(number, 8)
 
 

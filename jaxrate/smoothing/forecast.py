@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, as_moment, dated, part
 from jaxrate.replay.run import Run, run
@@ -21,6 +22,7 @@ TOLERANCE, SWEEPS = 1e-3, 200  # of the first smoothing
 AGAIN = 3  # sweeps of each later one, which begins with what the matches before said
 
 
+@check_arguments
 def forecast(
     system: RatingSystem,
     events: Matches | Dataset,

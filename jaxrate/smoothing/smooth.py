@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Array, Matches
 from jaxrate.memory import check_room, of_device
@@ -21,6 +22,7 @@ from jaxrate.system import Params, Rating, RatingSystem, check_system
 from jaxrate.systems.skills.model import Model
 
 
+@check_arguments
 def smooth(
     system: RatingSystem,
     events: Matches | Dataset,
@@ -71,7 +73,7 @@ def smooth(
     change, converged = float(swept.change), bool(swept.change <= tolerance)
     if not converged:
         text = f"means still moved by up to {change:.2g} deviations after {sweeps} sweeps: allow more by sweeps=..."
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(text, stacklevel=3)  # past the check of arguments
     found = conclude(model, params, lines, swept.site)
     evidence = float(np.sum(np.asarray(found.evidence), dtype=np.float64))
     rating, parts = (Rating(*(_rows(x, n) for x in one)) for one in (found.rating, found.parts))

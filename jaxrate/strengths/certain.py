@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import MOST_SAMPLES, check_arguments, check_count
 from jaxrate.records.rated import find
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.strengths.found import POINTS, Strengths
 from jaxrate.strengths.models import information
 from jaxrate.text import html_table, table
@@ -33,6 +35,20 @@ class RankSets(NamedTuple):
     greatest: NumPy  # [N] the worst
     apart: NumPy  # [N, N] whether the first is surely the better
     level: float  # the probability with which all hold
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> Columns:
+        """The table as columns, the best first."""
+        order = np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
+        columns = {name: getattr(self, name)[order] for name in ("least", "greatest", "players", "rating")}
+        return Columns({"player" if name == "players" else name: values for name, values in columns.items()})
 
     @property
     def groups(self) -> list[NumPy]:
@@ -64,6 +80,7 @@ class RankSets(NamedTuple):
         return ["ranks", "player", "rating"], rows
 
 
+@check_arguments
 def rank_sets(found: Strengths, *, level: float = 0.95, samples: int = 4000, seed: int = 0) -> RankSets:
     """The least and the greatest rank of each player, which hold for all of them together.
 
@@ -77,10 +94,12 @@ def rank_sets(found: Strengths, *, level: float = 0.95, samples: int = 4000, see
       samples, seed: how many normal samples the maximum is from, without a bootstrap, and of which random numbers.
 
     Raises:
-      ValueError: for a level out of range, or strengths without a covariance.
+      ValueError: for a level out of range, or strengths without a covariance or that did not converge.
     """
+    found.check_converged()
     covariance = _covariance(found)
     check_share("level", level)
+    check_count("samples", samples, 1, MOST_SAMPLES)
     known = np.flatnonzero(np.isfinite(found.rating))
     rating, square = found.rating[known], covariance[np.ix_(known, known)]
     if found.samples is None:
@@ -109,6 +128,7 @@ def rank_sets(found: Strengths, *, level: float = 0.95, samples: int = 4000, see
     return RankSets(found.players, found.rating, least, greatest, apart, level)
 
 
+@check_arguments
 def votes_needed(
     found: Strengths, a: Any, b: Any, *, difference: float | None = None, level: float = 0.95, power: float = 0.8
 ) -> float:
@@ -130,7 +150,8 @@ def votes_needed(
       A whole number; 0 if what there is suffices, inf for a difference of 0.
 
     Raises:
-      ValueError: for a player that there is not or who has no rating, or a share out of range.
+      ValueError: for a player that there is not or who has no rating, a share out of range, or strengths that did not
+        converge.
     """
     points, error = found.difference(a, b)
     check_share("level", level)

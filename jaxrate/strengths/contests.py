@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.events import Ragged
 from jaxrate.strengths.errors import ENDED, Spread, deviation, inverse
-from jaxrate.strengths.found import CENTRE, POINTS, Strengths
+from jaxrate.strengths.found import CENTRE, POINTS, Strengths, without_errors
 from jaxrate.strengths.graph import Standing, standing
 from jaxrate.strengths.newton import FAR, Search
 from jaxrate.strengths.rankings import (
@@ -76,7 +76,7 @@ def of_rounds(
     converged = bool(end.size <= ENDED) and not far
     reason = "no maximum" if far else "maximum" if converged else "no further gain" if end.stuck else "steps"
     lost = 0.5 * precision * (np.where(held[main], 0.0, end.x) ** 2).sum()
-    return Strengths(
+    result = Strengths(
         names,
         np.where(main, CENTRE + POINTS * everybody(end.x), beyond),
         everybody(spread.error) * POINTS,
@@ -99,6 +99,7 @@ def of_rounds(
         (*notes, *spread.notes),
         None if spread.samples is None else CENTRE + POINTS * everybody(spread.samples),
     )
+    return result if converged else without_errors(result)
 
 
 def _spread(lists: Lists, end: Search, source: str, samples: int, seed: int) -> Spread:

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.records.rated import find
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.strengths.models import chances
 from jaxrate.text import html_table, number, table
 
 NumPy = np.ndarray[Any, Any]
 POINTS = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 CENTRE = 1500.0  # the mean of the ratings, unless somebody is held or there is a prior about it
+WIDE = 1.96  # deviations to either side: 95 %
 SHOWN = 12  # players that are printed
 
 
@@ -44,6 +46,28 @@ class Strengths(NamedTuple):
     notes: tuple[str, ...]  # what a reader must know: who cannot be compared, and what to do about it
     samples: NumPy | None  # [B, N] ratings of the replicates of a bootstrap
 
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> Columns:
+        """The table as columns, the best first."""
+        wide = WIDE * self.standard_error
+        columns = {
+            "player": self.players,
+            "rating": self.rating,
+            "standard_error": self.standard_error,
+            "low": self.rating - wide,
+            "high": self.rating + wide,
+            "games": self.games,
+            "score": self.score,
+        }
+        return Columns({name: np.asarray(values)[self.order] for name, values in columns.items()})
+
     @property
     def order(self) -> NumPy:
         """[N] ids, the best first; those without a rating last."""
@@ -54,12 +78,19 @@ class Strengths(NamedTuple):
         """The logarithm of nu or theta; 0 where there is none."""
         return 0.0 if self.tie is None else float(np.log(self.tie))
 
+    def check_converged(self) -> None:
+        """ValueError if the search did not reach a maximum: then nothing says how sure the ratings are."""
+        if not self.converged:
+            raise ValueError(f"these strengths did not converge ({self.reason}); a prior, as prior=350, helps")
+
     def difference(self, a: Any, b: Any) -> tuple[float, float]:
         """By how many points a is above b, and its standard error.
 
         Raises:
-          ValueError: for a player that there is not or who has no finite rating, or if there is no covariance.
+          ValueError: for a player that there is not or who has no finite rating, if there is no covariance, or if the
+            search did not converge.
         """
+        self.check_converged()
         one, two = (find(self.players, player) for player in (a, b))
         if self.covariance is None:
             raise ValueError("strengths of so many players have no covariance, which this needs")
@@ -122,9 +153,10 @@ class Strengths(NamedTuple):
         if not self.converged:
             lines.append(f"not converged: {self.reason} after {self.steps} steps")
         if self.tie is not None:
-            lines.append(f"ties: {'nu' if self.model == 'davidson' else 'theta'} {_with(self.tie, self.tie_error, 4)}")
+            name = "nu" if self.model == "davidson" else "theta"
+            lines.append(f"ties: {name} {value_and_error(self.tie, self.tie_error, 4)}")
         for name, value in self.coefficient.items():
-            lines.append(f"{name}: {_with(value, self.coefficient_error[name], 2)} points")
+            lines.append(f"{name}: {value_and_error(value, self.coefficient_error[name], 2)} points")
         return [*lines, *self.notes]
 
     def _columns(self, top: int | None) -> tuple[list[str], list[Any]]:
@@ -141,6 +173,18 @@ class Strengths(NamedTuple):
         return head, rows
 
 
-def _with(value: float, error: float | None, digits: int) -> str:
+def without_errors(found: Strengths) -> Strengths:
+    """Strengths without errors, for a search that did not converge: they would be those of a maximum."""
+    unknown = None if found.covariance is None else np.full_like(found.covariance, np.nan)
+    return found._replace(
+        standard_error=np.full_like(found.standard_error, np.nan),
+        covariance=unknown,
+        tie_error=None if found.tie is None else float("nan"),
+        coefficient_error=dict.fromkeys(found.coefficient, float("nan")),
+        samples=None,
+    )
+
+
+def value_and_error(value: float, error: float | None, digits: int) -> str:
     shown = f"{value:.{digits}f}"
     return shown if error is None or not np.isfinite(error) else f"{shown} ± {error:.{digits}f}"

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import to_floats
 from jaxrate.events import Array, Matches, Periods, fail_where
 from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, checked
 from jaxrate.plain import Frozen, bind
@@ -120,7 +121,7 @@ def frozen(
         side_advantage = ratings.coefficient.get("side", side_advantage)
         model = "bradley_terry" if model == "plackett_luce" else model
         ratings = ratings.rating
-    values = np.asarray(ratings, np.float64)
+    values = to_floats("ratings", ratings)
     if values.ndim != 1:
         raise ValueError(f"ratings must be [n] numbers or strengths, got the shape {values.shape}")
     fail_where(

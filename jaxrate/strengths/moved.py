@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Array, Matches
+from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.replay.pure import scan
 from jaxrate.replay.schedule import by_level
 from jaxrate.strengths.certain import check_share
@@ -56,6 +58,19 @@ class Moved(NamedTuple):
     gain_of_all_error: float
     log_bayes_factor: float  # the summed difference: positive for drift
     drift: float  # points from the first vote to the last, the mean of the growths by what they earned
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> Columns:
+        """The table as columns, the likeliest to have moved first."""
+        each = {name: np.asarray(x)[self.order] for name, x in self._asdict().items() if np.ndim(x) == 1}
+        return Columns({"player": each.pop("players"), **each})
 
     @property
     def order(self) -> NumPy:
@@ -98,6 +113,7 @@ class Moved(NamedTuple):
         return head, rows
 
 
+@check_arguments
 def moved(
     data: Any, *, ties: str | None = None, covariates: Sequence[str] = (), cluster: Any = None, level: float = 0.05
 ) -> Moved:

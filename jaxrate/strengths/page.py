@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.records.report import installed
 from jaxrate.strengths.certain import RankSets
 from jaxrate.strengths.found import POINTS, Strengths
@@ -27,6 +28,7 @@ class Bar(NamedTuple):
     set: tuple[float, float, None] | None
 
 
+@check_arguments
 def arena_report(
     found: Strengths, *, ranks: RankSets | None = None, moved: Moved | None = None, title: str = "Strengths"
 ) -> str:

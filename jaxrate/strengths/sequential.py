@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events.checks import as_numbers, fail_where
 
 NumPy = np.ndarray[Any, Any]
@@ -73,6 +74,7 @@ def pentanomial(score: Any) -> NumPy:
     return np.bincount((2 * values.reshape(-1, 2).sum(axis=1)).astype(int), minlength=5)
 
 
+@check_arguments
 def sprt(
     results: Sequence[float] | NumPy,
     elo0: float,

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.arguments import MOST_SAMPLES, check_arguments, check_count
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.inputs import read_source
 from jaxrate.events import Ragged, Rounds
@@ -13,7 +14,7 @@ from jaxrate.records.rated import find
 from jaxrate.replay.rows import check_concrete
 from jaxrate.strengths.contests import meet, of_rounds
 from jaxrate.strengths.errors import ENDED, Fitted, Spread, spread_of
-from jaxrate.strengths.found import CENTRE, POINTS, Strengths
+from jaxrate.strengths.found import CENTRE, POINTS, Strengths, without_errors
 from jaxrate.strengths.graph import Standing, standing
 from jaxrate.strengths.models import begin
 from jaxrate.strengths.newton import FAR, Problem, Search, own, search
@@ -26,9 +27,11 @@ ERRORS = "curvature", "sandwich", "bootstrap"
 DENSE = 3000  # players up to whom the Hessian is a matrix
 STEP = 8  # players are padded to multiples of this, so that data of like size share what is compiled
 ALIKE = 1e-9  # the share of a covariate that is left where it follows from others
+RUNAWAY = 5.0  # of kappa: ties a hundred times as likely as they were
 NAMED = 4  # players whom a note names
 
 
+@check_arguments
 def static(
     data: Any,
     *,
@@ -73,9 +76,9 @@ def static(
       `Strengths`. Its `notes` say who cannot be compared.
 
     Raises:
-      ValueError: if there is no vote, if all are ties under a model of ties, if an anchor does not play, if a covariate
-        says nothing that players and other covariates do not, or if a column is missing; names the row of a score that
-        is no result.
+      ValueError: if there is no vote, if all are ties under a model of ties or so many that no ratings are likeliest,
+        if an anchor does not play, if a covariate says nothing that players and other covariates do not, or if a column
+        is missing; names the row of a score that is no result.
     """
     data = read_source(data)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
@@ -113,6 +116,7 @@ def static(
         _check_covariates(names, problem, counts)
         dense = len(problem.held) <= DENSE
         end = jax.tree.map(np.asarray, search(dense, model, problem, counts, x))
+        _check_ties(ties, float(end.x[-1] - x[-1]) if model != "bradley_terry" and not end.size <= ENDED else 0.0)
         fitted = Fitted(model, problem, inner, counts, end.x)
         spread = spread_of(fitted, votes, errors, dense, samples, seed)
     notes = (*_notes(players, ranks, prior), *spread.notes)
@@ -127,8 +131,7 @@ def _check(ties: str | None, prior: float | None, errors: str | None, samples: i
             raise ValueError(f"{name} must be one of {shown}, got {given!r}{near(given, [x for x in known if x])}")
     if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
         raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
-    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 2:
-        raise ValueError(f"samples must be a whole number from 2, got {samples!r}")
+    check_count("samples", samples, 2, MOST_SAMPLES)
 
 
 def _anchors(anchors: Mapping[Any, float] | None, players: NumPy, plays: NumPy) -> tuple[NumPy, NumPy]:
@@ -160,6 +163,15 @@ def _model(ties: str, cells: Cells) -> str:
     if tied == total:
         raise ValueError(f"all {number(total)} votes are ties, of which {ties} makes nothing; take ties='half'")
     return ties
+
+
+def _check_ties(ties: str, grown: float) -> None:
+    """ValueError if kappa ran away: a search that did not end where it has grown by so much."""
+    if grown > RUNAWAY:
+        raise ValueError(
+            f"by ties={ties!r} no ratings are likeliest here: with ever more ties and ever greater differences the "
+            "results only become likelier; give a prior, as prior=350, or take ties='half'"
+        )
 
 
 def _among(cells: Cells, main: NumPy) -> Cells:
@@ -272,7 +284,7 @@ def _found(
     reason = "no maximum" if far else "maximum" if converged else "no further gain" if end.stuck else "steps"
     problem = fitted.problem
     lost = 0.5 * problem.precision * (np.where(problem.held, 0.0, end.x[:n]) ** 2).sum()
-    return Strengths(
+    result = Strengths(
         players,
         np.where(main, CENTRE + POINTS * everybody(end.x[:n]), beyond),
         everybody(spread.error) * POINTS,
@@ -295,3 +307,4 @@ def _found(
         notes,
         None if spread.samples is None else CENTRE + POINTS * everybody(spread.samples[:, :n]),
     )
+    return result if converged else without_errors(result)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.checks import as_ids, as_numbers, check_known
@@ -31,6 +32,7 @@ class Counts(NamedTuple):
         return f"Counts of {count:,.15g} results of {known:,} players in {len(self.wins):,} rows"
 
 
+@check_arguments
 def counts(
     a: Any, b: Any, wins: Any, losses: Any, ties: Any = None, *, columns: Mapping[str, Any] | None = None
 ) -> Counts:

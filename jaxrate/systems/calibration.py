@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.numerics import logit
 from jaxrate.parameters import ANY, POSITIVE, Parameter
@@ -31,6 +32,7 @@ MAP = Map(
 )
 
 
+@check_arguments
 def calibrated(system: RatingSystem, **given: float) -> RatingSystem:
     """The same system of matches, learning as it did, whose predictions are calibrated by a map that `fit` finds.
 

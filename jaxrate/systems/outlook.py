@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
 from jaxrate.plain import bind
@@ -54,6 +55,7 @@ DRAWS = Draws(
 )
 
 
+@check_arguments
 def outlook(system: RatingSystem, **given: float | None) -> RatingSystem:
     """The same system, predicting in full, in `jr.run` and in `jr.predict`.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import Location, find, read_columns, spread
 from jaxrate.data.tables import located
@@ -17,6 +18,7 @@ from jaxrate.text import cell
 MOST = 10**15  # times, weights and places beyond it are taken for a mistake
 
 
+@check_arguments
 def contests(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
     """Contests of Elo-MMR (EbTech/Elo-MMR and Elo-Datasets): a folder with a file of JSON for each, 0.json, 1.json, ...
 

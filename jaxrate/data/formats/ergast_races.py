@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.columns import to_days, to_numbers
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import Location, csv_columns, distinct, find, meaning, read_columns, spread
 from jaxrate.data.tables import located
 
 
+@check_arguments
 def ergast(path: Location, *, players: Any = None) -> Dataset:
     r"""Formula 1 races of Ergast or Jolpica, in CSV: a folder with races.csv, results.csv and drivers.csv.
 

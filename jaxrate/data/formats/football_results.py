@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.columns import to_numbers
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import Location, csv_columns, find, keep, meaning, option_columns, read_columns, true
 from jaxrate.data.tables import located, pyarrow
 
 
+@check_arguments
 def football(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
     """International football of martj42's international_results: results.csv.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.columns import to_ids, to_numbers
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import (
@@ -21,6 +22,7 @@ from jaxrate.data.formats.shared import (
 from jaxrate.data.tables import located
 
 
+@check_arguments
 def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     """Lichess games in CSV, as in the data set "chess" of Kaggle's datasnaek: games.csv. Sorted by `created_at`.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.columns import to_ids, to_numbers
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import (
@@ -22,6 +23,7 @@ from jaxrate.data.formats.shared import (
 from jaxrate.data.tables import located, read_csv
 
 
+@check_arguments
 def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Dataset:
     """Ratings of MovieLens (GroupLens) as matches of a movie, player 0, with a user, sorted by time.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import (
     RATING_DIFFERENCE,
@@ -31,6 +32,7 @@ ANY_TAG = re.compile(TAG % rb"\w+")
 USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo", "BlackElo"
 
 
+@check_arguments
 def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 

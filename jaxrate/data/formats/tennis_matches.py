@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.data.columns import to_ids, to_numbers
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.shared import Location, csv_columns, find, keep, option_columns, read_columns, spread, true
@@ -16,6 +17,7 @@ SET = re.compile(r"(?<![\[\d-])(\d{1,2})-(\d{1,2})(?!\d|-|\])")  # 7-6(5), and n
 DERIVED = "games", "round", "surface"
 
 
+@check_arguments
 def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     """Matches of Jeff Sackmann's tennis_atp or tennis_wta, sorted by the start of the tournament, then by round.
 

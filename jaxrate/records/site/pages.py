@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
+from jaxrate.data.writing import MARK as BYTE_ORDER_MARK
 from jaxrate.data.writing import without_formulas
 from jaxrate.records.duels import duels, packed
 from jaxrate.records.phrases import period_said, settings_said
@@ -28,6 +30,7 @@ MARK = "site.json"  # tells a folder that holds a site
 FIRST = 25  # players whose rows are in the page itself
 
 
+@check_arguments
 def site(
     rated: Rated,
     folder: str | os.PathLike[str],
@@ -179,6 +182,7 @@ def _listed(told: Told) -> list[dict[str, Any]]:
 def _csv(rows: list[dict[str, Any]]) -> str:
     safe = without_formulas({key: np.array([row[key] for row in rows], object) for key in rows[0]})
     file = StringIO()
+    file.write(BYTE_ORDER_MARK.decode())
     writer = csv.writer(file)
     writer.writerow(safe)
     writer.writerows(zip(*(x.tolist() for x in safe.values()), strict=True))

@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxrate.data.tables import Values
 from jaxrate.records.everyone import Careers, careers, in_hindsight
-from jaxrate.records.leaderboard import Leaderboard, leaderboard
+from jaxrate.records.leaderboard import leaderboard
+from jaxrate.records.leaderboard_table import Leaderboard
 from jaxrate.records.phrases import current_said, so_many, span, times_said
 from jaxrate.records.rated import Rated, to_days
 from jaxrate.text import coarse

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import Numbers, check_arguments
 from jaxrate.events import Array, Matches
 from jaxrate.plain import bind
 from jaxrate.replay.run import predict
@@ -20,6 +21,7 @@ from jaxrate.systems.blat_mmr.model import Constants, Model, State
 from jaxrate.systems.blat_mmr.system import CENTRE, strengths
 
 
+@check_arguments
 def grid(system: RatingSystem) -> Any:
     """The ratings [n] in points, float64, whose probabilities every player's belief holds.
 
@@ -32,7 +34,8 @@ def grid(system: RatingSystem) -> Any:
     return CENTRE + model.luck.unit * model.grid.points
 
 
-def quantile(system: RatingSystem, state: State, probability: Any) -> Array:
+@check_arguments
+def quantile(system: RatingSystem, state: State, probability: Numbers) -> Array:
     """Ratings [num_players, ...] in points below which a player is with these probabilities [...].
 
     Linear between the points of the support, each of which has half its mass on either side.
@@ -51,6 +54,7 @@ def quantile(system: RatingSystem, state: State, probability: Any) -> Array:
     return CENTRE + model.luck.unit * found.reshape(-1, *wanted.shape)
 
 
+@check_arguments
 def mode(system: RatingSystem, state: State) -> Array:
     """The most likely rating [num_players] in points: a point of the support."""
     model = _model(system)
@@ -58,6 +62,7 @@ def mode(system: RatingSystem, state: State) -> Array:
     return CENTRE + model.luck.unit * jnp.take_along_axis(strengths(model, state), best, axis=-1)[:, 0]
 
 
+@check_arguments
 def stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
     """How likely players a [m] are stronger than players b [m], equal strengths counting half: [m].
 
@@ -81,6 +86,7 @@ def stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
     return jax.vmap(one)(x, p, y, q)
 
 
+@check_arguments
 def outcomes(
     system: RatingSystem, state: State, matches: Matches, *, draws: float = 0.0, params: Params = None
 ) -> Array:
@@ -106,6 +112,7 @@ def outcomes(
     return predict(_instead(system, bind(_outcomes, 2.0 * draws / (1.0 - draws))), state, matches, params=params)
 
 
+@check_arguments
 def evidence(system: RatingSystem) -> RatingSystem:
     """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from jaxrate.arguments import Numbers, check_arguments
 from jaxrate.events import Array
 from jaxrate.plain import Frozen, bind, frozen
 from jaxrate.text import near
@@ -121,11 +122,13 @@ def ratio() -> Luck:
     return Luck("ratio", _ratio, difference=False)
 
 
+@check_arguments
 def thurstone_mosteller(scale: float = 1.0) -> Luck:
     """Example 2.6: Phi((x - y) / scale). Normal performances of variance 1 have scale sqrt 2."""
     return Luck(_named("thurstone_mosteller", scale), bind(_probit, float(scale)), smooth=True)
 
 
+@check_arguments
 def trueskill(margin: float = 1.0) -> Luck:
     """Example 2.7: 1 above the margin, 0 below minus the margin, one half between, ends included."""
     return Luck(_named("trueskill", margin), bind(_with_margin, float(margin)))
@@ -149,11 +152,13 @@ def coin() -> Luck:
     return Luck("coin", _even)
 
 
+@check_arguments
 def laplace(width: float = 1.0) -> Luck:
     """Section 4.3: the distribution function F(x - y | width) of a Laplace distribution."""
     return mixture([(1.0, width)])._replace(name=_named("laplace", width))
 
 
+@check_arguments
 def mixture(components: Sequence[tuple[float, float]]) -> Luck:
     """Section 4.3: sum p_j F(x - y | a_j), for (weight, width) pairs (p_j, a_j).
 
@@ -174,7 +179,8 @@ def two_of_three() -> Luck:
     return Luck("two_of_three", _most_of_three, difference=False, dimension=3)
 
 
-def matrix(strengths: Any, chances: Any) -> Luck:
+@check_arguments
+def matrix(strengths: Numbers, chances: Numbers) -> Luck:
     """How likely strengths [n] beat each other, as a matrix [n, n]; for systems whose `support` these strengths are.
 
     Raises:
@@ -211,6 +217,7 @@ def _named(name: str, number: float) -> str:
     return f"{name}({number:g})"
 
 
+@check_arguments
 def parse(text: str) -> Luck:
     """The luck function of a name, or of a name and a number: "fide", "trueskill(0.1)"."""
     found = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())

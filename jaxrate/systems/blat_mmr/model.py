@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import is_number, to_floats
 from jaxrate.events import Array
 from jaxrate.memory import check_room
 from jaxrate.plain import Frozen, frozen
@@ -44,9 +45,9 @@ class Model(NamedTuple):
 
 def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
     """A checked grid; `params` are the floats given to the factory."""
-    if isinstance(size, bool) or not isinstance(size, (int, float)) or not 2 <= size < math.inf or size % 1:
+    if not is_number(size) or not 2 <= size < math.inf or size % 1:
         raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
-    if not isinstance(half_width, (int, float)) or not 0 < half_width < math.inf:
+    if not is_number(half_width) or not 0 < half_width < math.inf:
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
     check_room(f"blat_mmr: a grid of {size:g} points", PER_POINT * size)
     grid = Grid(int(size), float(half_width))
@@ -88,7 +89,7 @@ def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Frozen | None, 
         if inner is not None:
             raise ValueError("blat_mmr: inner distributions need their strengths: give support too")
         return None, None
-    points = np.asarray(support, np.float64)
+    points = to_floats("blat_mmr: support", support)
     axes = 1 + (inner is not None) + (luck.dimension > 1)
     if points.ndim != axes or 0 in points.shape or (luck.dimension > 1 and points.shape[-1] != luck.dimension):
         last = f" with a last axis of {luck.dimension}" if luck.dimension > 1 else ""

@@ -36,7 +36,7 @@ def parse(prior: Any, count: int, strengths: Any) -> Prior:
         return prior
     try:
         given = np.asarray(prior, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"blat_mmr: prior is probabilities [n], a function of the strength, or a distribution with a pdf, "
             f"got {prior!r}"

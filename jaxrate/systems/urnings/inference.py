@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events import Context, Matches, fail_where
 from jaxrate.systems.urnings.model import State
 from jaxrate.text import cell
@@ -38,6 +39,7 @@ class ChangedSkills(NamedTuple):
     changed: NumPy  # [num_players] bool
 
 
+@check_arguments
 def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
     """[num_players] lower and upper ends of pi (Wilson 1927): where |r / n - pi| <= z sqrt(pi (1 - pi) / n).
 
@@ -55,6 +57,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[NumPy, NumPy]:
     return np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
 
 
+@check_arguments
 def per_side(matches: Matches) -> Matches:
     """The same matches, in which player k is 2 k wherever they come first, and 2 k + 1 wherever they come second.
 
@@ -67,6 +70,7 @@ def per_side(matches: Matches) -> Matches:
     return matches._replace(player=2 * np.asarray(matches.player) + np.arange(2), context=context)
 
 
+@check_arguments
 def same_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
     """Whether two urns of each player can hold one skill (section 3.2 of Bolsinova and others 2022).
 
@@ -106,6 +110,7 @@ def same_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) ->
     return SameSkill(correlation, difference, correlations, differences, float(p[0]), float(p[1]))
 
 
+@check_arguments
 def changed_skills(before: State, after: State, *, rate: float = 0.05) -> ChangedSkills:
     """Whose skill changed between two times, with an error rate that holds over all players.
 

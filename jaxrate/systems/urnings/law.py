@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import Numbers, check_arguments
 from jaxrate.events import fail_where
 from jaxrate.memory import check_room
 from jaxrate.parameters import as_floats
@@ -37,7 +38,8 @@ class BallCounts(NamedTuple):
     probability: NumPy  # [count]
 
 
-def urn_law(size: Any, proportion: Any, total: int) -> UrnLaw:
+@check_arguments
+def urn_law(size: Any, proportion: Numbers, total: int) -> UrnLaw:
     """The law that urns keep while skills stand still: binomials, given the number of green balls in all.
 
         law = jr.urn_law([4, 4, 6], [0.3, 0.5, 0.8], 7)
@@ -69,7 +71,8 @@ def urn_law(size: Any, proportion: Any, total: int) -> UrnLaw:
     return UrnLaw(green, weights / weights.sum())
 
 
-def urn_marginals(size: Any, proportion: Any, total: int) -> NumPy:
+@check_arguments
+def urn_marginals(size: Any, proportion: Numbers, total: int) -> NumPy:
     """The law of each urn by itself, given the number of green balls in all: also of thousands of urns.
 
         law = jr.urn_marginals([40] * 1000, [0.3, 0.7] * 500, 20_000)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.events import Array
 from jaxrate.plain import bind
 from jaxrate.systems.urnings.model import State, logit
@@ -129,11 +130,13 @@ def uniform() -> Matchmaker:
     return Matchmaker("uniform", no_table, pick_uniform, log_uniform)
 
 
+@check_arguments
 def similar(strength: float = 2.0) -> Matchmaker:
     """Two players in proportion to f, which is 1 for equal urns; `strength` is lambda, from 0: ValueError."""
     return Matchmaker("similar", bind(likeness, _strength(strength)), pick_similar, log_similar)
 
 
+@check_arguments
 def chooser(strength: float = 2.0) -> Matchmaker:
     """One player, anyone, picks another in proportion to f; `strength` is lambda, from 0: ValueError."""
     return Matchmaker("chooser", bind(likeness, _strength(strength)), pick_chooser, log_chooser)

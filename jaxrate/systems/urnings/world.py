@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.arguments import Key, Numbers, check_arguments
 from jaxrate.events import Array, Matches, fail_where
 from jaxrate.replay.rows import drawn_for, on_device
 from jaxrate.replay.run import Run
@@ -45,11 +46,12 @@ class World(NamedTuple):
     games: np.ndarray[Any, Any]  # [records] games played before each record
 
 
+@check_arguments
 def urnings_world(
     system: RatingSystem,
-    proportions: Any,
+    proportions: Numbers,
     games: int,
-    key: Array,
+    key: Key,
     *,
     matchmaker: Matchmaker | None = None,
     state: State | None = None,
@@ -97,8 +99,9 @@ def urnings_world(
     return World(state, np.asarray(green), every * np.arange(1, len(keys) + 1))
 
 
+@check_arguments
 def urnings_replay(
-    system: RatingSystem, matches: Matches, key: Array, *, matchmaker: Matchmaker, state: State | None = None
+    system: RatingSystem, matches: Matches, key: Key, *, matchmaker: Matchmaker, state: State | None = None
 ) -> Run:
     """`run` for a history whose matchmaker is known, game by game: Q is its ratio of probabilities of the pair.
 

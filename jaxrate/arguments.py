@@ -1,0 +1,240 @@
+"""One check of what public functions are given: against their annotations, before anything is computed."""
+
+import math
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+from jaxrate.text import cell
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Kind(NamedTuple):
+    """What no type of Python says of an argument: for `Annotated[Any, Kind(...)]`."""
+
+    text: str  # as a message says it
+    holds: Callable[[Any], bool]
+
+
+LARGEST = 2**63  # whole numbers are below this
+MOST_SAMPLES = 10**8  # random ones, which tell probabilities to 0.00005
+SIMPLE = bool, int, float, complex, str, bytes, NoneType, np.generic  # a message shows the value of these
+MAKERS = {  # what makes the values that people pass on
+    "RatingSystem": "jr.glicko()",
+    "Rated": "jr.rate",
+    "Dataset": "jr.read",
+    "Smoothed": "jr.smooth",
+    "Fit": "jr.fit",
+    "Matches": "jr.matches",
+    "Ragged": "jr.rounds",
+    "Strengths": "jr.static",
+    "Comparison": "jr.compare",
+    "Profile": "jr.profile",
+    "History": "jr.history",
+    "Tournament": "jr.tournament",
+    "Season": "jr.season",
+    "RankSets": "jr.rank_sets",
+    "Moved": "jr.moved",
+    "Matchmaker": "jr.matchmakers.uniform()",
+}
+WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text", NoneType: "None"}
+
+
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Around a public function: an argument of another kind than its annotation names is a ValueError.
+
+        @check_arguments
+        def leaderboard(system: RatingSystem | Rated, *, top: int = 20) -> Leaderboard: ...
+
+    A number is a real one of any library, traced ones too, and is not NaN; a whole number is below 2^63; a path is not
+    empty. Defaults are not looked at, nor what is annotated as `Any` or by a string. Missing and unknown arguments are
+    Python's TypeError.
+    """
+    form = signature(function)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = form.bind(*args, **kwargs).arguments
+        except TypeError:  # Python's own message names the function
+            return function(*args, **kwargs)
+        for name, value in given.items():
+            about = form.parameters[name]
+            values = value.items() if about.kind is Parameter.VAR_KEYWORD else [(name, value)]
+            for key, one in values:
+                if one is not about.default:
+                    check_argument(function.__name__, key, about.annotation, one)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def check_argument(function: str, name: str, kind: Any, value: Any) -> None:
+    """ValueError unless the value of an argument of a function is what its annotation names."""
+    if not fits(kind, value) or (kind in (float, float | None) and isinstance(value, Real) and math.isnan(value)):
+        raise ValueError(f"{function}: {name} must be {describe(kind)}, got {show_value(value)}")
+
+
+def fits(kind: Any, value: Any) -> bool:
+    """Whether a value is what an annotation names; True of annotations that say nothing that can be checked."""
+    if kind in (Any, Parameter.empty) or isinstance(kind, (str, TypeVar)):
+        return True
+    if kind is None:
+        return value is None
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return all(about.holds(value) for about in inner if isinstance(about, Kind))
+    if origin in (Union, UnionType):
+        if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
+            return bool(value.strip()) and "\0" not in value
+        return any(fits(one, value) for one in inner)
+    if kind is bool:
+        return isinstance(value, (bool, np.bool_))
+    if kind is int:
+        return is_whole(value)
+    if kind is float:
+        return is_number(value)
+    if origin is Callable:
+        return callable(value)
+    if origin is Mapping or origin is dict:
+        return isinstance(value, Mapping) and all(inner[1] is float or fits(inner[1], one) for one in value.values())
+    if origin is tuple and isinstance(value, (str, bytes)):
+        return False
+    if origin is tuple and inner[-1:] != (Ellipsis,):
+        return is_several(value) and len(value) == len(inner) and all(map(fits, inner, value))
+    if origin in (Sequence, Iterable, tuple, list):
+        return is_several(value) and (not isinstance(value, (list, tuple)) or all(fits(inner[0], x) for x in value))
+    if origin is np.ndarray:
+        return hasattr(value, "shape")
+    try:
+        return isinstance(value, origin or kind)
+    except TypeError:  # a protocol
+        return True
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number of any library, below 2^63."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return abs(operator.index(value)) < LARGEST
+    except TypeError:
+        return False
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number of any library, traced ones too, that a float can hold."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if getattr(value, "shape", None) == ():
+        return value.dtype.kind in "iufV"  # V: bfloat16
+    try:
+        return isinstance(value, Real) and isinstance(float(value), float)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def are_numbers(value: Any) -> bool:
+    """Whether it is a number, or an array or nested sequence of numbers, traced or not, or predictions of them."""
+    if value is None:
+        return False
+    if hasattr(value, "_fields") or hasattr(value, "aval"):
+        return True
+    try:
+        np.asarray(value, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def is_key(value: Any) -> bool:
+    """Whether it is a key of random numbers, or the numbers themselves."""
+    shape = getattr(value, "shape", None)
+    return hasattr(value, "dtype") and shape is not None and not isinstance(value, np.generic) and 0 not in shape[1:]
+
+
+def is_tuple_of_arrays(value: Any) -> bool:
+    """Whether it is a NamedTuple with an array for each of some players."""
+    if not hasattr(value, "_fields"):
+        return False
+    from jax.tree_util import tree_leaves
+
+    leaves = tree_leaves(value)
+    return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
+
+
+Numbers: TypeAlias = Annotated[Any, Kind("numbers", are_numbers)]
+Key: TypeAlias = Annotated[Any, Kind("a key, as of jax.random.key(0)", is_key)]
+PlayerState: TypeAlias = Annotated[Any, Kind("a state, as jr.run leaves it", is_tuple_of_arrays)]
+Hyperparameters: TypeAlias = Annotated[
+    Any, Kind("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))
+]
+
+
+def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
+    """Numbers as an array in float64; ValueError for what is none."""
+    if not are_numbers(values):
+        raise ValueError(f"{name} must be numbers, got {show_value(values)}")
+    return np.asarray(values, np.float64)
+
+
+def check_count(name: str, count: int, least: int, most: int) -> None:
+    """ValueError unless it is a whole number in this range."""
+    if not is_whole(count) or not least <= count <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most:,}, got {show_value(count)}")
+
+
+def is_several(value: Any) -> bool:
+    """Whether it can be walked through."""
+    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
+
+
+def describe(kind: Any) -> str:
+    """How a message says what an annotation names."""
+    if kind is None:
+        return "None"
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return " and ".join(about.text for about in inner if isinstance(about, Kind))
+    if origin in (Union, UnionType):
+        path = any(get_origin(one) is os.PathLike for one in inner)
+        known = [describe(one) for one in inner if not (path and one is str)]
+        return " or ".join([", ".join(known[:-1]), known[-1]]) if len(known) > 1 else known[0]
+    if kind in WORDS:
+        return WORDS[kind]
+    if origin is os.PathLike:
+        return "a path"
+    if origin is Callable:
+        return "a function"
+    if origin is Mapping or origin is dict:
+        return "a mapping" + of_what(inner[1])
+    if origin is tuple and inner[-1:] != (Ellipsis,):
+        return f"{len(inner)} values"
+    if origin in (Sequence, Iterable, tuple, list):
+        return "a sequence" + of_what(inner[0])
+    if origin is np.ndarray:
+        return "an array"
+    name = (origin or kind).__name__
+    article = "an" if name[0] in "AEIOU" else "a"
+    return f"{article} {name}" + (f" (as of {MAKERS[name]})" if name in MAKERS else "")
+
+
+def of_what(kind: Any) -> str:
+    """What is in a container, if its annotation says so."""
+    if kind in WORDS:
+        return {int: " of whole numbers", float: " of numbers", str: " of names"}.get(kind, "")
+    return f" of {kind.__name__}s" if isinstance(kind, type) and kind is not Any else ""
+
+
+def show_value(value: Any) -> str:
+    """A simple value as Python writes it, else of what type it is."""
+    return cell(value) if isinstance(value, SIMPLE) else f"one of type {type(value).__name__}"

@@ -1,0 +1,38 @@
+"""Inversions: pairs of a contest in the wrong order."""
+
+from typing import Any
+
+import numpy as np
+
+NumPy = np.ndarray[Any, Any]
+
+
+def count_inversions(value: NumPy, begin: NumPy) -> NumPy:
+    """[n] numbers whose sum over a contest is the number of its pairs i < j with value i > value j.
+
+    One bit after the other from the top, the values of each contest are parted into those without and with it, both in
+    their order. Inversions are the zeros behind a one that agrees with them in all higher bits. Since the values of a
+    contest are 0, 1, ..., those that agree lie where their lowest one belongs: no lists of groups are kept.
+
+    Args:
+      value: [n] a permutation of 0, 1, ... for each contest.
+      begin: [n] where its contest begins.
+    """
+    kind = np.int32 if len(value) < 2**30 else np.int64  # half the bytes, half the time
+    value, begin, here = value.astype(kind), begin.astype(kind), np.arange(len(value), dtype=kind)
+    count = np.zeros(len(value), np.int64)
+    for bit in reversed(range(int(value.max()).bit_length())):
+        one, group = (value >> bit) & 1, begin + (value >> (bit + 1) << (bit + 1))
+        ones: NumPy = np.cumsum(one, dtype=kind)
+        ones -= one
+        ones -= ones[group]
+        count += ones * (1 - one)
+        parted = np.empty_like(value)
+        parted[np.where(one, group + (1 << bit) + ones, here - ones)] = value
+        value = parted
+    return count
+
+
+def narrow(number: NumPy) -> NumPy:
+    """The same numbers, from 0, in the smallest type: NumPy sorts 16 bits much faster than 64."""
+    return number.astype(np.min_scalar_type(int(number.max(initial=0))))

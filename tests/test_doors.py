@@ -1,0 +1,141 @@
+"""Wrong arguments that once gave a wrong answer or a traceback, and tables that pandas takes."""
+
+import csv
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.cli.leagues import _folders
+from tests.conftest import refused
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def rated():
+    table = {"a": list("pqrpqr"), "b": list("qrpqrp"), "score": [1, 0.5, 0, 1, 1, 0], "time": [1, 2, 3, 4, 5, 6]}
+    return jr.rate(jr.glicko(), jr.read(table))
+
+
+@pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2])
+@pytest.mark.parametrize("value", [20, 30.0, np.float32(20)])
+def test_a_number_is_no_season(make, value):
+    with pytest.raises(ValueError, match=f"{make.__name__}: seasons .* hyperparameters go by name, as .*="):
+        make(value)
+
+
+def test_numbers_of_numpy_are_whole_numbers(rated):
+    matches = jr.matches([[0, 1]] * 3, [1, 0, 1])
+    two, five = np.int64(2), np.int64(5)
+    assert jr.run(jr.elo(), matches, num_players=two).state.rating.shape == (2,)
+    assert jr.run(jr.elo(), jr.periods(matches, 7.0), num_players=five).state.rating.shape == (5,)
+    assert len(jr.leaderboard(rated, top=two).player) == 2
+    assert jr.season(rated, {"a": ["p"], "b": ["q"]}, samples=np.int64(10)).samples == 10
+    assert jr.elo_mmr(history=np.int64(8)) == jr.elo_mmr(history=8)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rated: jr.leaderboard(5), "leaderboard: system must be a RatingSystem (as of jr.glicko()), a Rated"),
+        (lambda rated: jr.by_level(5), "by_level: events must be a Matches"),
+        (lambda rated: jr.report(5), "report: rated must be a Rated (as of jr.rate), got 5"),
+        (lambda rated: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
+        (lambda rated: jr.ratings(jr.elo()), "give the state of the system beside it"),
+        (lambda rated: jr.outlook(5), "outlook: system must be a RatingSystem"),
+        (lambda rated: jr.leaderboard(rated, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
+        (lambda rated: jr.leaderboard(rated, top=True), "leaderboard: top must be a whole number, got True"),
+        (lambda rated: jr.leaderboard(rated, cautious=math.nan), "cautious must be a number, got nan"),
+        (lambda rated: jr.season(rated, {"a": ["p"], "b": ["q"]}, samples=10**12), "samples must be a whole number"),
+        (lambda rated: jr.run(jr.elo, jr.matches([[0, 1]], [1])), "run: system must be a RatingSystem"),
+        (lambda rated: jr.save("", rated), "save: folder must be a path, got ''"),
+        (lambda rated: jr.sweep(jr.elo(), jr.matches([[0, 1]], [1]), {"k": [1.0]}), "params._replace(k="),
+        (
+            lambda rated: jr.fixtures(rated, ("p", "q")),
+            "as [('Ada', 'Bo')], or a table; of one match it is [('p', 'q')]",
+        ),
+    ],
+)
+def test_what_is_no_such_thing(rated, call, said):
+    with refused(said):
+        call(rated)
+
+
+def test_missing_and_unknown_arguments_are_pythons_errors(rated):
+    with pytest.raises(TypeError, match=r"report\(\) missing 1 required positional argument: 'rated'"):
+        jr.report()
+    with pytest.raises(TypeError, match=r"report\(\) got an unexpected keyword argument 'tilte'"):
+        jr.report(rated, tilte="x")
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_an_empty_path_is_refused(jaxrate, games, option):
+    code, _, errors = jaxrate("arena", games, option, "")
+    assert code == 2 and "name a file or a folder" in errors
+
+
+def test_folders_of_leagues_have_names_that_every_system_takes():
+    long = "é" * 300
+    folders = _folders([long, long + "x", "CON", "com1", "a/b", "Premier League"])
+    assert all(len(x.encode()) <= 110 for x in folders.values()) and len(set(folders.values())) == 6
+    assert folders["CON"] == "CON_" and folders["com1"] == "com1_" and folders["Premier League"] == "Premier_League"
+
+
+def test_devices_that_jax_does_not_have_are_one_line(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b,score\np,q,1\nq,p,1\n")
+    command = [sys.executable, "-m", "jaxrate", "--no-cache", "rate", "x.csv"]
+    made = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"JAX_PLATFORMS": "foo"}, capture_output=True, text=True, timeout=120
+    )
+    assert made.returncode == 2 and "JAX_PLATFORMS=foo: JAX has no such device here" in made.stderr
+    assert "Traceback" not in made.stderr
+
+
+def test_formulas_of_all_kinds_are_made_harmless_for_spreadsheets(tmp_path):
+    names = ["=1+1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x", "\n=1", "plain", "'=1", "Zo\u00eb"]
+    jr.write({"player": np.array(names, object), "rating": -np.arange(9.0)}, tmp_path / "x.csv", csv_safe=True)
+    raw = (tmp_path / "x.csv").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf")
+    rows = [*csv.reader(raw.decode("utf-8-sig").splitlines(keepends=True))]
+    assert rows[0] == ["player", "rating"]
+    assert [row[0] for row in rows[1:]] == [x if x in ("plain", "Zo\u00eb") else f"'{x}" for x in names]
+    jr.write({"player": np.array(["Zo\u00eb"])}, tmp_path / "y.csv")
+    assert not (tmp_path / "y.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    jr.write({"a": np.array(["x"]), "b": np.array(["y"]), "score": [1.0]}, tmp_path / "z.csv", csv_safe=True)
+    assert jr.read(tmp_path / "z.csv").players.tolist() == ["x", "y"]
+
+
+def test_tables_are_frames_and_json(rated):
+    pandas = pytest.importorskip("pandas")
+    board = jr.leaderboard(rated)
+    frame = pandas.DataFrame(board)
+    assert frame.equals(board.to_pandas()) and [*frame] == [*board] and not frame.isna().to_numpy().any()
+    assert json.loads(board.to_json())["player"] == board.player.tolist() == frame["player"].tolist()
+    assert board.change is None and "change" not in board and pickle.loads(pickle.dumps(board)).scope == board.scope
+    with pytest.raises(AttributeError, match="no column 'raitng'"):
+        _ = board.raitng
+    strengths = jr.static(jr.counts(["p", "q"], ["q", "r"], [3, 2], [1, 2]))
+    pair = {"a": ["p"], "b": ["q"]}
+    tables = [
+        *(strengths, jr.rank_sets(strengths), jr.peaks(rated, min_games=1), jr.season(rated, pair, samples=10)),
+        *(jr.head_to_head(rated, "p", "q"), jr.fixtures(rated, pair), jr.form(rated), jr.upsets(rated)),
+        *(jr.tournament(rated, {"knockout": ["p", "q"]}, samples=10), jr.balance(rated, ["p", "q"])),
+        jr.pairings(rated, ["p", "q"]),
+    ]
+    for table in tables:
+        frame, told = table.to_pandas(), json.loads(table.to_json())
+        assert len(frame) and [*frame] == [*told] and all(len(x) == len(frame) for x in told.values())
+
+
+def test_a_comparison_is_a_table(rated):
+    pytest.importorskip("pandas")
+    data = jr.read({"a": list("pqrp"), "b": list("qrpq"), "score": [1, 0.5, 0, 1]})
+    frame = jr.compare(data, ["elo", "glicko"]).to_pandas()
+    assert set(frame["system"]) == {"elo", "glicko", "(blend)"} and frame["log_loss"].dtype == float

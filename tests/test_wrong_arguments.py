@@ -1,0 +1,158 @@
+"""Every public function, with things that are no such thing in place of each of its arguments, says so by a ValueError.
+
+The calls follow from the signatures. What an annotation leaves open, as names of players, may be right by chance.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from inspect import Parameter, isfunction, signature
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("matplotlib")
+
+WRONG = {  # what it is: the value, and the annotations of which it is one
+    "whole": (5, (int, float)),
+    "huge": (10**400, (float,)),
+    "negative": (-(10**18), (int, float)),
+    "nan": (math.nan, ()),
+    "none": (None, (None, type(None))),
+    "flag": (True, (bool,)),
+    "text": ("x", (str, os.PathLike, Sequence, Iterable)),
+    "blank": ("", (str, Sequence, Iterable)),
+    "bytes": (b"\xff", (Sequence, Iterable)),
+    "object": (object(), ()),
+    "list": ([], (Sequence, Iterable, tuple, list)),
+    "dict": ({}, (Mapping, dict, Sequence, Iterable)),
+    "nested": ([[object()]], (Sequence, Iterable, tuple, list)),
+    "set": ({5}, (Sequence, Iterable)),
+    "array": (np.zeros((2, 0, 3)), (np.ndarray, Sequence, Iterable)),
+    "complex": (1j, ()),
+    "module": (math, ()),
+    "class": (dict, (Callable,)),
+    "factory": (jr.elo, (Callable,)),
+    "tuple": ((1, "x", None), (Sequence, Iterable, tuple)),
+}
+MODULES = "metrics", "predictions", "plots", "simulate", "formats", "luck", "beliefs"
+INNER = ("luck.check",)  # parts of others
+
+
+def public_functions():
+    """The functions of `jaxrate` and of its public modules, by name."""
+    found = {name: getattr(jr, name) for name in jr.__all__}
+    found |= {f"matchmakers.{name}": getattr(jr.matchmakers, name) for name in ("similar", "chooser")}
+    for module in MODULES:
+        members = vars(getattr(jr, module))
+        own = [name for name, x in members.items() if getattr(x, "__module__", None) == members["__name__"]]
+        names = members.get("__all__") or [name for name in own if not name.startswith("_")]
+        found |= {f"{module}.{name}": members[name] for name in names}
+    return {name: x for name, x in found.items() if isfunction(x) and name not in INNER}
+
+
+FUNCTIONS = public_functions()
+
+
+@cache
+def right_values():
+    """A right value for each argument that must be given, by its name, or by its function's and its own."""
+    table = {"a": list("pqrpqr"), "b": list("qrpqrp"), "score": [1, 0.5, 0, 1, 1, 0], "time": [1, 2, 3, 4, 5, 6]}
+    data, glicko, urnings = jr.read(table), jr.glicko(), jr.urnings()
+    rated, urns = jr.rate(glicko, data), jr.urns(np.full(3, 100), 0.5)
+    contests = jr.rounds([0] * 3 + [1] * 3, [0, 1, 2] * 2, [1, 2, 3, 2, 1, 3])
+    fitted = jr.fit(glicko, data, free=["c", "initial_deviation"], steps=2, warm_up=0)
+    profile = jr.profile(glicko, data, "c", [10.0, 20.0], free=["initial_deviation"], steps=2, warm_up=0)
+    half, pair = np.full(6, 0.5), {"a": ["p"], "b": ["q"]}
+    strengths = jr.static(data, ties="half")
+    tournament = jr.tournament(rated, {"knockout": ["p", "q"]}, samples=10)
+    named = dict(
+        system=glicko, systems=[glicko, jr.elo()], events=data, data=data, matches=data.matches, rated=rated,
+        players=["p", "q"], player="p", opponent="q", a="p", b="q", date=3.0, state=rated.state, params=glicko.params,
+        columns={"x": np.arange(3)}, found=strengths, score=data.matches.score, prediction=half, other=half,
+        win=np.array([[0.5, 0.6], [0.4, 0.5]]), key=jax.random.key(0), samples=10, games=3, num_players=3,
+        num_matches=4, num_rounds=2, size=3, start=2.0, rounds=contests, rating=np.arange(6.0),
+        plan={"knockout": ["p", "q"]}, coming=pair, source=pair, name="c", values=[10.0, 20.0],
+        league=np.array(list("xxxyyy")), before=urns, after=urns, one=urns, two=urns, proportions=[0.3, 0.5, 0.6],
+        proportion=0.5, matchmaker=jr.matchmakers.uniform(), probability=0.6, text="fide", components=[(1.0, 1.0)],
+        strengths=[0.0, 1.0], chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
+        results=[1.0, 0.5, 0.0], ratings=[1500.0], total=2, path="table.csv", folder="folder", out="out",
+        stream=jr.simulate.stream_league(3, 4), history=jr.history(glicko, data.matches),
+    )  # fmt: skip
+    return named | {
+        "from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
+        "rounds.contest": [0, 0], "rounds.player": [0, 1], "rounds.rank": [1, 2],
+        "rate_files.source": "nowhere",
+        "counts.a": ["p"], "counts.b": ["q"], "urn_law.size": [10, 10], "urn_law.proportion": [0.5, 0.5],
+        "plots.comparison.found": jr.compare(data, [jr.elo()]), "plots.odds.found": tournament,
+        "plots.rank_sets.ranks": jr.rank_sets(strengths), "urnings_replay.system": urnings,
+        "urnings_world.system": urnings, "confidence_band.state": urns,
+        "likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
+        "plots.profile.result": profile,
+    }  # fmt: skip
+
+
+def right_arguments(name):
+    """Those that must be given to a function."""
+    right, wanted = right_values(), {}
+    for part, about in signature(FUNCTIONS[name]).parameters.items():
+        if about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD:
+            wanted[part] = right[f"{name}.{part}" if f"{name}.{part}" in right else part]
+    return wanted
+
+
+def names_kind(annotation, kinds):
+    """Whether an annotation names one of these kinds."""
+    if get_origin(annotation) in (Union, UnionType):
+        return any(names_kind(one, kinds) for one in get_args(annotation))
+    return annotation in kinds or get_origin(annotation) in kinds
+
+
+def is_open(annotation):
+    """Whether an annotation leaves open what it is."""
+    some = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
+    return any(x in (Any, Parameter.empty) or isinstance(x, str) or hasattr(x, "__metadata__") for x in some)
+
+
+def what_comes(name, part, value, right):
+    """What a function says to one wrong argument: "accepted", "refused", or the error that should not be."""
+    try:
+        FUNCTIONS[name](**right | {part: value})
+    except ValueError:
+        return "refused"
+    except FileNotFoundError:  # of a path that is one
+        return "refused" if isinstance(value, (str, bytes)) else "FileNotFoundError"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "accepted"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_no_such_thing_is_a_value_error(name, tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    right, wrong = right_arguments(name), []
+    for part, about in signature(FUNCTIONS[name]).parameters.items():
+        if about.kind is Parameter.VAR_KEYWORD:
+            continue
+        for what, (value, kinds) in WRONG.items():
+            named = names_kind(about.annotation, kinds)
+            if value is about.default or (named and what not in ("negative", "huge")):
+                continue
+            begun = time.process_time()
+            comes = what_comes(name, part, value, right)
+            seconds = time.process_time() - begun
+            pyplot.close("all")
+            if comes != "refused" and not (comes == "accepted" and (named or is_open(about.annotation))):
+                wrong.append(f"{part}, {what}: {comes}")
+            if seconds > 5.0:
+                wrong.append(f"{part}, {what}: takes {seconds:.0f} s")
+    assert not wrong, "\n".join(wrong)
