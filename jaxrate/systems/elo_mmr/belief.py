@@ -15,6 +15,8 @@ from jaxrate.roots import decreasing_root
 from jaxrate.systems.rounds.field import UNIT
 from jaxrate.systems.rounds.performance import C
 
+APART = 2.0  # deviations: the mean and the mode of a density with one maximum are at most sqrt 3 apart
+
 
 class Influence(NamedTuple):
     """How a performance pulls at a rating: by force pull((p - s) inverse), which is -w beta (f'/f)((p - s) / beta)."""
@@ -112,8 +114,9 @@ def mode(past: Past, start: Array, square: Array, influence: Influence = LOGISTI
         value = past.weight * (past.mean - x) + jnp.sum(past.force * value, axis=1)
         return value, -past.weight - jnp.sum(past.force * past.inverse * slope, axis=1)
 
-    low = jnp.minimum(past.mean, jnp.min(past.performance, axis=1))
-    high = jnp.maximum(past.mean, jnp.max(past.performance, axis=1))
+    wide = APART * influence.inverse / past.inverse
+    low = jnp.minimum(past.mean, jnp.min(past.performance - wide, axis=1))
+    high = jnp.maximum(past.mean, jnp.max(past.performance + wide, axis=1))
     return decreasing_root(pull, start, low, high, _unit(square))
 
 
@@ -134,7 +137,8 @@ def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influen
             value, slope = influence.pull((p - x) * inverse)
             return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
 
-        ends = jnp.minimum(rating, p), jnp.maximum(rating, p)
+        wide = APART * jnp.sqrt(square)
+        ends = jnp.minimum(rating, p - wide), jnp.maximum(rating, p + wide)
         return lax.stop_gradient(decreasing_root(balance, rating, *ends, _unit(square)))
     gap = jnp.abs(distance)
     pull = force * inverse
