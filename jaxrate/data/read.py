@@ -164,6 +164,7 @@ def read(
     with tables.located(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
         check_argument("read", "age", str | Sequence[str] | None, age)
+        check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
         check_dates(dates)
         check_na_values(na_values)
         found = recognise(table, named, upcoming, dates, na_values)

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import check_arguments
 from jaxrate.fitting.fit import fitted_task
 from jaxrate.fitting.found import Fit, Profile
 from jaxrate.fitting.losses import lost
@@ -58,6 +59,7 @@ class LikelihoodInterval(NamedTuple):
         return f"{self.name}: open; no value from {tried.min():.4g} to {tried.max():.4g}{number} is refuted {sure}"
 
 
+@check_arguments
 def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95) -> LikelihoodInterval:
     """The values of a fitted hyperparameter that the events do not refute, whether or not it has a standard error.
 
