@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -15,7 +15,7 @@ from jaxrate.records.contents import as_state
 from jaxrate.records.event_log import Event
 from jaxrate.records.files import RatedFiles
 from jaxrate.records.live_matches import needs_of, pack_match
-from jaxrate.records.live_state import Coming, Now
+from jaxrate.records.live_state import Now
 from jaxrate.records.ongoing import Ongoing
 from jaxrate.records.rated import Rated, count_rows, opened, show_time
 from jaxrate.records.single import (
@@ -80,7 +80,7 @@ class Live:
             history.check_kind(now, Matches)
             ids, new = history.find(now, (a, b))
             result, when = within("score", score, 0.0, 1.0), history.moment(now, time)
-            return history.learn(now, Coming(self._match(a, ids, result, when, context), new, time))
+            return history.learn(now, self._match(a, ids, result, when, context), new, time)
 
         return history.call(learn)
 
@@ -99,7 +99,7 @@ class Live:
             when, columns = history.moment_ahead(now, time), context.get("columns")
             if self._needs.margins and isinstance(columns, Mapping | None):
                 context["columns"] = dict.fromkeys(self._needs.margins, 0.0) | dict(columns or {})
-            return history.foresee(now, Coming(self._match(a, ids, 0.5, when, context), new))
+            return history.foresee(now, self._match(a, ids, 0.5, when, context), new)
 
         return history.call(foresee)
 
@@ -141,7 +141,8 @@ class Live:
 
         def learn(now: Now) -> Any:
             history.check_kind(now, Rounds)
-            return history.learn(now, self._contest(now, players, rank, time, (weight, ceiling, noise)))
+            event, new, size = self._contest(now, players, rank, time, (weight, ceiling, noise))
+            return history.learn(now, event, new, time, size)
 
         return history.call(learn)
 
@@ -162,14 +163,14 @@ class Live:
         history = self._history
 
         def foresee(now: Now) -> Any:
-            return history.foresee(now, self._contest(now, players, None, time, (weight, ceiling, noise), ahead=True))
+            return history.foresee(now, *self._contest(now, players, None, time, (weight, ceiling, noise), ahead=True))
 
         return history.call(foresee)
 
     def _contest(
         self, now: Now, players: Any, rank: Any, time: Any, more: Sequence[Any], ahead: bool = False
-    ) -> Coming:
-        """A contest, checked and packed."""
+    ) -> tuple[Event, list[Any], int]:
+        """A contest, checked and packed; the names of newcomers; and how many take part."""
         history = self._history
         when = history.moment_ahead(now, time) if ahead else history.moment(now, time)
         teams = as_teams(players)
@@ -177,7 +178,7 @@ class Live:
         sizes = [*map(len, teams)]
         contest = one_contest(ids, sizes, rank, when, more, lambda i: [*now.names[: now.players], *new][i])
         check_events(self.system, contest, history.key)
-        return Coming(Event(Rounds, *packed(padded(contest))), new, time, len(ids))
+        return Event(Rounds, *packed(padded(contest))), new, len(ids)
 
     # --- What was wrong. ---
 
@@ -267,8 +268,7 @@ class Live:
             mean, deviation = history.ratings(now, ids, None if time is None else history.moment_ahead(now, time))
             return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
-        found: Rating = history.call(look)
-        return found
+        return cast(Rating, history.call(look))
 
     def to_json(self) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from jaxrate.records.event_log import Event
 from jaxrate.records.rated import Rated
 from jaxrate.system import State
 
@@ -38,15 +37,6 @@ class Now(NamedTuple):
     clock: str | None
     kind: type | None
     past: Past
-
-
-class Coming(NamedTuple):
-    """An event that is to be rated."""
-
-    event: Event
-    new: list[Any]  # names of newcomers
-    time: Any = None  # as it was told
-    size: int | None = None  # participants of a contest
 
 
 class Stale(Exception):

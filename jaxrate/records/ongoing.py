@@ -21,7 +21,7 @@ from jaxrate.data.dataset import Dataset
 from jaxrate.events import FAR, Array, Matches, Rounds, as_moment, check_clock, dated
 from jaxrate.records.event_log import Event, Layout, layout_of, players_after, read_contests, read_matches
 from jaxrate.records.history import History, recording
-from jaxrate.records.live_state import Checkpoint, Coming, Now, Past, Stale
+from jaxrate.records.live_state import Checkpoint, Now, Past, Stale
 from jaxrate.records.performed import where_contested
 from jaxrate.records.rated import Rated, count_rows, show_time
 from jaxrate.records.rating import kept
@@ -56,6 +56,7 @@ class Ongoing:
         self.programs: dict[online.Form, tuple[Layout, Any]] = {}
         self.layouts: list[Layout] = []
         self.shapes: dict[type, Any] = {}
+        self.single = False  # whether the prediction of a match is one number
         room, count = max(ROOM, 1 << max(len(players) - 1, 1).bit_length()), len(players)
         last, clock, kind = None, None, None
         if base is not None and count_rows(base):
@@ -175,13 +176,13 @@ class Ongoing:
             return 0.0
         if now.kind is not None and now.clock is None:
             raise ValueError("the events so far have no times; leave out time")
-        if now.clock is not None:
-            check_clock(now.clock, time)
-        when = time if type(time) is float and -FAR <= time <= FAR else as_moment("time", time)
-        ordered = now.kind is Matches or self.system.clocked(self.system.params)
-        if now.last is not None and when < now.last and ordered:
-            early, last = (show_time(x, now.clock) for x in (when, now.last))
-            raise ValueError(f"time {early} is earlier than {last}, that of the last event")
+        clock, last, quick = now.clock, now.last, type(time) is float and -FAR <= time <= FAR
+        if clock is not None and not (quick and clock == "numbers"):
+            check_clock(clock, time)
+        when: float = time if quick else as_moment("time", time)
+        if last is not None and when < last and (now.kind is Matches or self.system.clocked(self.system.params)):
+            early, late = (show_time(x, now.clock) for x in (when, last))
+            raise ValueError(f"time {early} is earlier than {late}, that of the last event")
         return when
 
     def moment_ahead(self, now: Now, time: Any) -> float:
@@ -214,7 +215,10 @@ class Ongoing:
         given = (*self._arguments(state, event, number), self.key)
         try:
             if event.kind not in self.shapes:
-                self.shapes[event.kind] = jax.eval_shape(partial(online.seen, *given[:2]), *given[2:])
+                shapes = jax.eval_shape(partial(online.seen, *given[:2]), *given[2:])
+                if event.kind is Matches:
+                    self.single = getattr(shapes[0], "shape", None) == ()
+                self.shapes[event.kind] = shapes
             state, shown = program(*given)
         except (KeyError, TypeError) as error:
             if event.kind is Matches and not (isinstance(error, TypeError) and event.tree.context.columns):
@@ -230,10 +234,15 @@ class Ongoing:
         state = start(self.system, self.system.params, now.state, room, now.room)
         return self._put(now, now._replace(state=state, room=room))
 
-    def learn(self, now: Now, coming: Coming) -> Any:
-        """The prediction of an event, once it is in the history."""
-        event, new, time, _ = coming
-        now = self._with_room(now, new)
+    def learn(self, now: Now, event: Event, new: list[Any], time: Any, size: int | None = None) -> Any:
+        """The prediction of an event, once it is in the history.
+
+        Args:
+          new: names of newcomers.
+          time: as the caller has it.
+          size: participants of a contest.
+        """
+        now = self._with_room(now, new) if new else now
         self.spent = now.state
         layout, state, shown = self._run(now.state, event, now.number)
         players, log, names = now.players + len(new), now.log, now.names
@@ -244,12 +253,11 @@ class Ongoing:
         last, clock, number = now.last, now.clock, now.number + 1
         if time is not None:
             last, clock = event.time, clock or ("dates" if dated(time) else "numbers")
-        self._put(now, after := Now(
-            state, now.room, number, players, log, names, now.ids, last, clock, event.kind, now.past
-        ))  # fmt: skip
-        if number - now.past.checkpoints[-1].number >= max(EVERY, now.room // SHARE):
+        fields = state, now.room, number, players, log, names, now.ids, last, clock, event.kind, now.past
+        self._put(now, after := Now._make(fields))  # which takes half the time of Now(...)
+        if not number % EVERY and number - now.past.checkpoints[-1].number >= now.room // SHARE:
             self._keep_checkpoint(after)
-        return self._guess(event.kind, shown[: coming.size])
+        return shown.item(0) if self.single and event.kind is Matches else self._guess(event.kind, shown[:size])
 
     def _keep_checkpoint(self, now: Now) -> None:
         state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
@@ -270,18 +278,16 @@ class Ongoing:
         self._put(now, self._replayed(now, place, later))
         LOG.info("result %d is corrected, and %d are rated again", place, len(later) - 1)
 
-    def foresee(self, now: Now, coming: Coming) -> Any:
-        """The prediction of an event."""
-        now = self._with_room(now, coming.new)
-        guess, _ = online.foresee(*self._arguments(now.state, coming.event, now.number))
-        return plain(jax.tree.map(lambda x: np.asarray(x)[: coming.size] if np.ndim(x) else np.asarray(x), guess))
+    def foresee(self, now: Now, event: Event, new: list[Any], size: int | None = None) -> Any:
+        """The prediction of an event; arguments as of `learn`."""
+        now = self._with_room(now, new)
+        guess, _ = online.foresee(*self._arguments(now.state, event, now.number))
+        return plain(jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), guess))
 
     def _guess(self, kind: type, shown: Any) -> Any:
         """The prediction among what was shown."""
         shape = self.shapes[kind][0]
         shape = shape[0] if self.rules[kind].infer is not None else shape
-        if kind is Matches and getattr(shape, "shape", None) == ():
-            return float(shown[0, 0])
         guess = online.columns(shown, shape, kind)
         return jax.tree.map(lambda x: x[0], guess) if kind is Matches else guess
 
