@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.data.columns import missing, to_column, to_flags, to_numbers
 from jaxrate.data.dates import is_time
 from jaxrate.data.results import read_results, without_na
-from jaxrate.data.roles import CONTESTS, PLAIN, PLAYED, WON
+from jaxrate.data.roles import CONTESTS, PLAIN, PLAYED, WON, check_column_names
 from jaxrate.data.spellings import (
     CONTEST,
     KINDS,
@@ -54,8 +54,9 @@ def recognise(
       dates, na_values: as in `read`.
 
     Raises:
-      ValueError: if several columns could be the players; says which options decide.
+      ValueError: if several columns could be the players; says which options decide. Also if an argument names none.
     """
+    check_column_names(named)
     spelt: dict[str, str] = {}
     for name in table.names:
         spelt.setdefault(_letters(name), name)
@@ -81,11 +82,11 @@ def recognise(
     )
     unsure = len(wanted.times) > 1 or any(_is_strange(table.names, name) for name in wanted.times)
     unsure |= bool(wanted.times and taken)  # where others have names of their own, time may be something else
-    columns = _load(table, wanted, unsure, [named[part] or find_name(table.names, part) for part in form or ()][:2])
+    sides: list[Any] = [named[part] or find_name(table.names, part) for part in form or ()][:2]
+    columns = _load(table, wanted, unsure, sides)
     points: tuple[str, ...] = ()
-    if wanted.results or wanted.points:
-        who = [columns[str(named[part] or find_name(table.names, part))] for part in PLAYED]
-        result, points = _result(wanted, columns, who, na_values)
+    if (wanted.results or wanted.points) and columns and all(sides):  # else `roles_of` says what is missing
+        result, points = _result(wanted, columns, [columns[name] for name in sides], na_values)
         if result is not None:
             named["score"] = result
             taken += [f"{result} for the score"] * (result != find_name(table.names, "score"))
@@ -94,7 +95,7 @@ def recognise(
     if kind is not None and kind.side and named["side"] is None and "a" not in table.names:
         named["side"] = "a"
     for name in wanted.neutral:
-        if named["side"] == "a" and _are_flags(name, columns[name]):
+        if named["side"] == "a" and columns and _are_flags(name, columns[name]):
             named["neutral"] = name
             taken.append(f"{name} for neutral")
     for name in wanted.side:

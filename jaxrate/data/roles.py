@@ -110,8 +110,7 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
       ValueError: if the arguments contradict each other, or if there is no such column.
     """
     statistics = statistics_of(given["statistics"], given["shares"])
-    given = {part: x for part, x in given.items() if part not in ("statistics", "shares")}
-    _check_given(given)
+    check_column_names(given)
     form = form_of(names, given, upcoming, points)
     side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
     season = given["season"]
@@ -153,12 +152,12 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     return roles
 
 
-def _check_given(given: dict[str, Any]) -> None:
+def check_column_names(given: dict[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
     several = {"category", "columns", "drop", "margin", "covariates", "age"}
     for part, name in given.items():
-        if part in ("rest", "form"):
-            continue  # which are numbers of days
+        if part in ("rest", "form", "statistics", "shares"):
+            continue  # which are numbers of days, or are checked by `statistics_of`
         if part == "category" and isinstance(name, (list, tuple)) and len(name) not in (0, 2):
             continue  # which is refused in words of its own
         if name is not None and not (part in several and isinstance(name, (list, tuple))) and not _is_name(name):

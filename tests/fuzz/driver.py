@@ -5,14 +5,18 @@ tried. Whatever it raises is a finding, and the seed and the number of the case 
 
     python -m tests.fuzz.systems --minutes 60 --seed 1
     python -m tests.fuzz.systems --seed 1 --case 17
+
+`python tests/fuzz` runs all of them in turn.
 """
 
 import argparse
 import time
 import traceback
-from itertools import count
 
+import jax
 import numpy as np
+
+CASES_CACHED = 100  # whose programs are kept
 
 
 def drawn(seed, case):
@@ -35,17 +39,35 @@ def by_hand(fuzz, doc):
     if options.case is not None:
         print(f"{fuzz(drawn(options.seed, options.case)):,} tried, nothing found")
         return
-    start, tried, cases, findings = time.monotonic(), 0, 0, 0
-    for case in count():
+    raise SystemExit(run_in_turn({"": fuzz}, options.minutes, options.seed) > 0)
+
+
+def run_in_turn(fuzzers, minutes, seed):
+    """How many findings there are in so many minutes, of which every fuzzer has its share; each is printed.
+
+    Args:
+      fuzzers: by the name of their command, as python -m tests.fuzz.systems; "" for the one that runs.
+      minutes: how long to go on. Every fuzzer has one case at least.
+      seed: from which the cases are drawn, numbered for each fuzzer from 0.
+    """
+    start = time.monotonic()
+    cases, tried, findings = (dict.fromkeys(fuzzers, 0) for _ in range(3))
+    seconds = dict.fromkeys(fuzzers, 0.0)
+    while min(cases.values()) == 0 or time.monotonic() - start < 60 * minutes:
+        name = min(fuzzers, key=seconds.__getitem__)
+        case, begin = cases[name], time.monotonic()
         try:
-            tried += fuzz(drawn(options.seed, case))
+            tried[name] += fuzzers[name](drawn(seed, case))
         except Exception as error:
-            findings += 1
+            findings[name] += 1
             where = "" if isinstance(error, AssertionError) else "".join(traceback.format_tb(error.__traceback__)[-1:])
-            print(f"--seed {options.seed} --case {case}: {type(error).__name__}: {error}\n{where}", flush=True)
-        cases += 1
-        if time.monotonic() - start > 60 * options.minutes:
-            break
-    minutes = (time.monotonic() - start) / 60
-    print(f"seed {options.seed}: {cases} cases, {tried:,} tried in {minutes:.1f} minutes: {findings} findings")
-    raise SystemExit(findings > 0)
+            command = f"{name} --seed {seed} --case {case}".lstrip()
+            print(f"{command}: {type(error).__name__}: {error}\n{where}", flush=True)
+        cases[name] += 1
+        seconds[name] += time.monotonic() - begin
+        if sum(cases.values()) % CASES_CACHED == 0:
+            jax.clear_caches()  # programs of an hour do not fit into memory
+    for name in fuzzers:
+        what = f"seed {seed}: {cases[name]:,} cases, {tried[name]:,} tried in {seconds[name] / 60:.1f} minutes"
+        print(f"{name} {what}: {findings[name]} findings".lstrip())
+    return sum(findings.values())

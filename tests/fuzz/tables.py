@@ -22,8 +22,8 @@ ODD += [datetime.date(1, 1, 1), datetime.datetime(9999, 12, 31), datetime.time(1
 ODD += [(1, 2), [1], {}, frozenset(), np.zeros(2), np.array(1), np.datetime64("NaT"), np.datetime64("2024-01-01")]
 ODD += [np.timedelta64(1), np.float32(0.5), np.int8(1), np.datetime64("2262-04-12", "ns"), np.datetime64(10**9, "Y")]
 FORMS = {"played": ["a", "b", "score"], "won": ["winner", "loser"], "contests": ["contest", "player", "rank"]}
-PARTS = ["a", "b", "score", "winner", "loser", "contest", "player", "rank", "last", "team", "ceiling", "time", "side"]
-PARTS += ["neutral", "weight", "category", "columns", "drop", "date", "t"]
+PARTS = ["a", "b", "score", "winner", "loser", "contest", "player", "rank", "last_rank", "team", "ceiling", "time"]
+PARTS += ["side", "neutral", "weight", "category", "columns", "drop", "date", "t"]
 PLAYERS = [["p1", "p1"], [], [1, 2], ["p1", None], np.array(["p3"]), "p1", ["p0", "P0 "]]
 MIXTURES = [{"p1": None}, {"p1": {"p2": np.nan}}, {"p1": ["p2"]}, {1: "x"}, [], {"p1": {"p1": 1}}]
 KINDS = ["dict", "dict", "numpy", "pandas", "polars", "arrow", "csv", "csv", "gz", "parquet", "bytes", "source"]
@@ -70,7 +70,8 @@ def drawn_table(random):
             continue
         table[part] = values(random, n, "time" if part in ("time", "date", "t") and random.random() < 0.7 else None)
         if part not in ("date", "t", "time"):
-            arguments[part] = part if random.random() < 0.9 else pick(random, ["", "nowhere", 3, (), ["a"], ["a", "b"]])
+            name = "participant" if part == "player" else part
+            arguments[name] = part if random.random() < 0.9 else pick(random, ["", "nowhere", 3, (), ["a"], ["a", "b"]])
     for flag in ("sort", "upcoming", "skip_incomplete", "normalise_names"):
         if random.random() < 0.25:
             arguments[flag] = True

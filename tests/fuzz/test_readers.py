@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.text import cell
 from tests.fuzz.driver import drawn
 from tests.fuzz.readers import check, fuzz
 
@@ -34,13 +35,13 @@ def test_a_number_that_is_no_column():
             jr.read(GAMES, **{part: 3})
 
 
-@pytest.mark.parametrize("length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j])
+@pytest.mark.parametrize("length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j, True], ids=lambda x: cell(x)[:9])
 def test_lengths_that_are_no_number(length):
-    with pytest.raises(ValueError, match="^the length of a period must be above 0, got "):
+    with pytest.raises(ValueError, match="^periods: length must be a number or None, got "):
         jr.periods(jr.matches([[0, 1]], [1]), length)
 
 
-@pytest.mark.parametrize("length", [7, np.float32(7), np.array(7), True])
+@pytest.mark.parametrize("length", [7, np.float32(7), np.array(7)])
 def test_lengths_that_are(length):
     assert check(jr.periods(jr.matches([[0, 1]], [1]), length)) == 2
 
@@ -90,3 +91,13 @@ def test_large_numbers_and_missing_times():
         jr.rounds([], [], [], time=np.full((3, 1), np.datetime64("NaT", "D")))
     with pytest.raises(ValueError, match=r"^row 1 .*time is missing .contest 0.\n  row 2 .*missing"):
         jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], time=np.array(["2020", "NaT", "NaT"], "M8[D]"))
+
+
+def test_players_that_have_no_column_beside_a_result_of_another_name():
+    table = {"x": ["p", "q"], "b": ["q", "p"], "result": ["W", "L"]}
+    with pytest.raises(ValueError, match="no column 'nowhere'"):
+        jr.read(table, a="nowhere")
+    with pytest.raises(ValueError, match="no column 'b'"):
+        jr.read({"x": ["p"], "result": ["W"]}, a="x")
+    with pytest.raises(ValueError, match="^participant must be the name of a column, got"):
+        jr.read({"race": [1, 1], "driver": ["x", "y"], "position": [1, 2]}, participant=["driver"])
