@@ -149,7 +149,7 @@ def test_errors_at_any_step_leave_the_old_run_or_the_new(season, whole, runs, tm
 
 
 def test_a_full_disk_while_tables_are_written(season, whole, runs, monkeypatch):
-    def full(columns, path):
+    def full(columns, path, **options):
         path.write_bytes(b"PAR1")
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -181,7 +181,7 @@ def test_errors_change_nothing():
         (("Ada", "Bo", 1.0), {"time": last, "weight": 0}, "weight must be a finite number above 0"),
         (("Ada", "Bo", 1.0), {"time": last, "weight": np.inf}, "weight must be a finite number above 0"),
         (("Ada", "Bo", 1.0), {"time": last, "court": 1}, "a match has no 'court'"),
-        (("Ada", "Bo", 1.0), {"time": last, "columns": {"x": np.nan}}, "column 'x' is nan"),
+        (("Ada", "Bo", 1.0), {"time": last, "columns": {"x": np.inf}}, "column 'x' is inf"),
         (("Ada", 7, 1.0), {"time": last}, "of another type than"),
         (("Ada", None, 1.0), {"time": last}, "None cannot be the name of a player"),
         (("Ada", [1], 1.0), {"time": last}, "cannot be the name of a player"),
@@ -264,7 +264,7 @@ def test_what_live_refuses():
         jr.live(jr.rate(jr.elo(), known(jr.elo(), MATCHES)), NAMES)
     with refused("rating is not a number for some player"):
         jr.live(jr.elo(), ["Ada"], jr.elo().init(jr.elo().params, 1)._replace(rating=np.array([np.nan])))
-    with refused("name the system first"):
+    with refused("live: rated must be a Rated"):
         jr.live("elo")
     with refused("nothing has been rated yet"):
         jr.live(jr.elo(), ["Ada"]).rated()

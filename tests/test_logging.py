@@ -7,7 +7,6 @@ import sys
 import pytest
 
 import jaxrate as jr
-from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -29,16 +28,6 @@ def test_the_library_logs_under_its_own_name(tmp_path, caplog):
         "a call was stopped in the middle; the history is that of its 2 results",
         f"a history of 2 players is saved in {tmp_path / 'run'}",
     ]
-
-
-def test_a_live_history_without_pyarrow_says_what_it_needs(tmp_path, monkeypatch):
-    live = jr.live(jr.elo())
-    live.update("Ada", "Bo", 1.0)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    before = live.to_json()
-    with refused('need pyarrow: pip install "jaxrate[data]"; without it, `to_json` gives the ratings'):
-        jr.save(tmp_path / "run", live)
-    assert live.to_json() == before and not (tmp_path / "run").exists()
 
 
 def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():

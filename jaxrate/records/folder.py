@@ -41,6 +41,7 @@ if sys.platform != "win32":
 
 POINTER = "run.json"
 FILES = ("ratings.parquet", "predictions.parquet", "state.npz")  # of every run
+PLAIN = {"ratings.parquet": "ratings.npz", "predictions.parquet": "predictions.npz"}  # without pyarrow
 MORE = "upcoming", "hindsight"  # of some; the former of earlier versions
 BESIDE = ("ratings.csv", "predictions.csv", *(f"{name}.{kind}" for name in MORE for kind in ("csv", "parquet")))
 FORMAT = 4  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
@@ -155,7 +156,9 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             raise ValueError(f"no saved run there: {POINTER} is missing; {made}")
         try:
             about = parsed(raw)
-            return about, {name: _found(folder, raw, name, about) for name in FILES}
+            listed = _listed(raw)
+            names = (PLAIN[name] if PLAIN.get(name) in listed else name for name in FILES)
+            return about, {name: _found(folder, raw, name, about) for name in names}
         except ValueError:
             if raw == before:
                 raise
@@ -256,7 +259,7 @@ def _pointer(folder: Path) -> bytes:
 def _listed(pointer: bytes) -> set[str]:
     """Which files that not every run has belong to this one."""
     try:
-        return set(BESIDE) & set(parsed(pointer)["files"])
+        return {*BESIDE, *PLAIN.values()} & set(parsed(pointer)["files"])
     except (ValueError, KeyError, TypeError):
         return set()
 

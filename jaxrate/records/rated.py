@@ -25,7 +25,7 @@ class Rated(NamedTuple):
     period: float | None  # the length of the rating periods; None: event by event
     last: float | None  # the time of the last event; None if there are no times
     clock: str | None  # of the times, as in `Dataset`
-    predictions: Any  # an Arrow table, one row per match or participation, see `rate`
+    predictions: Any  # an Arrow table, one row per match or participation, see `rate`; without pyarrow a dict of arrays
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
     categories: Values | None = None  # [C] names in order of id, of a system that knows them
     seasons: dict[str, float] | None = None  # as in `Dataset`, of a system that knows them
@@ -33,9 +33,9 @@ class Rated(NamedTuple):
     @property
     def contests(self) -> int | None:
         """How many contests were rated; None if these are matches."""
-        if "participants" not in self.predictions.column_names:
+        if "participants" not in getattr(self.predictions, "column_names", self.predictions):
             return None
-        return round((1.0 / self.predictions["participants"].to_numpy()).sum())
+        return round((1.0 / np.asarray(self.predictions["participants"])).sum())
 
     def __repr__(self) -> str:
         n, contests = count_rows(self), self.contests
@@ -51,9 +51,15 @@ class Rated(NamedTuple):
         return "\n".join([*lines, f"  leaders  {leaders}"])
 
 
+def count_predictions(rated: Rated) -> int:
+    """How many matches or participations have a row of predictions."""
+    table = rated.predictions
+    return len(table["row"]) if isinstance(table, dict) else len(table)
+
+
 def count_rows(rated: Rated) -> int:
     """How many matches or participations were rated, also where their predictions stand in other files."""
-    return len(rated.predictions) or int(rated.games.sum()) // 2
+    return count_predictions(rated) or int(rated.games.sum()) // 2
 
 
 def in_further(rated: Rated, starts: Iterable[float]) -> RatingSystem:

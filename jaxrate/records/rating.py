@@ -26,6 +26,7 @@ from jaxrate.records.comparison_notes import has_sides, uses_side
 from jaxrate.records.history import History
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.performed import with_performances
+from jaxrate.records.plain_tables import as_table, end_to_end, has_pyarrow
 from jaxrate.records.rated import Rated, count_rows, in_further, show_time, to_dates
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.choosing import in_seasons
@@ -145,16 +146,15 @@ def kept(
     performed: Performances | None,
 ) -> Rated:
     """The rated history that `rate` returns, of what a run left behind."""
-    matches, n, names = isinstance(data.events, Matches), len(data.players), _column(data.players)
+    matches, n = isinstance(data.events, Matches), len(data.players)
+    names = _column(data.players) if has_pyarrow() else data.players
     flat = data.matches if matches else data.rounds.events
     games = np.bincount(flat.player.ravel(), minlength=n)
-    table = pyarrow().table(
-        match_columns(data, result, names) if matches else _contests(data, result, performed, names, onto)
-    )
+    table = as_table(match_columns(data, result, names) if matches else _contests(data, result, performed, names, onto))
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
         games[: len(onto.games)] += onto.games
-        table = pyarrow().concat_tables(_alike(onto.predictions, table), promote_options="permissive")
+        table = _end_to_end(onto.predictions, table)
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
     options = options | ({} if data.dates is None else {"dates": data.dates})
     categories = _categories(system, data)
@@ -172,11 +172,11 @@ def check_times(system: RatingSystem, data: Dataset) -> None:
 
 
 def match_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
-    """The columns of the predictions of matches; `names` is an Arrow array."""
+    """The columns of the predictions of matches; `names` is an Arrow array, or one of NumPy."""
     matches = data.matches
     before = np.asarray(result.before.mean).reshape(-1, 2)
     columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
-    columns |= {side: names.take(pyarrow().array(matches.player[:, i])) for i, side in enumerate("ab")}
+    columns |= {side: names.take(matches.player[:, i]) for i, side in enumerate("ab")}
     columns |= {"score": matches.score} | of_matches(result.prediction)
     columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
     if result.before.deviation is not None:
@@ -189,7 +189,6 @@ def _contests(
     data: Dataset, result: History, performed: Performances | None, names: Any, onto: Rated | None
 ) -> dict[str, Any]:
     """The columns of the predictions. A contest without a name, or with one that no table holds, has its number."""
-    arrow = pyarrow()
     rounds: Any = data.rounds.events
     size = np.diff(data.rounds.player_start)
     which = np.repeat(np.arange(len(size)), size)
@@ -198,13 +197,13 @@ def _contests(
     labels = None if data.contests is None else _column(data.contests)
     if labels is None:
         before = 0 if onto is None else onto.contests or 0
-        labels = arrow.array(np.arange(before, before + len(size)))
+        labels = np.arange(before, before + len(size))
     time = to_dates(rounds.time) if data.clock == "dates" else rounds.time
     columns = {
         "row": data.rows,
-        "contest": labels.take(arrow.array(which)),
-        "time": time[which] if data.clock else arrow.nulls(len(which)),
-        "player": names.take(arrow.array(rounds.player)),
+        "contest": labels.take(which),
+        "time": time[which] if data.clock else np.full(len(which), np.nan),
+        "player": names.take(rounds.player),
         "rank": (_rank_of_teams(data.rounds, which) if in_teams else rounds.rank) + 1,
         "participants": size[which].astype(np.int32),
     }
@@ -214,8 +213,7 @@ def _contests(
     if result.before.deviation is not None:
         columns["deviation"] = np.asarray(result.before.deviation)
     if performed is not None:
-        columns["performance"] = arrow.array(performed.performance, mask=np.isnan(performed.performance))
-        columns["rank_needed"] = arrow.array(performed.rank_needed, mask=performed.rank_needed == 0)
+        columns |= performed._asdict()
     return columns
 
 
@@ -277,6 +275,13 @@ def _column(values: Values) -> Any:
         return None
     kinds = ("is_string", "is_large_string", "is_binary", "is_integer", "is_floating", "is_boolean")
     return names if any(getattr(arrow.types, kind)(names.type) for kind in kinds) else None
+
+
+def _end_to_end(one: Any, two: Any) -> Any:
+    """Two tables of predictions as one."""
+    if not has_pyarrow():
+        return end_to_end(one, two)
+    return pyarrow().concat_tables(_alike(one, two), promote_options="permissive")
 
 
 def _alike(*several: Any) -> list[Any]:

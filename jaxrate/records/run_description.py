@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.records.contents import COUNTS
 from jaxrate.records.folder import FORMAT
-from jaxrate.records.rated import Rated
+from jaxrate.records.rated import Rated, count_predictions
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.choosing import remade_by
@@ -31,7 +31,7 @@ def described(rated: Rated) -> dict[str, Any]:
         "settings": settings,
         "params": params,
         "period": None if rated.period is None else float(rated.period),
-        COUNTS[rated.contests is not None]: len(rated.predictions),
+        COUNTS[rated.contests is not None]: count_predictions(rated),
         "players": len(rated.players),
         "last": rated.last,
         "clock": rated.clock,

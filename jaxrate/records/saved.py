@@ -5,6 +5,8 @@ ratings.parquet       one row per player, best first
 predictions.parquet   one row per match or participation: what was expected, and the ratings before it
 state.npz             the state, exactly
 
+Without pyarrow the tables are ratings.npz and predictions.npz, see `plain_tables`.
+
 `folder` says how they are replaced at once, `contents` what they may hold.
 """
 
@@ -33,8 +35,9 @@ from jaxrate.records.contents import (
     unpacked,
 )
 from jaxrate.records.files import RatedFiles
-from jaxrate.records.folder import POINTER, held, put, read
+from jaxrate.records.folder import PLAIN, POINTER, held, put, read
 from jaxrate.records.live import Live
+from jaxrate.records.plain_tables import read_plain_predictions, read_plain_ratings, to_npz
 from jaxrate.records.rated import Rated
 from jaxrate.records.run_description import described as described
 from jaxrate.system import RatingSystem
@@ -42,6 +45,7 @@ from jaxrate.systems import SYSTEMS
 from jaxrate.systems.choosing import WAYS, remade_by
 
 LOG = logging.getLogger(__name__)
+SHOWN = "id", "player", "rating", "deviation", "games"  # of the ratings without pyarrow
 LONG = 500  # characters of an error
 BY_START = "glicko", "category_glicko"  # format 3 dated what a rating period left by its beginning, now by its end
 
@@ -53,7 +57,7 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
         jr.save("season", rated)
 
     It may be of `rate`, a `Live`, of which `rated()` is written, or of `rate_files`, whose predictions stay where they
-    are.
+    are. Without pyarrow, which a `Live` does not need, the tables are .npz files.
 
     It is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this one
     waits for some seconds. Tables that `jaxrate rate` wrote beside the run there go with it.
@@ -65,18 +69,13 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     Raises:
       ValueError: if the system was made with something else, such as a function of one's own, or has rules of its own
         under the name of a system that comes with the package; if the state holds what is not a number; if another
-        process saves into the folder for long; if the folder is one of `rate_files`; or of a `Live` without pyarrow.
+        process saves into the folder for long; or if the folder is one of `rate_files`.
       OSError: if the files cannot be written: what was saved there before stays.
     """
     folder = Path(folder)
     if (folder / NAME).exists():
         raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
     if isinstance(rated, Live):
-        try:
-            pyarrow()
-        except ImportError:
-            without = "without it, `to_json` gives the ratings, and nothing is lost as long as the process lives"
-            raise ValueError(f'tables of a history need pyarrow: pip install "jaxrate[data]"; {without}') from None
         rated = rated.rated()
     elif isinstance(rated, RatedFiles):
         rated = as_rated(rated)
@@ -91,17 +90,22 @@ def keep(folder: Path, rated: Rated, about: dict[str, Any], beside: Mapping[str,
     """Save what was `described`, and tables beside it, into a folder that is held; a name without table is cleared."""
     stored = {key: np.asarray(x) for key, x in leaves(rated.state).items()}
     as_state(rated.system, len(rated.players), stored)
+    tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **beside}
+    if isinstance(rated.predictions, dict):
+        shown = {name: x for name, x in tables["ratings.parquet"].items() if name in SHOWN}
+        tables = {PLAIN["ratings.parquet"]: shown, PLAIN["predictions.parquet"]: rated.predictions, **beside}
     packed = BytesIO()
     np.savez(packed, allow_pickle=False, **stored)
 
     def files(new: Path) -> None:
         (new / "state.npz").write_bytes(packed.getbuffer())
-        tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **beside}
         for name, table in tables.items():
-            if table is not None:
+            if name in PLAIN.values():
+                (new / name).write_bytes(to_npz(table))
+            elif table is not None:
                 write(table, new / name, csv_safe=csv_safe)
 
-    put(folder, about, files, gone=beside)
+    put(folder, about, files, gone=tables)
 
 
 def _as_saved(value: Any) -> Any:
@@ -124,7 +128,6 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
       ValueError: if there is none, if a file is damaged or belongs to another run (names it), if another version of
         jaxrate wrote it in a form that this one cannot carry on, or if the factory makes no such system.
     """
-    pyarrow()
     try:
         if not (Path(folder) / POINTER).exists() and (stored := read_bulk(Path(folder))) is not None:
             return _as_bulk(stored, make)
@@ -152,11 +155,15 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
         state = as_state(system, players, stored)
     if about["format"] == 3 and about["period"] is not None and system.name in BY_START and make is None:
         state = state._replace(time=state.time + system.params.period)
-    with file_named("ratings.parquet"):
-        names, games = read_ratings(files["ratings.parquet"], players)
-    kind = next(key for key in COUNTS if key in about)
-    with file_named("predictions.parquet"):
-        guesses = read_predictions(files["predictions.parquet"], kind, about[kind], names)
+    kind, (ratings, predictions) = next(key for key in COUNTS if key in about), [x for x in files if x != "state.npz"]
+    plain = ratings in PLAIN.values()
+    if not plain:
+        pyarrow()
+    with file_named(ratings):
+        names, games = (read_plain_ratings if plain else read_ratings)(files[ratings], players)
+    with file_named(predictions):
+        read_table = read_plain_predictions if plain else read_predictions
+        guesses = read_table(files[predictions], kind, about[kind], names)
     categories = None if known is None else np.array(known, object if isinstance(known[0], str) else None)
     period, last, clock, options = (about[key] for key in ("period", "last", "clock", "options"))
     return Rated(system, state, names, games, period, last, clock, guesses, options, categories, seasons)
