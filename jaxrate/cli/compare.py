@@ -66,8 +66,8 @@ def compare(
     given for all who have played before, and for those who have played in at least 5 contests. Contests of two sides
     are scored as matches. Times are those of a second replay, compilation and schedule apart.
 
-    What the side is worth is taken from the matches before --last; where all are scored it is as much as usual. Beneath
-    the table stand the hyperparameters, and what FILE says and a system does not know.
+    What the side and margins are worth is taken from the matches before --last; where all are scored it is as much as
+    usual. Beneath the table stand the hyperparameters, and what FILE says and a system does not know.
     """
     if fitting and last == 1:
         raise ValueError("--fit needs matches that are not scored; score the last ones only, as by --last 0.2")

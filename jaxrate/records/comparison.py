@@ -18,6 +18,7 @@ from jaxrate.records.blending import weighed
 from jaxrate.records.comparison_notes import (
     describe_fits,
     describe_hyperparameters,
+    describe_margin,
     describe_side,
     describe_unused,
     has_sides,
@@ -26,6 +27,7 @@ from jaxrate.records.comparison_notes import (
 )
 from jaxrate.records.comparison_table import Blended, Comparison, Result, label_of
 from jaxrate.records.history import history
+from jaxrate.records.margin_worth import adapt_margin_scale
 from jaxrate.records.metrics import NumPy, paired, scores, standings
 from jaxrate.records.outlooks import expected
 from jaxrate.records.quality import Sides, check_last, scored, two_sides
@@ -69,7 +71,8 @@ def compare(
       systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores, sides and periods), or
         systems, which are taken as they are; or either by the name to show: then a name of `SYSTEMS` comes with the
         hyperparameters to change. None: all that rate the data, except those that demand what it does not have. To
-        those by name the side is worth what it was before the share that is scored, or as usual if all is scored.
+        those by name the side is worth what it was before the share that is scored, and margins what predicted best
+        there; both as usual if all is scored.
       lengths: rate in periods of each of these lengths, by the systems that do; None: one event after the other.
       last: score this last share of the matches or contests only.
       timed: replay twice, and say how fast the second one was, compilation and schedule apart; no two at once.
@@ -199,6 +202,16 @@ def _notes(
     changed = [name for name, given in wanted.items() if given]
     what = "matches" if isinstance(data.events, Matches) else "contests"
     told = [describe_hyperparameters(changed)] if reasons is None else describe_fits(reasons, changed, past, what)
+    if past and data.margin:
+        told += describe_margin(
+            [
+                name
+                for name, system in systems.items()
+                if not isinstance(wanted[name], RatingSystem) and "margin_scale" not in wanted[name]
+                if system.settings.get("outcome") == "margin" and (reasons or {}).get(name, " ")
+            ],
+            past,
+        )
     if has_sides(data):
         by_default = [
             name
@@ -231,7 +244,9 @@ def made(name: str, given: Any, length: float | None, data: Dataset, past: int =
 
     Of the matches the first are the `past`, so many, of which none is scored.
     """
-    return given if isinstance(given, RatingSystem) else adapted(name, given, length, data, unscored=past)
+    if isinstance(given, RatingSystem):
+        return given
+    return adapt_margin_scale(adapted(name, given, length, data, unscored=past), given, data, length, past)
 
 
 def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tuple[dict[str, Any], dict[str, str]]:

@@ -71,6 +71,11 @@ def describe_side(data: Dataset, names: list[str], past: int) -> list[str]:
     return [f"The side is worth as much as {logistic_lead(score):.0f} points of Elo to {join_names(names)}, {source}."]
 
 
+def describe_margin(names: list[str], past: int) -> list[str]:
+    """The sentence of what margins are worth to systems that were told nothing else."""
+    return [f"What margins are worth to {join_names(names)} is by the {past:,} matches before."] if names else []
+
+
 def describe_unused(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
     """A sentence for all systems to which the same is unknown; `unused` by the name of each."""
     alike: dict[tuple[str, ...], list[str]] = {}
