@@ -65,7 +65,7 @@ def test_leagues_that_are_taken_and_refused():
         (data, lacking, "row 3 (counting from 0): there is no league"),
         (data, ["N"] * 9, "league must have one value for each row of the source, got shape (9,)"),
         (jr.read(contests), mixed, "row 2 (counting from 0): its contest is of the leagues N and S"),
-        (data.matches, table["league"], "rate_each takes a Dataset"),
+        (data.matches, table["league"], "rate_each: data must be a Dataset"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             jr.rate_each(jr.elo(), given, league)

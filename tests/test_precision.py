@@ -10,6 +10,7 @@ from jaxrate.replay.compiling import in_a_hurry
 
 SMALL = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}, "category_glicko": {"categories": 1}}
 WORST = 1e-3  # of a rating, in units of its deviation; of a prediction a tenth of it
+TOO_FINE = "urnings", "topcoder"  # random; of matches, volatilities fall below what float32 tells apart at 1500 points
 KINDS = {"matches": jr.Matches, "periods": jr.Periods, "rounds": jr.Rounds}
 CASES = [(name, form) for name in jr.SYSTEMS for form, kind in KINDS.items() if kind in jr.SYSTEMS[name]().events]
 
@@ -29,7 +30,7 @@ def replay(system, events, double):
         return jax.tree.map(lambda x: np.asarray(x, np.float64), (jr.ratings(system, done.state), done.prediction))
 
 
-@pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[0] != "urnings"])
+@pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[1] == "rounds" or case[0] not in TOO_FINE])
 def test_float32_is_near_float64_after_a_long_history(name, form):
     system, events = jr.SYSTEMS[name](**SMALL.get(name, {})), history(form)
     (rating, guess), (true, truth) = (replay(system, events, double) for double in (False, True))

@@ -39,7 +39,7 @@ def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
     """Among newcomers in a round 8,000 points wide, what is read from a table is right to 0.01 rating points."""
     with jax.enable_x64(True):
         scale = jnp.full(100, deviation / field.LOGISTIC.deviation)
-        everyone = field.Field(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0)
+        everyone = field.Field(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0, deviation)
         table = jax.jit(lambda x: field.sums(field.logistic, everyone, field.enough(deviation))[0](x, True)[0])
         x = jnp.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
         got, (wanted, slope) = table(x), field.direct(field.logistic, everyone, x, True)

@@ -151,7 +151,7 @@ def test_every_form_is_tested_in_both_precisions():
     forms = {(case.form, case.double) for _, case in testing.claims(jr.trueskill())}
     assert forms == {(form, double) for form in ("stream", "levels", "rounds") for double in (False, True)}
     assert {case.form for _, case in testing.claims(jr.category_glicko())} == {"periods"}
-    assert {case.form for _, case in testing.claims(jr.codeforces())} == {"rounds"}
+    assert {case.form for _, case in testing.claims(jr.codeforces())} == {"stream", "levels", "rounds"}
     drawn = {one.holds for one, _ in testing.claims(jr.urnings())}
     assert replays.untouched_rows_are_inert in drawn and pure.slopes_equal_finite_differences not in drawn
 

@@ -19,7 +19,7 @@ from jaxrate.arguments import check_arguments
 from jaxrate.fitting.fit import fitted_task
 from jaxrate.fitting.found import Fit, Profile
 from jaxrate.fitting.losses import lost
-from jaxrate.fitting.problem import made
+from jaxrate.fitting.problem import NoEffectError, made, prepare
 from jaxrate.fitting.sweep import profile
 from jaxrate.fitting.task import Task
 from jaxrate.records.metrics import NumPy
@@ -69,7 +69,7 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     All others are fitted anew for each of some values, out to 5 standard errors, or by factors of 1100 where the fit
     leaves the parameter open, and three times as far where that does not reach an end. An end is where the loss rises
     too far for chance; an end at which it does not, is infinite: the interval is then one-sided, or the parameter open.
-    (Values beyond what the factory of the system takes are not tried.)
+    (Values beyond what the factory of the system takes are not tried, and others without any effect stay as they are.)
 
     Args:
       fit: of the log loss, or another. Where its sum is no log likelihood, as in contests, the variance of the loss
@@ -88,7 +88,7 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     border = NormalDist().inv_cdf((1.0 + level) / 2.0)
     what = fitted_task(fit.system, events, fit.options)
     space, best = getattr(fit.system.space, name).space, getattr(fit.params, name)
-    other = tuple(x for x in fit.free if x != name)
+    other = _with_effect(fit, what, tuple(x for x in fit.free if x != name))
     error = fit.standard_error[name] * _slope(space, best)
     finite = math.isfinite(error) and error > 0.0
     wide = ERRORS * error if finite else FAR * (1.0 if space != "real" else max(1.0, abs(best)))
@@ -117,6 +117,16 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     high, low = _crossing(t[at:], root[at:], border), -_crossing(-t[: at + 1][::-1], -root[: at + 1][::-1], border)
     low, high = (x if math.isinf(x) else _bounded(space, x) for x in (low, high))
     return LikelihoodInterval(name, low, high, level, found, root)
+
+
+def _with_effect(fit: Fit, what: Task, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of other hyperparameters that change a prediction where the fit ended; the rest stay as it left them."""
+    try:
+        if names:
+            prepare(what, fit.system, names, what.weight, mode=fit.options.mode)
+        return names
+    except NoEffectError as error:
+        return _with_effect(fit, what, tuple(x for x in names if x not in error.names))
 
 
 def _open_ends(t: NumPy, root: NumPy, border: float) -> list[tuple[float, float, bool]]:

@@ -41,6 +41,15 @@ class Known(NamedTuple):
     product: NumPy  # [1, k, k] see `calculate`
 
 
+class NoEffectError(ValueError):
+    """Some hyperparameters to fit change no prediction."""
+
+    def __init__(self, system: str, names: tuple[str, ...]):
+        idle = ", ".join(names)
+        super().__init__(f"{system}: {idle} changes no prediction of these events; there is nothing to fit it by")
+        self.names = names
+
+
 class Problem(NamedTuple):
     system: RatingSystem
     task: Task
@@ -117,8 +126,7 @@ def prepare(
     size, real = np.sqrt(np.diag(product)), np.array(form.spaces) == "real"
     active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE
     if not active.all() and (free is not None or not active.any()):
-        idle = ", ".join(np.array(names)[~active])
-        raise ValueError(f"{system.name}: {idle} changes no prediction of these events; there is nothing to fit it by")
+        raise NoEffectError(system.name, tuple(np.array(names)[~active].tolist()))
     drawn = np.array([getattr(system.space, name).of_draws for name in names]) & active
     if drawn.any() and not has_draws(what, training):
         if free is not None or not (active & ~drawn).any():

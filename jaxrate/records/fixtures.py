@@ -125,7 +125,8 @@ def _with_history(rated: Rated, data: Dataset, days: dict[str, float | None]) ->
 
 def _is_pairs(source: Any) -> bool:
     """Whether it is a list of pairs of names, and not one of dicts."""
-    return isinstance(source, (list, tuple)) and not (source and isinstance(source[0], Mapping))
+    is_list = isinstance(source, (list, tuple)) and not hasattr(source, "_fields")
+    return is_list and not (source and isinstance(source[0], Mapping))
 
 
 def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:

@@ -232,14 +232,13 @@ def skills(
         "margin".
       compression: margin above which margins are compressed (units of the margin, > 0 or None).
       period: length of a rating period (days, or the unit of time, > 0).
-      side_trend: by how much the worth of the better side changes (points in 365.25 days, or units of time, any number
-        or None). None: 0, with side_since.
-      second_kind_growth: `growth` of the second kind (points per sqrt(period), >= 0 or None). None: as of the first,
-        with kinds; so for the next three.
-      second_kind_initial_deviation: `initial_deviation` of the second kind (points, > 0 or None).
-      second_kind_match_growth: `match_growth` of the second kind (points, >= 0 or None).
-      second_kind_experience: `experience` of the second kind (points, any number or None).
-      form_deviation: deviation of the form of players, which is lost with time (points, > 0 or None). None: they have
+      side_trend: change of the side advantage (points per 365.25 days, any number or None). None: 0, with side_since.
+      second_kind_growth: growth, of players of the second kind (points per sqrt(period), >= 0 or None). None: as of
+        the first, with kinds; so for the next three.
+      second_kind_initial_deviation: deviation of a newcomer of the second kind (points, > 0 or None).
+      second_kind_match_growth: growth by a match, of players of the second kind (points, >= 0 or None).
+      second_kind_experience: worth of experience, of players of the second kind (points, any number or None).
+      form_deviation: deviation of the form of players (points, > 0 or None). It is lost with time. None: they have
         none.
       form_reversion: time in which 63 % of the form is lost (days, or the unit of time, > 0 or None). None: 30, with
         form_deviation.
