@@ -1136,13 +1136,13 @@ def test_help_has_an_example(jaxrate, command):
     assert code == 0 and f"jaxrate {command} " in text.split("Example")[1]
 
 
-def test_help_does_not_load_jax(tmp_path):
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.cli.commands)], ids=" ".join)
+def test_help_does_not_load_jax(tmp_path, command):
     """Through the installed script, in a process of its own."""
     script = shutil.which("jaxrate", path=Path(sys.executable).parent)
     assert script is not None
-    code = (
-        f"import sys, runpy; sys.argv = ['jaxrate', '--help']\ntry: runpy.run_path({script!r}, run_name='__main__')\n"
-    )
+    argv = ["jaxrate", *command, "--help"]
+    code = f"import sys, runpy; sys.argv = {argv}\ntry: runpy.run_path({script!r}, run_name='__main__')\n"
     code += "finally: print(sorted({'jax', 'pyarrow', 'rich'} & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("Usage: jaxrate ") and done.stderr == "[]\n"

@@ -44,6 +44,8 @@ class Fitting(Reading):
     """--free takes one name or several, as long as another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if not any(arg.partition("=")[0] == "--free" for arg in args):
+            return super().parse_args(context, args)
         from jaxrate.systems.choosing import WAYS
 
         names = {field for make in jr.SYSTEMS.values() for field in make().params._fields}

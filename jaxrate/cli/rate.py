@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.cli.as_of import career_up_to, end_of_period, events_up_to, parse_time_option
 from jaxrate.cli.choosing import (
     Chosen,
     check_asked,
@@ -34,8 +35,6 @@ from jaxrate.cli.progress import Report, reporting
 from jaxrate.cli.reading import Reading, are_parts, read
 from jaxrate.cli.saved import carried_on, hold, names_of, save
 from jaxrate.cli.terminal import say
-from jaxrate.events import part, period_end
-from jaxrate.records.moments import as_date, written_dates
 from jaxrate.text import decimals, name_of, number, table
 
 EXAMPLES = """\b
@@ -111,6 +110,7 @@ def rate(
     the first player or the share of the others to be left behind, with --outlook also those of win, draw and loss, the
     ratings before), run.json (system and parameters), and the state that --state carries on from.
     """
+    from jaxrate.records.moments import written_dates
     from jaxrate.records.rated import find
     from jaxrate.systems.outlook import is_outlook
 
@@ -149,14 +149,16 @@ def rate(
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
-        until, then = (_until(*x, saved.clock, written_dates(saved)) for x in (("--as-of", as_of), ("--since", since)))
+        until, then = (
+            parse_time_option(*x, saved.clock, written_dates(saved)) for x in (("--as-of", as_of), ("--since", since))
+        )
         if until is not None and saved.last is not None and until < saved.last and out is not None:
             raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
     else:
         data = read(report, file, asked.columns, **names_of(saved))
-        until, then = (_until(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since)))
+        until, then = (parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None:
-            data = _up_to(data, until, 0 if saved is None else len(saved.players))
+            data = events_up_to(data, until, 0 if saved is None else len(saved.players))
         for name in filter(None, (player, against)):
             find(data.players, name)  # better said before rating
         if saved is None:
@@ -177,7 +179,7 @@ def rate(
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided})
     parts = [_title(rated)]
-    board = jr.leaderboard(rated, top=top, as_of=_whole(rated, until), since=then, **listed)
+    board = jr.leaderboard(rated, top=top, as_of=end_of_period(rated, until), since=then, **listed)
     parts += [as_options(board), _strengths(rated, board), said]
     plain: dict[str, Any] = {"leaderboard": _rows(board)}
     if peaks:
@@ -199,7 +201,7 @@ def rate(
         plain["against"] = met._asdict() | {"matches": met.matches.rows()}
     elif player is not None:
         more = {} if hindsight is None else beside_career(hindsight, player)
-        career = _until_then(jr.career(rated, player) | more, until)
+        career = career_up_to(jr.career(rated, player) | more, until)
         parts += _career(rated, player, career, more)
         plain["career"] = _rows(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
@@ -277,58 +279,6 @@ def _strengths(rated: jr.Rated, board: Any) -> str:
     strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
     rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
     return table(["strength against", *map(str, rated.categories)], rows, left=("strength against",))
-
-
-def _until(option: str, text: str | None, clock: str | None, written: str | None) -> float | None:
-    """The end of a day or a moment, if the matches have dates; else a number on their clock."""
-    if text is None:
-        return None
-    if clock is None:
-        raise ValueError(f"{option} needs times; name the column of time with --time")
-    try:
-        if clock == "numbers":
-            moment = float(text)
-            if not np.isfinite(moment):
-                raise ValueError
-            return moment
-        days = as_date(text, written)
-    except ValueError:
-        kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
-        raise ValueError(f"{option} {text}: write {kind}") from None
-    return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
-
-
-def _whole(rated: jr.Rated, until: float | None) -> float | None:
-    """The moment that ratings are shown as of: the rating period in which a history ends is rated to its end."""
-    if until is None or rated.period is None or rated.last is None or until < rated.last:
-        return until
-    return max(until, float(period_end(rated.last, rated.period)))
-
-
-def _up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
-    """The events before the first that is later, and their players; the first `known` stay anyway."""
-    flat: Any = data.events.events if isinstance(data.events, jr.Ragged) else data.events
-    keep = int(np.argmax(np.append(flat.time, np.inf) > until))
-    if keep == 0:
-        raise ValueError(f"no {'matches' if flat is data.events else 'contests'} are left up to --as-of")
-    some = part(data.events, 0, keep)
-    flat = some if isinstance(some, jr.Matches) else some.events
-    stays = np.arange(len(data.players)) < known
-    stays[flat.player] = True
-    flat = flat._replace(player=(np.cumsum(stays, dtype=np.int32) - 1)[flat.player])
-    return data._replace(
-        events=flat if isinstance(some, jr.Matches) else some._replace(events=flat),
-        players=data.players[stays],
-        rows=data.rows[: len(flat.player)],
-        contests=None if data.contests is None else data.contests[:keep],
-    )
-
-
-def _until_then(found: dict[str, Any], until: float | None) -> dict[str, Any]:
-    """What a player went through up to a moment."""
-    from jaxrate.records.rated import to_days
-
-    return found if until is None else {key: x[to_days(found["time"]) <= until] for key, x in found.items()}
 
 
 def _career(rated: jr.Rated, name: str, career: dict[str, Any], more: Iterable[str] = ()) -> list[str]:

@@ -1,0 +1,74 @@
+"""The options --as-of and --since: the moment that they name, and what came up to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.events import part, period_end
+
+
+def parse_time_option(option: str, text: str | None, clock: str | None, written: str | None) -> float | None:
+    """The end of a day or a moment, if the matches have dates; else a number on their clock.
+
+    Args:
+      option: its name, for messages.
+      text: its value, or None.
+      clock: of the history: "dates", "numbers" or None.
+      written: how dates are written in its file, as `dates` of `jr.read`.
+
+    Raises:
+      ValueError: if the history has no times, or if the text is none of its kind.
+    """
+    from jaxrate.records.moments import as_date
+
+    if text is None:
+        return None
+    if clock is None:
+        raise ValueError(f"{option} needs times; name the column of time with --time")
+    try:
+        if clock == "numbers":
+            moment = float(text)
+            if not np.isfinite(moment):
+                raise ValueError
+            return moment
+        days = as_date(text, written)
+    except ValueError:
+        kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
+        raise ValueError(f"{option} {text}: write {kind}") from None
+    return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
+
+
+def end_of_period(rated: jr.Rated, until: float | None) -> float | None:
+    """The moment that ratings are shown as of: the rating period in which a history ends is rated to its end."""
+    if until is None or rated.period is None or rated.last is None or until < rated.last:
+        return until
+    return max(until, float(period_end(rated.last, rated.period)))
+
+
+def events_up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
+    """The events before the first that is later, and their players; the first `known` stay anyway."""
+    flat: Any = data.events.events if isinstance(data.events, jr.Ragged) else data.events
+    keep = int(np.argmax(np.append(flat.time, np.inf) > until))
+    if keep == 0:
+        raise ValueError(f"no {'matches' if flat is data.events else 'contests'} are left up to --as-of")
+    some = part(data.events, 0, keep)
+    flat = some if isinstance(some, jr.Matches) else some.events
+    stays = np.arange(len(data.players)) < known
+    stays[flat.player] = True
+    flat = flat._replace(player=(np.cumsum(stays, dtype=np.int32) - 1)[flat.player])
+    return data._replace(
+        events=flat if isinstance(some, jr.Matches) else some._replace(events=flat),
+        players=data.players[stays],
+        rows=data.rows[: len(flat.player)],
+        contests=None if data.contests is None else data.contests[:keep],
+    )
+
+
+def career_up_to(found: dict[str, Any], until: float | None) -> dict[str, Any]:
+    """What a player went through up to a moment."""
+    from jaxrate.records.rated import to_days
+
+    return found if until is None else {key: x[to_days(found["time"]) <= until] for key, x in found.items()}
