@@ -9,7 +9,7 @@ from jaxrate import testing
 from jaxrate.systems.elo import State
 from jaxrate.testing import matches, programs, pure, replays, slopes
 from jaxrate.testing.cases import Case
-from jaxrate.testing.histories import both, columns_read
+from jaxrate.testing.histories import both, columns_read, evidence_read
 
 ELO = jr.elo(side_advantage=20.0)
 RULES = ELO.rules
@@ -161,6 +161,11 @@ def by_margin(constants, rows, event, key):
     return RULES.update(constants, rows, match, key)
 
 
+def against_margin(constants, rows, event, key):
+    columns = event.context.columns | {"margin": -event.context.columns["margin"]}
+    return by_margin(constants, rows, event._replace(context=event.context._replace(columns=columns)), key)
+
+
 @pytest.mark.parametrize("form", ["levels", "periods"])
 def test_a_system_gets_the_columns_that_it_reads(form):
     system = with_rules(update=by_margin)
@@ -169,6 +174,23 @@ def test_a_system_gets_the_columns_that_it_reads(form):
     assert list(both(case).context.columns) == ["margin"]
     replays.states_are_finite_and_predictions_are_probabilities(case)
     matches.a_column_that_nobody_reads_changes_nothing(case)
+
+
+@pytest.mark.parametrize("form", ["levels", "periods"])
+def test_a_system_may_learn_from_margins_alone(form):
+    """Whatever the score says; a system that learns against them is found."""
+    case = Case(with_rules(update=by_margin), form, True)
+    assert evidence_read(case.system, form) == ("margin",)
+    replays.predictions_know_neither_their_result_nor_the_future(case)
+    replays.a_better_result_gives_a_better_rating(case)
+    with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
+        replays.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
+
+
+def test_columns_that_predict_are_no_evidence():
+    system = jr.skills(outcome="margin", margin="margin", covariates="rest")
+    assert set(columns_read(system, "levels")) == {"margin", "rest"}
+    assert evidence_read(system, "levels") == ("margin",)
 
 
 def test_weights_are_left_out_where_they_are_refused():

@@ -30,11 +30,21 @@ def renamed(events: Any, name: Any) -> Any:
     return events._replace(player=name[events.player].astype(np.int32))
 
 
-def upset(events: Any, since: int) -> Any:
-    """The same events with the results of event number `since` and of all later ones the other way round."""
+def upset(events: Any, since: int, evidence: tuple[str, ...] = ()) -> Any:
+    """The same events with the results of event number `since` and of all later ones the other way round.
+
+    Args:
+      events: matches or contests.
+      since: the number of the first that ends differently.
+      evidence: names of the columns of matches that tell the result, as margins do: their sign changes.
+    """
     if isinstance(events, Matches):
         later = np.arange(len(events.score)) >= since
-        return events._replace(score=np.where(later, 1.0 - events.score, events.score))
+        score = np.where(later, 1.0 - events.score, events.score)
+        columns: Any = events.context.columns
+        told = {name: np.where(later, -columns[name], columns[name]) for name in evidence}
+        context = events.context._replace(columns=columns | told if told else columns)
+        return events._replace(score=score, context=context)
     rank, start = events.events.rank, events.player_start
     worse = [(x[:, None] < x[None, :]).sum(axis=1) for x in np.split(rank, start[1:-1])]
     later = np.arange(len(rank)) >= start[since]

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Ragged, matches, part, periods, rounds
 from jaxrate.replay.blocks import Block, arranged
-from jaxrate.replay.rows import on_device, step
+from jaxrate.replay.rows import forecast, on_device, step
 from jaxrate.system import RatingSystem
 from jaxrate.testing.cases import Case
 
@@ -47,8 +47,17 @@ def both(case: Case) -> Any:
 
 
 @lru_cache
-def columns_read(system: RatingSystem, form: str) -> tuple[str, ...]:
-    """The names of the further columns of matches that the rules read."""
+def evidence_read(system: RatingSystem, form: str) -> tuple[str, ...]:
+    """The names of the columns of matches that tell a result: the rules learn from them, and predict without them."""
+    known = columns_read(system, form, predicted=True)
+    return tuple(name for name in columns_read(system, form) if name not in known)
+
+
+@lru_cache
+def columns_read(system: RatingSystem, form: str, predicted: bool = False) -> tuple[str, ...]:
+    """The names of the further columns of matches that the rules read, or those that they read to predict."""
+    if form == "rounds":
+        return ()
     event = one_event(form, league()._replace(context=league().context._replace(columns=None)))
     asked: Any = defaultdict(lambda: jnp.ones(event.score.shape))
     event = event._replace(context=event.context._replace(columns=asked))
@@ -56,7 +65,10 @@ def columns_read(system: RatingSystem, form: str) -> tuple[str, ...]:
     def rate() -> Any:
         drawn = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
-        return step(system.rules, system.rules.prepare(system.params), state, event, drawn)
+        constants = system.rules.prepare(system.params)
+        if predicted:
+            return forecast(system.rules, constants, state, event)
+        return step(system.rules, constants, state, event, drawn)
 
     jax.eval_shape(rate)
     return tuple(asked)

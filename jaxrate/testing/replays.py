@@ -13,7 +13,7 @@ from jaxrate.replay.run import Run, run
 from jaxrate.system import Rating
 from jaxrate.testing.cases import Case, arrays, claim, equal, key, near, rows, strictly, told
 from jaxrate.testing.changes import renamed, shuffled, swapped, upset
-from jaxrate.testing.histories import EXTRA, LENGTH, as_replayed, players, schedule, seasons
+from jaxrate.testing.histories import EXTRA, LENGTH, as_replayed, evidence_read, players, schedule, seasons
 
 
 def replay(case: Case, events: Any, **options: Any) -> Run:
@@ -79,7 +79,7 @@ def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
     else:
         since = known = int(np.searchsorted(events.time, 4 * LENGTH))
         known = int(np.searchsorted(events.time, 5 * LENGTH)) if case.form == "periods" else since + 1
-    other = replay(case, upset(events, since)).prediction
+    other = replay(case, upset(events, since, evidence_read(case.system, case.form))).prediction
     equal("predictions up to the first event that ends differently", one[:known], other[:known])
     changed = np.mean(one[known:] != other[known:])
     claim(changed > 0.3, f"of the predictions after other results only {changed:.0%} are other ones")
@@ -93,7 +93,8 @@ def a_better_result_gives_a_better_rating(case: Case) -> None:
         best, worst, number = player[rank == 0], player[rank == rank.max()], len(events.player_start) - 2
     else:
         best, worst, number = events.player[-1, :1], events.player[-1, 1:], len(events.score) - 1
-    ahead = rated(case, season(case).state).mean - rated(case, replay(case, upset(events, number)).state).mean
+    other = replay(case, upset(events, number, evidence_read(case.system, case.form)))
+    ahead = rated(case, season(case).state).mean - rated(case, other.state).mean
     claim((ahead[best] > 0.0).all(), "after a win in the last event somebody is not rated higher than after a loss")
     claim((ahead[worst] < 0.0).all(), "after a loss in the last event somebody is not rated lower than after a win")
 
