@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def read(
     contest: str | None = None, participant: str | None = None, rank: str | None = None,
     last_rank: str | None = None,
     team: str | None = None, ceiling: str | None = None, noise: str | None = None,
-    score: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
-    weight: str | None = None, category: str | Sequence[str] | None = None,
+    score: str | Literal[False] | None = None, time: str | None = None, side: str | None = None,
+    neutral: str | None = None, weight: str | None = None, category: str | Sequence[str] | None = None,
     mixtures: Mapping[Any, Shares] | None = None, margin: str | Sequence[str] = (),
     statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
     shares: Mapping[str, Sequence[str]] = MappingProxyType({}),
@@ -81,8 +81,9 @@ def read(
       ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
       noise: a column, the same within a contest, above 0: by how much performances scatter more than usual there.
       score: the column of player 0's score, in [0, 1]; or of results as W, D and L, as H, D and A, as 1, X and 2, as
-        2-1 or 1/2-1/2 in one cell, or of the name of who won. For contests, see `rank`. None: "score". Rows without a
-        result are left out of the matches; those to come are `fixtures` of the dataset.
+        2-1 or 1/2-1/2 in one cell, or of the name of who won. For contests, see `rank`. None: "score", unless
+        that holds no results and the two columns of `margin` tell who won. False: no column, whatever it is called.
+        Rows without a result are left out of the matches; those to come are `fixtures` of the dataset.
       time: a column of numbers, which stay as they are unless all are dates of eight digits, as 20240131; or of dates,
         timestamps or text, which become days since 1970-01-01 (UTC). None: the first there is of "time", "date" and
         "t", or another that is called so, or else no time. A column without any value is no time either.

@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.data.columns import missing, to_column, to_flags, to_numbers
 from jaxrate.data.dates import is_time
 from jaxrate.data.results import read_results, without_na
-from jaxrate.data.roles import CONTESTS, PLAIN, PLAYED, WON, check_column_names
+from jaxrate.data.roles import CONTESTS, PLAIN, PLAYED, WON, check_column_names, is_pair
 from jaxrate.data.spellings import (
     CONTEST,
     KINDS,
@@ -83,9 +83,18 @@ def recognise(
     unsure = len(wanted.times) > 1 or any(_is_strange(table.names, name) for name in wanted.times)
     unsure |= bool(wanted.times and taken)  # where others have names of their own, time may be something else
     sides: list[Any] = [named[part] or find_name(table.names, part) for part in form or ()][:2]
-    columns = _load(table, wanted, unsure, sides)
     points: tuple[str, ...] = ()
-    if (wanted.results or wanted.points) and columns and all(sides):  # else `roles_of` says what is missing
+    seeks_score = form == PLAYED and named["score"] is None and is_pair(named["margin"])
+    doubtful = find_name(table.names, "score") if seeks_score else None
+    if doubtful is not None:
+        wanted = wanted._replace(results=[doubtful])
+    columns = _load(table, wanted, unsure, sides)
+    if doubtful is not None and columns and all(sides):
+        column = without_na(columns[doubtful], na_values)
+        if read_results(doubtful, column, *(columns[name] for name in sides)) is None:
+            named["score"] = False
+            taken.append(f"nothing for the score, as {doubtful} has no results, and the points of both tell who won")
+    elif (wanted.results or wanted.points) and columns and all(sides):  # else `roles_of` says what is missing
         result, points = _result(wanted, columns, [columns[name] for name in sides], na_values)
         if result is not None:
             named["score"] = result
@@ -190,7 +199,7 @@ def _contest(
         ("participant", ("player",), PARTICIPANT),
         ("rank", ("rank", "score"), RANK),
     ):
-        if part == "rank" and (upcoming or named["score"] is not None):
+        if part == "rank" and (upcoming or named["score"]):
             continue
         if named[part] is not None or (form is not None and any(find_name(names, name) for name in plain)):
             continue
@@ -200,8 +209,11 @@ def _contest(
 
 def _seeks_result(names: Sequence[str], named: dict[str, Any], kind: Kind | None) -> bool:
     """Whether the result has to be sought: nothing names it, and no column of the library's name stands beside a, b."""
-    both = isinstance(named["margin"], (list, tuple)) and len(named["margin"]) == 2
-    return named["score"] is None and not both and (kind is not None or find_name(names, "score") is None)
+    return (
+        named["score"] is None
+        and not is_pair(named["margin"])
+        and (kind is not None or find_name(names, "score") is None)
+    )
 
 
 def _points(spelt: dict[str, str], kind: Kind | None) -> list[tuple[str, str]]:

@@ -158,6 +158,8 @@ def check_column_names(given: dict[str, Any]) -> None:
     for part, name in given.items():
         if part in ("rest", "form", "statistics", "shares"):
             continue  # which are numbers of days, or are checked by `statistics_of`
+        if part == "score" and name is False:
+            continue  # no column
         if part == "category" and isinstance(name, (list, tuple)) and len(name) not in (0, 2):
             continue  # which is refused in words of its own
         if name is not None and not (part in several and isinstance(name, (list, tuple))) and not _is_name(name):
@@ -169,6 +171,11 @@ def check_column_names(given: dict[str, Any]) -> None:
 
 def _is_name(name: Any) -> bool:
     return isinstance(name, Hashable) and not isinstance(name, (tuple, float)) and bool(name)
+
+
+def is_pair(margin: Any) -> bool:
+    """Whether the margin is told by the points of both."""
+    return isinstance(margin, (list, tuple)) and len(margin) == 2
 
 
 def lengths_of(given: dict[str, Any]) -> tuple[float | None, float | None, tuple[str, ...]]:
@@ -225,25 +232,27 @@ def form_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points:
     if form != CONTESTS and column(form[0]) == column(form[1]):
         raise ValueError(f"{form[0]} and {form[1]} are the same column, {column(form[0])!r}; name one for each player")
     if form == WON:
-        if given["score"] is not None:
+        if given["score"]:
             raise ValueError(
                 "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"
             )
         return Form([column(part) for part in form], won=True)
     if form == PLAYED:
-        pair = isinstance(given["margin"], (list, tuple)) and len(given["margin"]) == 2
-        if pair and given["score"] is None and find_name(names, "score") is None:
+        unscored = given["score"] is False or (given["score"] is None and find_name(names, "score") is None)
+        if is_pair(given["margin"]) and unscored:
             points = tuple(given["margin"])
-        result = None if points else column("score")
+        if given["score"] is False and not points and not upcoming:
+            raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
+        result = None if points or given["score"] is False else column("score")
         if upcoming:  # which is read to see whether there is one
             result, points = (result if result in names else None), (points if {*points} <= {*names} else ())
         return Form([column(part) for part in form], result, points=points)
     if upcoming:
         return Form([column("participant")], None, column("contest"))
-    if given["rank"] is not None and given["score"] is not None:
+    if given["rank"] is not None and given["score"]:
         raise ValueError("give rank, lower is better, or score, higher is better, and not both")
     there = [given[part] or find_name(names, part) for part in ("rank", "score")]
-    scored = given["score"] is not None or (there[0] is None and there[1] is not None)
+    scored = bool(given["score"]) or (given["score"] is None and there[0] is None and there[1] is not None)
     if given["last_rank"] is not None and (scored or given["team"] is not None):
         raise ValueError("last_rank, the last place of a tie, goes with rank, and not with score or team")
     return Form([column("participant")], column("score" if scored else "rank"), column("contest"), ranked=not scored)

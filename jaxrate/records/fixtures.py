@@ -150,7 +150,11 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         source = open_source(source)
         needed = {"columns"} if of_matches and _reads_columns(rated) else set()
         spared = {*SPARED} - needed
-        kept = {key: x for key, x in kept.items() if key not in spared or {*np.atleast_1d(x)} <= {*source.names}}
+        kept = {
+            key: x
+            for key, x in kept.items()
+            if x is False or key not in spared or {*np.atleast_1d(x)} <= {*source.names}
+        }
         known: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
         if rated.seasons is not None and (kept | columns).get("season") is not None:
             known["seasons"] = rated.seasons
