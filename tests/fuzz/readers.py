@@ -155,10 +155,11 @@ def check(found):
         *(getattr(flat, name) for name in ("score", "rank", "weight") if hasattr(flat, name)),
     ]
     context = getattr(flat, "context", None)
-    leaves += (
-        [] if context is None else [x for x in context[:3] if x is not None] + list((context.columns or {}).values())
-    )
+    leaves += [] if context is None else [x for x in context[:3] if x is not None]
     assert all(np.isfinite(leaf).all() for leaf in leaves), "not finite"
+    columns = {} if context is None else context.columns or {}
+    lacking = found.statistics if isinstance(found, jr.Dataset) else columns  # of what was counted some may be missing
+    assert not any(np.isinf(x).any() or (name not in lacking and np.isnan(x).any()) for name, x in columns.items())
     player = np.asarray(flat.player)
     assert player.dtype == np.int32 and (player >= 0).all(), "ids"
     if count is not None:
