@@ -3,6 +3,7 @@
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -24,6 +25,8 @@ class Kind(NamedTuple):
     text: str  # as a message says it
     holds: Callable[[Any], bool]
 
+
+OWN = "its function checks it, and says more of it"  # Annotated[int, OWN]: not checked here
 
 LARGEST = 2**63  # whole numbers are below this
 MOST_SAMPLES = 10**8  # random ones, which tell probabilities to 0.00005
@@ -56,8 +59,8 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
         def leaderboard(system: RatingSystem | Rated, *, top: int = 20) -> Leaderboard: ...
 
     A number is a real one of any library, traced ones too, and is not NaN; a whole number is below 2^63; a path is not
-    empty. Defaults are not looked at, nor what is annotated as `Any` or by a string. Missing and unknown arguments are
-    Python's TypeError.
+    empty. Defaults are not looked at, nor what is annotated as `Any`, by a string or as `Annotated[..., OWN]`. Missing
+    and unknown arguments are Python's TypeError.
     """
     form = signature(function)
 
@@ -81,6 +84,8 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def check_argument(function: str, name: str, kind: Any, value: Any) -> None:
     """ValueError unless the value of an argument of a function is what its annotation names."""
     if not fits(kind, value) or (kind in (float, float | None) and isinstance(value, Real) and math.isnan(value)):
+        if getattr(kind, "__name__", "") == "RatingSystem":
+            raise ValueError(f"{function}: name the system first, as jr.glicko(), and not {type(value).__name__}")
         raise ValueError(f"{function}: {name} must be {describe(kind)}, got {show_value(value)}")
 
 
@@ -92,7 +97,7 @@ def fits(kind: Any, value: Any) -> bool:
         return value is None
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return all(about.holds(value) for about in inner if isinstance(about, Kind))
+        return OWN in inner or all(about.holds(value) for about in inner if isinstance(about, Kind))
     if origin in (Union, UnionType):
         if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
             return bool(value.strip()) and "\0" not in value
@@ -100,7 +105,7 @@ def fits(kind: Any, value: Any) -> bool:
     if kind is bool:
         return isinstance(value, (bool, np.bool_))
     if kind is int:
-        return is_whole(value)
+        return is_whole(value) or is_traced(value)
     if kind is float:
         return is_number(value)
     if origin is Callable:
@@ -129,6 +134,12 @@ def is_whole(value: Any) -> bool:
         return abs(operator.index(value)) < LARGEST
     except TypeError:
         return False
+
+
+def is_traced(value: Any) -> bool:
+    """Whether JAX traces it; the function itself says whether that may be."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.core.Tracer)
 
 
 def is_number(value: Any) -> bool:
@@ -172,6 +183,7 @@ def is_tuple_of_arrays(value: Any) -> bool:
     return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
 
 
+AnyNumber: TypeAlias = Annotated[float, Kind("a number", is_number)]  # NaN too: its function says its range
 Numbers: TypeAlias = Annotated[Any, Kind("numbers", are_numbers)]
 Key: TypeAlias = Annotated[Any, Kind("a key, as of jax.random.key(0)", is_key)]
 PlayerState: TypeAlias = Annotated[Any, Kind("a state, as jr.run leaves it", is_tuple_of_arrays)]

@@ -225,7 +225,7 @@ def factory(make: Callable[Made, RatingSystem]) -> Callable[Made, RatingSystem]:
     """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker."""
     known = signature(make).parameters
     more = any(x.kind is x.VAR_KEYWORD for x in known.values())  # it refuses names of itself
-    numbers = float, float | None, bool | float  # whose ranges it knows
+    numbers = float, float | None, bool | float, int, int | None  # whose ranges it knows
 
     @wraps(make)
     def made(*args: Made.args, **given: Made.kwargs) -> RatingSystem:

@@ -109,7 +109,7 @@ def test_a_blend_predicts_upcoming_matches(data):
             "category_glicko rates no single matches; leave it out",
         ),
         (lambda data: jr.blend([jr.elo(), jr.glicko()], data, last=0), "last must be above 0 and at most 1, got 0"),
-        (lambda data: jr.blend([jr.elo(), jr.glicko()], data.matches), "blend takes a Dataset"),
+        (lambda data: jr.blend([jr.elo(), jr.glicko()], data.matches), "blend: data must be a Dataset (as of jr.read)"),
     ],
 )
 def test_refusals(data, call, message):

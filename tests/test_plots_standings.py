@@ -110,7 +110,7 @@ def test_odds_are_those_of_the_tournament(ax):
     np.testing.assert_allclose(image.get_array(), 100 * found.reach[:, 1:])
     assert [label.get_text() for label in ax.get_yticklabels()] == found.player.tolist()
     assert [label.get_text() for label in ax.get_xticklabels()] == ["final", "win"]
-    with refused("expected what `jr.tournament` or `jr.season` finds, got Rated"):
+    with refused("odds: found must be a Tournament (as of jr.tournament) or a Season (as of jr.season)"):
         plots.odds(rated(), ax=ax)
 
 

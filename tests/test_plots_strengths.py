@@ -44,7 +44,7 @@ def test_intervals_of_the_best_and_refusals(ax, found):
     many = jr.counts(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
     with refused("a picture holds 1 to 100 players with a finite rating, not 101"):
         plots.intervals(jr.static(many), ax=ax)
-    with refused("expected strengths, as from `jr.static`, got RankSets"):
+    with refused("intervals: found must be a Strengths (as of jr.static), got one of type RankSets"):
         plots.intervals(jr.rank_sets(found), ax=ax)
 
 
@@ -57,7 +57,7 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
     np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
     assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (all hold together at 50 %)"
-    with refused("expected rank sets, as from `jr.rank_sets`, got Strengths"):
+    with refused("rank_sets: ranks must be a RankSets (as of jr.rank_sets), got one of type Strengths"):
         plots.rank_sets(found, ax=ax)
 
 

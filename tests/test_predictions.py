@@ -241,7 +241,7 @@ def test_what_is_no_bracket_is_refused():
             bracket(win, order)
         with refused(message):
             simulate_bracket(KEY, win, 10, order)
-    with refused("samples must be at least 1, got 0"):
+    with refused("samples must be a whole number from 1 to 100,000,000, got 0"):
         simulate_bracket(KEY, matrix(2, 0), 0)
     with refused("a bracket of 4 has 2 rounds, but win has 1"):
         simulate_bracket(KEY, lambda key: jnp.full((1, 4, 4), 0.5), 10)

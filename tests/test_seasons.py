@@ -126,7 +126,7 @@ def test_results_so_far_count(sure):
         ({"coming": []}, "no rows"),
         ({"relegated": 3}, "relegated must be from 0 to 2"),
         ({"ties": ("goals",)}, "no tie-break 'goals'; there are wins and head_to_head"),
-        ({"samples": 0}, "samples must be at least 1"),
+        ({"samples": 0}, "samples must be a whole number from 1 to 100,000,000, got 0"),
         ({"results": {"a": ["club 99"], "b": ["club 00"], "score": [1.0]}}, "no player 'club 99' (near: "),
     ):
         given = {"coming": [(teams[1], teams[2])], "results": results} | given

@@ -323,7 +323,7 @@ def test_gradients_of_large_rounds_take_linear_memory():
     ("model", "changes", "message"),
     [
         ("plackett_luse", {}, "weng_lin has no model 'plackett_luse'; did you mean 'plackett_luce'"),
-        (3, {}, "weng_lin has no model 3"),
+        (3, {}, "weng_lin: model must be text, got 3"),
         ("plackett_luce", {"epsilon": 0.2}, "weng_lin: plackett_luce has no epsilon"),
         ("thurstone_mosteller_full", {"epsilon": -0.1}, "weng_lin: epsilon must be >= 0 or None"),
         ("bradley_terry_full", {"beta": 0.0}, "weng_lin: beta must be > 0, got 0.0"),

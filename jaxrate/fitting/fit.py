@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.arguments import Key, check_arguments, to_floats
+from jaxrate.arguments import AnyNumber, Key, check_arguments, to_floats
 from jaxrate.data.inputs import read_source
 from jaxrate.events import LAST_ID, Array
 from jaxrate.executors import Executor, each
@@ -41,9 +41,9 @@ def fit(
     loss: str | Callable[[Array, Array], Array] | None = None,
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 100,
-    warm_up: float | None = None,
+    warm_up: AnyNumber | None = None,
     weight: Any = None,
-    data_share: float | None = None,
+    data_share: AnyNumber | None = None,
     validation: float | None = None,
     starts: int = 1,
     errors: str | None = None,

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.arguments import Key, check_arguments
+from jaxrate.arguments import AnyNumber, Key, check_arguments
 from jaxrate.events import Array
 from jaxrate.fitting.fit import fitted_task, resumed
 from jaxrate.fitting.found import Fit
@@ -20,7 +20,7 @@ def log_likelihood(
     params: Params | None = None,
     *,
     loss: str | None = None,
-    warm_up: float | None = None,
+    warm_up: AnyNumber | None = None,
     weight: Any = None,
     state: State = None,
     key: Key | None = None,

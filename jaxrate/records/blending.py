@@ -12,11 +12,11 @@ No match is predicted with weights that have seen it: they are renewed whenever 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
+from jaxrate.arguments import Kind, check_arguments, is_several
 from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.events import Matches
 from jaxrate.records.metrics import scores
@@ -27,6 +27,7 @@ from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outlook import expected_score
 
 NumPy = np.ndarray[Any, Any]
+Systems = Kind("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_several)
 FIRST = 64  # matches after which weights are fitted for the first time
 STEPS = 100  # of Newton's method at most; some five are usual
 
@@ -52,7 +53,12 @@ class Blend(NamedTuple):
 
 
 @check_arguments
-def blend(systems: Mapping[str, RatingSystem] | Iterable[RatingSystem], data: Dataset, *, last: float = 1.0) -> Blend:
+def blend(
+    systems: Annotated[Mapping[str, RatingSystem] | Iterable[RatingSystem], Systems],
+    data: Dataset,
+    *,
+    last: float = 1.0,
+) -> Blend:
     """Rate the same matches by several systems, and weigh their predictions.
 
     A blend is better than the best of them where they err in different ways, and about as good elsewhere:

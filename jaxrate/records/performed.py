@@ -1,11 +1,11 @@
 """At what rating everybody performed in contests, and the rank that it would have taken."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 
-from jaxrate.arguments import check_arguments
+from jaxrate.arguments import OWN, check_arguments
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Ragged, Rounds
 from jaxrate.records.history import History, recorded
@@ -18,7 +18,7 @@ COLUMNS = Performances._fields  # of the tables of contests
 
 @check_arguments
 def performances(
-    system: RatingSystem | Rated, contests: Ragged | Dataset | None = None, **options: Any
+    system: RatingSystem | Rated, contests: Annotated[Ragged | Dataset | None, OWN] = None, **options: Any
 ) -> Performances:
     """At what rating everybody performed in each contest, and the rank that would have kept their rating.
 

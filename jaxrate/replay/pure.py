@@ -3,13 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import Key, check_arguments
+from jaxrate.arguments import OWN, Key, check_arguments
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, matches
 from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.compiling import SHORT, compiled, is_forward, is_inside, outlined
@@ -35,9 +35,9 @@ class Run(NamedTuple):
 @check_arguments
 def scan(
     system: RatingSystem,
-    params: Params,
-    state: State,
-    events: Matches | Plan | Blocks,
+    params: Annotated[Params, OWN],
+    state: Annotated[State, OWN],
+    events: Annotated[Matches | Plan | Blocks, OWN],
     key: Key | None = None,
     *,
     engine: str = "scan",

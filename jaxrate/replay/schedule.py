@@ -5,13 +5,13 @@ previous events of all its players and still has room; the events of a step are 
 of rating them one by one.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import check_arguments
+from jaxrate.arguments import OWN, check_arguments, is_whole
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.device import launches
 from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
 
 @check_arguments
 @at_once
-def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Plan | Blocks:
+def by_level(events: Matches | Ragged | Dataset, width: Annotated[int | None, OWN] = None) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
         jr.by_level(data.matches).fill
@@ -107,7 +107,7 @@ def by_level(events: Matches | Ragged | Dataset, width: int | None = None) -> Pl
     check_concrete("by_level arranges events", history, ARRANGE)
     if isinstance(history, Ragged):
         return arranged(history)
-    if width is not None and not (isinstance(width, int) and width >= 1):
+    if width is not None and not (is_whole(width) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
     if width is None:
         return plan(history, "levels")

@@ -1,13 +1,13 @@
 """Forecasts with hindsight: the past is smoothed anew every so often, and filtered on from there."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import check_arguments
+from jaxrate.arguments import OWN, check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, as_moment, dated, part
 from jaxrate.replay.run import Run, run
@@ -25,7 +25,7 @@ AGAIN = 3  # sweeps of each later one, which begins with what the matches before
 @check_arguments
 def forecast(
     system: RatingSystem,
-    events: Matches | Dataset,
+    events: Annotated[Matches | Dataset, OWN],
     *,
     start: Any,
     refit: float = 7.0,

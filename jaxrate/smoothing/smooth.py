@@ -1,13 +1,13 @@
 """The door: a history with hindsight."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import check_arguments
+from jaxrate.arguments import OWN, check_arguments, is_whole
 from jaxrate.data.dataset import Dataset, open_data
 from jaxrate.events import Array, Matches
 from jaxrate.memory import check_room, of_device
@@ -25,12 +25,12 @@ from jaxrate.systems.skills.model import Model
 @check_arguments
 def smooth(
     system: RatingSystem,
-    events: Matches | Dataset,
+    events: Annotated[Matches | Dataset, OWN],
     *,
     params: Params = None,
     num_players: int | None = None,
     tolerance: float = 1e-3,
-    sweeps: int = 200,
+    sweeps: Annotated[int, OWN] = 200,
 ) -> Smoothed:
     """Rate a whole history with hindsight: every player at every match of theirs, given all matches.
 
@@ -65,7 +65,7 @@ def smooth(
     """
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
-    if not (isinstance(sweeps, int) and sweeps >= 1):
+    if not (is_whole(sweeps) and sweeps >= 1):
         raise ValueError(f"sweeps must be a whole number from 1, got {sweeps!r}")
     model, params, matches, lines = opened("smooth", system, events, params, num_players)
     n = len(matches.score)

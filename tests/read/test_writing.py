@@ -55,7 +55,7 @@ def test_write_all_or_nothing(tmp_path, name, monkeypatch):
         raise OSError("disk full")
 
     def fail_midway(table, target):
-        target.write_text("half")
+        target.write(b"half")
         raise OSError("disk full")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="disk full"):

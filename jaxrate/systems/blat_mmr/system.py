@@ -18,12 +18,13 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import OWN
 from jaxrate.events import Array, Matches
 from jaxrate.parameters import checked
 from jaxrate.plain import Frozen, bind, frozen
@@ -232,7 +233,7 @@ def blat_mmr(
     luck: str | Luck = "bradley_terry",
     size: int = 1001,
     half_width: float | None = None,
-    kernel: str | Kernel | None = "gaussian",
+    kernel: Annotated[str | Kernel | None, OWN] = "gaussian",
     algorithm: str = "auto",
     draws: str = "inside",
     support: Any = None,

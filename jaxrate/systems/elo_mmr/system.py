@@ -26,12 +26,13 @@ A contest in which all tie is one like others, as in the paper; the authors' pro
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arguments import OWN
 from jaxrate.events import Array, Matches, Rounds
 from jaxrate.parameters import checked, counted
 from jaxrate.plain import bind
@@ -151,7 +152,7 @@ def elo_mmr(
     history: int = HISTORY,
     split_ties: bool | float = False,
     newcomer: Sequence[float] = (),
-    density: Density | str = "logistic",
+    density: Annotated[Density | str, OWN] = "logistic",
     skip_ties: bool = False,
     *,
     weight: float | None = None,

@@ -8,11 +8,11 @@ of successes in independent trials"): nothing overflows. All terms are positive,
 
 import math
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import Numbers, check_arguments
+from jaxrate.arguments import OWN, Numbers, check_arguments
 from jaxrate.events import fail_where
 from jaxrate.memory import check_room
 from jaxrate.parameters import as_floats
@@ -39,7 +39,7 @@ class BallCounts(NamedTuple):
 
 
 @check_arguments
-def urn_law(size: Any, proportion: Numbers, total: int) -> UrnLaw:
+def urn_law(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> UrnLaw:
     """The law that urns keep while skills stand still: binomials, given the number of green balls in all.
 
         law = jr.urn_law([4, 4, 6], [0.3, 0.5, 0.8], 7)
@@ -72,7 +72,7 @@ def urn_law(size: Any, proportion: Numbers, total: int) -> UrnLaw:
 
 
 @check_arguments
-def urn_marginals(size: Any, proportion: Numbers, total: int) -> NumPy:
+def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> NumPy:
     """The law of each urn by itself, given the number of green balls in all: also of thousands of urns.
 
         law = jr.urn_marginals([40] * 1000, [0.3, 0.7] * 500, 20_000)
