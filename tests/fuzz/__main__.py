@@ -1,4 +1,4 @@
-"""Fuzz everything: systems, readers and saved runs in turn.
+"""Fuzz everything in turn: systems, readers, saved runs and live histories.
 
     python tests/fuzz --minutes 60 --seed 1
 
@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-FUZZERS = "systems", "readers", "saved"
+FUZZERS = "systems", "readers", "saved", "live"
 
 
 def main():

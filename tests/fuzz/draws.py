@@ -21,17 +21,28 @@ STATIC = {
     ),
     "elo_mmr": ({"history": 2}, {"history": 3, "split_ties": True}, {"history": 2, "newcomer": (1e-3, 1e3)}),
     "elo_mmx": ({}, {"split_ties": True}, {"newcomer": (1e-3, 1e3)}),
+    "codeforces": ({}, {"skip_ties": True}),
     "elo": ({}, SEASONS),
     "glicko": ({}, SEASONS),
     "glicko2": ({}, SEASONS),
     "trueskill": ({}, {"sweeps": 1}, SEASONS),
     "weng_lin": tuple({"model": model} for model in MODELS),
-    "skills": ({"own_side": True} | SEASONS,),
+    "skills": (
+        {"own_side": True} | SEASONS,
+        {"outcome": "margin"},
+        {"outcome": "margin", "statistics": ("xg", "shots")} | SEASONS,
+        {"statistics": ("xg",)},
+    ),
     "urnings": ({}, {"outcomes": 3, "estimate": "share"}, {"outcomes": 3, "weights": (1, 2, 1), "variant": "U1"}),
 }
 FIXED = {"blat_mmr": ("beta", "temperature", "kernel_width")}  # its taps and nodes are cut for these
-LACKING = {  # None, with the settings above
-    "skills": ("margin_scale", "compression", "modifier_growth", "initial_modifier_deviation")
+LACKING = {  # hyperparameters of skills that are None where a setting is not this
+    "margin_scale compression": ("outcome", "margin"),
+    "modifier_growth initial_modifier_deviation": ("categories", 2),
+    "own_side_growth initial_own_side_deviation": ("own_side", True),
+    "season_keep season_growth": next(iter(SEASONS.items())),
+    "side_trend": ("side_since", 0.0),
+    "second_kind_growth second_kind_initial_deviation second_kind_match_growth second_kind_experience": ("kinds", "x"),
 }
 FIELD = ("elo_mmr", "elo_mmx", "codeforces", "topcoder")  # deviations of 1 to 2000, and ratings in proportion
 LOWEST, HIGHEST = -1e5, 1e5  # of these ratings
@@ -65,7 +76,17 @@ def value(random, about, default):
 def switched_off(random, system):
     """The hyperparameters that are None."""
     optional = [name for name, about in system.space._asdict().items() if about.range.optional]
-    return tuple(name for name in optional if name in LACKING.get(system.name, ()) or random.integers(2))
+    if system.name != "skills":
+        return tuple(name for name in optional if random.integers(2))
+    lacking = [x for names, (name, value) in LACKING.items() for x in names.split() if system.settings[name] != value]
+    lacking += ["form_deviation", "form_reversion"] * int(random.integers(2))
+    free = [
+        name
+        for name in optional
+        if name
+        not in ("form_deviation", "form_reversion", "own_side_growth", "initial_own_side_deviation", "margin_scale")
+    ]
+    return tuple(name for name in optional if name in lacking or (name in free and random.integers(2)))
 
 
 def settings(random, system, off, tries=200):
@@ -150,6 +171,13 @@ def league(random, system, n, apart):
     score = random.choice([random.integers(0, 3, n) / 2, np.full(n, 0.5), np.ones(n)])
     side = random.choice([np.zeros(n), random.integers(-1, 2, n), random.uniform(-1, 1, n)])
     options = {"side": side, "category": random.integers(0, 3, (n, 2)), "weight": spread(random, n)}
+    if system.name == "skills":
+        margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
+        columns = {name: np.where(score == 0.5, 0.0, spread(random, n, -3.0, 3.0)) for name in margin}
+        for name in system.settings["statistics"]:
+            columns[name] = np.where(random.integers(4, size=n), spread(random, n, -3.0, 3.0), np.nan)
+            columns[name] *= random.choice([-1.0, 1.0], n)
+        options["columns"] = columns or None
     if system.name == "category_glicko":
         options["category"] %= system.settings["categories"]
     if system.name == "urnings":

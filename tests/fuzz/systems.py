@@ -98,7 +98,10 @@ def check_result(case, run, params):
         certain = case.systems[0].name in ("urnings", "blat_mmr")  # an empty urn is, or a belief in one strength
         claim(case, np.isfinite(deviation) & ((deviation > 0) | certain), "a deviation is not finite and above 0")
         if (most := getattr(params, "deviation_max", None)) is not None:
-            claim(case, deviation <= np.asarray(most)[:, None] * (1 + 1e-5), "a deviation is above its maximum")
+            form, grown = (getattr(params, name, None) for name in ("form_deviation", "match_growth"))
+            most = np.asarray(most) + (0.0 if form is None else np.asarray(form))  # of skill and form
+            most = most + (0.0 if grown is None else np.asarray(grown) * MATCHES**0.5)  # which time does not lead to
+            claim(case, deviation <= most[:, None] * (1 + 1e-5), "a deviation is above its maximum")
     (check_outlook if case.full else check_prediction)(case, run.prediction)
 
 
@@ -191,12 +194,22 @@ def mirror(random, case, events, whole, rated, params, states):
         guess = jax.tree.map(lambda x: x[:, np.argsort(order)], result.prediction)
     else:
         apart = draws.league(random, case.systems[0], MATCHES, apart=True)
-        whole, result = rated(as_form(case, apart)), rated(as_form(case, swapped(apart)))
+        whole, result = rated(as_form(case, apart)), rated(as_form(case, other_side(case, apart)))
         check_result(case, whole, params)
         guess = None if case.full else 1.0 - result.prediction
     if not case.full:
         check_alike(case, "predictions", whole.prediction, guess, np.ones_like(guess))
     check_alike(case, "the other side", whole.state, result.state, jax.tree.map(reach, states, whole.state))
+
+
+def other_side(case, league):
+    """The same matches told from the other side, statistics too; a margin is a size."""
+    other, columns = swapped(league), league.context.columns
+    statistics = case.systems[0].settings.get("statistics", ())
+    if not statistics:
+        return other
+    columns = columns | {name: -columns[name] for name in statistics}
+    return other._replace(context=other.context._replace(columns=columns))
 
 
 def reach(before, after):
