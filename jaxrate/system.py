@@ -153,6 +153,7 @@ class Traits(NamedTuple):
     """What a system says of itself."""
 
     teams: bool = False  # teams of a round share their result; `run` refuses them if the system does not know them
+    seats: bool = False  # a player may be in several teams of a round, in one row each; see `systems/rounds/seats.py`
     categories: bool = False  # the categories of the players matter
     noise: bool = False  # contests may be noisier than others; `run` refuses a column of that if the system knows none
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named

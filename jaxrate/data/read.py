@@ -77,7 +77,7 @@ def read(
         those who tie have the same range of places, in which there is room for them all, and other ranges do not
         overlap it.
       team: a column of any hashable type: those with the same value in a contest play together and share the rank.
-        A player without a team has a value of their own.
+        A player without a team has a value of their own. One who is in several has a row for each, see `rounds`.
       ceiling: a column, the same within a contest: performances above it count as it. A missing one, or inf: none.
       noise: a column, the same within a contest, above 0: by how much performances scatter more than usual there.
       score: the column of player 0's score, in [0, 1]; or of results as W, D and L, as H, D and A, as 1, X and 2, as

@@ -21,7 +21,8 @@ def from_teams(
         rated = jr.run(jr.trueskill(), data.rounds)
 
     Args:
-      rounds: in the order in which they count. Names are of any hashable type; a player alone is a team of one.
+      rounds: in the order in which they count. Names are of any hashable type; a player alone is a team of one. Who is
+        in several teams of a round, as a constructor with two cars, is in one row for each; see `rounds`.
       ranks: for each round a number for each team, lower is better, equal is a tie. None: the best team comes first,
         and nobody ties.
       weights: partial play, nested as the names: how much of the round each one played, above 0. None: all of it.
@@ -68,7 +69,8 @@ def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, f
     if not teams:
         raise ValueError(f"{place}no teams")
     each = {name: _listed(place, name, values, len(teams), "teams") for name, values in each.items()}
-    seen: dict[Any, int] = {}
+    seen: dict[Any, int] = {}  # the last team of each
+    alone: dict[Any, int] = {}
     for k, team in enumerate(teams):
         place = f"round {i}, team {k} (counting from 0): "
         team = _listed(place, "players", team)
@@ -79,9 +81,11 @@ def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, f
         for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
             if not is_name(name):
                 raise ValueError(f"{place}{cell(name)} cannot be the name of a player")
-            if name in seen:
-                raise ValueError(f"{place}player {name!r} is in team {seen[name]} already")
+            other = k if seen.get(name) == k else alone.get(name) if len(team) == 1 else None
+            if other is not None:
+                raise ValueError(f"{place}player {name!r} is in team {other} already")
             seen[name] = k
+            alone |= {name: k} if len(team) == 1 else {}
             weight = _number(place, "weight", weight)
             if weight <= 0:
                 raise ValueError(f"{place}weight {weight} of player {name!r} is not above 0; leave them out")

@@ -47,6 +47,7 @@ class Rounds(NamedTuple):
     time: Array  # [...] contests count in their order; where time matters it must not decrease
     ceiling: Array | None = None  # [...] performances above it count as it; inf: none
     noise: Array | None = None  # [...] by how much performances scatter more than usual, a factor of their deviation
+    seat: Array | None = None  # [..., P] where in the contest the player first takes part. None: nobody does twice
     teams: Array | None = None  # [..., T] of any values: there are at most T teams. None: as many as participants
     strict: Array | None = None  # [...] of any value: no teams tie. None: some may
     solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may. (The runner fills these in.)
@@ -80,6 +81,26 @@ def some_in_teams(ragged: Ragged) -> bool:
     return bool((count_teams(ragged) < np.diff(ragged.player_start)).any())
 
 
+def further_seats(ragged: Ragged) -> np.ndarray[Any, Any]:
+    """[sum P] whether it is not the player's first participation in the contest: they are in several teams."""
+    rounds: Any = ragged.events
+    if rounds.seat is None:
+        return np.zeros(len(rounds.player), bool)
+    start = ragged.player_start
+    own = np.arange(len(rounds.player)) - np.repeat(start[:-1], np.diff(start))
+    return np.asarray(rounds.seat != own)
+
+
+def count_games(events: Matches | Ragged, num_players: int) -> np.ndarray[Any, Any]:
+    """[num_players] how many matches, periods or contests each takes part in; several seats in one are one."""
+    if isinstance(events, Matches):
+        return np.bincount(events.player.ravel(), minlength=num_players)
+    player: Any = events.events.player
+    if isinstance(events.events, Rounds) and events.events.seat is not None:
+        player = player[~further_seats(events)]
+    return np.bincount(player, minlength=num_players)
+
+
 def part(events: Any, low: int, high: int) -> Any:
     """Events number `low` up to, but without, `high` of `Matches` or `Ragged`."""
 
@@ -97,7 +118,9 @@ def part(events: Any, low: int, high: int) -> Any:
     if isinstance(flat, Rounds):
         player, rank, team, weight = (x[players] for x in flat[:4])
         ceiling, noise = (None if x is None else x[number] for x in (flat.ceiling, flat.noise))
-        return Ragged(Rounds(player, rank, team, weight, flat.time[number], ceiling, noise), starts - starts[0], None)
+        seat = None if flat.seat is None else flat.seat[players]
+        rounds = Rounds(player, rank, team, weight, flat.time[number], ceiling, noise, seat)
+        return Ragged(rounds, starts - starts[0], None)
     begin = events.pair_start[low : high + 1]
     pairs = slice(begin[0], begin[-1])
     rest = flat.pair[pairs], flat.score[pairs], flat.time[number], context(flat.context, pairs)

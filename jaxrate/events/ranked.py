@@ -31,7 +31,8 @@ def rounds(
 
     Args:
       contest: [n] any integers; a change of number begins a new contest.
-      player: [n] integer ids from 0, no player twice in a contest.
+      player: [n] integer ids from 0. A player may be in several teams of a contest, as a constructor with two cars is
+        (`trueskill` and `elo_mmx` rate that), but in each of them once, and alone in one at most.
       rank: [n] finite, lower is better, equal is a tie. (Negate a score that is better when higher.)
       team: [n] integers; participants of a contest with the same number play together and must share their rank.
         None: everyone plays alone.
@@ -109,11 +110,25 @@ def build_rounds(
     for name, values in (("ceiling", ceiling), ("noise", noise)):
         if values is not None:
             constant(name, values)
-    fail_where(_repeats(which, player), lambda row: f"player {shown.player(player[row])} is in {label(row)} twice")
+    again = _repeats(which, player)
+
+    def fail_twice(bad: Any, where: str = "") -> None:
+        fail_where(bad, lambda row: f"player {shown.player(player[row])} is in {label(row)} twice{where}")
+
+    seat = None
     if team is None:
+        fail_twice(again)
         team = np.arange(n) - first[which]
     else:
         team, captain = _teams(team, which, first)
+        if again.any():
+            side = first[which] + team
+            fail_twice(_repeats(side, player), ", in the same team")
+            alone = np.flatnonzero(np.bincount(side)[side] == 1)
+            again[:] = False
+            again[alone] = _repeats(which[alone], player[alone])
+            fail_twice(again, ", alone")
+            seat = _first_seats(which, player, first)
 
         def differs(row: int) -> str:
             other = captain[row]
@@ -128,7 +143,9 @@ def build_rounds(
             team.astype(np.int32),
             weight,
             time[first],
-            *(None if x is None else x[first] for x in (ceiling, noise)),
+            None if ceiling is None else ceiling[first],
+            None if noise is None else noise[first],
+            seat,
         ),
         np.append(first, n).astype(np.int64),
         None,
@@ -165,6 +182,13 @@ def _repeats(which: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.nd
         order = np.argsort(key, kind="stable")
         repeats[order[1:][np.diff(key[order]) == 0]] = True
     return repeats
+
+
+def _first_seats(which: Any, player: Any, first: Any) -> np.ndarray[Any, Any]:
+    """[n] where in each contest, from 0, its player stands first."""
+    key = which * (player.max(initial=0) + np.int64(1)) + player
+    _, row, number = np.unique(key, return_index=True, return_inverse=True)
+    return np.asarray(row[number] - first[which], np.int32)
 
 
 def warn_alone(ragged: Ragged, contests: Any, stacklevel: int) -> None:

@@ -28,7 +28,8 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, Values]:
     before, its deviation (if the system has one), and the change. A row of a contest has time, contest, participants,
     the player's rank, the one that was expected, the rating before, its deviation, and the change; and the number of
     teams, where there are any, among which theirs is ranked. The change is up to the next row, so all the change of a
-    rating period stands at the player's last match there. Of systems that infer performances the performance and the
+    rating period stands at the player's last match there, and that of a contest in which they are in several teams at
+    the last of its rows. Of systems that infer performances the performance and the
     rank needed follow, see `performances`; NaN where there is none.
 
     With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the

@@ -274,6 +274,11 @@ def candidates(data: Dataset, systems: Mapping[str, Any], *, named: bool) -> tup
             know = " or ".join(those_with("teams"))
             raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {know}")
     flat: Any = None if of_matches else data.rounds.events
+    if flat is not None and flat.seat is not None:
+        left_out |= {name: "it rates nobody in several teams" for name in fitting if not chosen[name].traits.seats}
+        if len(left_out) == len(fitting):
+            know = " or ".join(those_with("seats"))
+            raise ValueError(f"none of these rates players in several teams: {', '.join(left_out)}; try {know}")
     if flat is not None and flat.noise is not None:
         left_out |= {name: "it knows no noise of contests" for name in fitting if not chosen[name].traits.noise}
         if len(left_out) == len(fitting):

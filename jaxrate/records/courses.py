@@ -85,7 +85,20 @@ def courses(rated: Rated | Smoothed) -> Courses:
         for name, x in zip(("rating", "deviation"), final, strict=True)
     ]
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
+    if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
+        rows = _first_rows(table["contest"], player)
+        some = [None if x is None else x[rows] for x in found]
+        course = _arranged(len(rated.players), player[rows], 1, times[rows], None, some, final)
+        return course._replace(row=np.where(course.row < 0, -1, rows[course.row]))
     return _arranged(len(rated.players), player, len(sides), times, rated.period, found, final)
+
+
+def _first_rows(contest: Any, player: Values) -> Values:
+    """The rows of participations but those of players who stand in the same contest before; `contest` is Arrow's."""
+    label = contest.combine_chunks().dictionary_encode().indices.to_numpy()
+    number = np.cumsum(np.diff(label, prepend=label[:1]) != 0)
+    key = number * (player.max(initial=0) + np.int64(1)) + player
+    return np.sort(np.unique(key, return_index=True)[1])
 
 
 def ids_of(names: Any, players: Values) -> Values:

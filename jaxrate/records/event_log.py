@@ -92,17 +92,20 @@ def read_matches(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any
 
 def read_contests(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any) -> tuple[Ragged, NumPy]:
     """The contests of records [n], and what their participants showed [sum P, k] in this precision."""
-    player, rank, team, shown = (list[NumPy]() for _ in range(4))
-    time, size = list[float](), list[int]()
+    player, rank, team, seat, shown = (list[NumPy]() for _ in range(5))
+    time, size, several = list[float](), list[int](), False
     for record in records:
         layout = layouts[layout_of(record)]
         event = layout.unpack(record)
         rounds, count = event.tree, event.size
         seen = np.frombuffer(record, dtype, offset=layout.packer.size).reshape(len(rounds.player), -1)
-        for column, values in ((player, rounds.player), (rank, rounds.rank), (team, rounds.team), (shown, seen)):
+        own = np.arange(count, dtype=np.int32) if rounds.seat is None else rounds.seat
+        for column, values in zip((player, rank, team, seat, shown), (*rounds[:3], own, seen), strict=True):
             column.append(values[:count])
+        several |= rounds.seat is not None
         time.append(event.time)
         size.append(count)
     ids, ranks, teams = map(np.concatenate, (player, rank, team))
-    participants: Any = Rounds(ids, ranks, teams, np.ones(sum(size)), np.array(time))
+    seats = np.concatenate(seat) if several else None
+    participants: Any = Rounds(ids, ranks, teams, np.ones(sum(size)), np.array(time), seat=seats)
     return Ragged(participants, np.concatenate([[0], np.cumsum(size)]).astype(np.int64), None), np.concatenate(shown)

@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxrate.arguments import check_arguments, to_floats
 from jaxrate.data.dataset import Dataset, open_data
-from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where
+from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, further_seats
 from jaxrate.events.checks import check_known
 from jaxrate.records.inversions import count_inversions, narrow
 from jaxrate.systems.outlook import expected_score
@@ -181,12 +181,14 @@ def seen(events: Matches | Ragged | Dataset, games: int) -> NumPy:
         player = np.asarray(events.player).ravel()
         counted = np.ones(len(player), bool)
     else:
-        _, flat, event = _flat(events)
-        player, counted = np.asarray(flat.player), _ranked(flat, event)
+        rounds, flat, event = _flat(events)
+        player, counted = np.asarray(flat.player), _ranked(flat, event) & ~further_seats(rounds)
     order, before = np.argsort(player, kind="stable"), np.empty(len(player), np.int64)
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
     total = np.cumsum(counted[order]) - counted[order]
     before[order] = total - np.repeat(total[first], np.diff(first, append=len(player)))
+    if not isinstance(events, Matches) and flat.seat is not None:
+        before = before[rounds.player_start[:-1][event] + flat.seat]
     enough = before >= games
     return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(events, Matches) else enough)
 

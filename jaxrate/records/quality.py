@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged
-from jaxrate.events.kinds import count_teams
+from jaxrate.events.kinds import count_games, count_teams
 from jaxrate.records.metrics import Calibration, NumPy, both_sides, calibration, duels, log_loss, scores, standings
 from jaxrate.records.rated import Rated
 
@@ -68,8 +68,7 @@ def quality(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, float]:
     these, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), scored(data, last)
     if sides := two_sides(data):
         return scores(these["prediction"].to_numpy()[sides.row], sides.score, weight=sides.weight, mask=mask)
-    flat: Any = data.rounds.events
-    played = rated.games - np.bincount(flat.player, minlength=len(rated.games))
+    played = rated.games - count_games(data.rounds, len(rated.games))
     mask = np.repeat(mask, np.diff(data.rounds.player_start))
     return standings(data.rounds, these["rating"].to_numpy(), mask=mask, played=played)
 

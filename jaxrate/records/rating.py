@@ -18,6 +18,7 @@ from jaxrate.events import (
     Rounds,
     check_order,
     count_better,
+    count_games,
     count_teams,
     period_number,
     periods,
@@ -149,7 +150,7 @@ def kept(
     matches, n = isinstance(data.events, Matches), len(data.players)
     names = _column(data.players) if has_pyarrow() else data.players
     flat = data.matches if matches else data.rounds.events
-    games = np.bincount(flat.player.ravel(), minlength=n)
+    games = count_games(data.events if matches else data.rounds, n)
     table = as_table(match_columns(data, result, names) if matches else _contests(data, result, performed, names, onto))
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:

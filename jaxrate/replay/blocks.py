@@ -297,7 +297,8 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
         teams = None if size[1] == size[0] else jnp.zeros((*index.shape, size[1]), bool)
         weight = get(ragged.weight, at, inside, 0.0)
         strict, solo = (None if x is None else x[event] for x in (ragged.strict, ragged.solo))
-        return Rounds(player, rank, team, weight, time, ceiling, noise, teams, strict, solo), drop(at, inside)
+        seat = None if ragged.seat is None else get(ragged.seat, at, inside, own)
+        return Rounds(player, rank, team, weight, time, ceiling, noise, seat, teams, strict, solo), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = jax.tree.map(lambda x: get(x, at, inside, 0), ragged.context._replace(columns=None))

@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Array, Matches, Ragged, Rounds, some_in_teams, teams_tie
-from jaxrate.replay.rows import drawn_for, forecast, put, step, take
+from jaxrate.replay.rows import drawn_for, forecast, ids_to_write, put, step, take
 from jaxrate.system import Constants, Params, Rules, State, sides
 
 NumPy = np.ndarray[Any, Any]
@@ -129,7 +129,7 @@ def learn(
 
     def of_round(state: State, rows: Any) -> tuple[State, Any, Array]:
         rows, shown = step(rules, constants, rows, event, drawn)
-        return put(state, event.player, rows), rows, side_by_side(shown, len(event.player))
+        return put(state, ids_to_write(event), rows), rows, side_by_side(shown, len(event.player))
 
     if isinstance(event, Matches):
         one: Any = of_match
@@ -194,16 +194,17 @@ def padded(ragged: Ragged) -> Rounds:
     count = len(flat.player)
     size, teams = _room(count), _room(int(flat.team.max()) + 1)
     more = size - count
-    past = LAST_ID - np.arange(more, dtype=np.int32)
+    further = np.arange(count, size, dtype=np.int32)
     none = np.zeros((), bool)  # of any value
     return Rounds(
-        np.concatenate([flat.player, past]),
+        np.concatenate([flat.player, LAST_ID - further]),
         np.concatenate([flat.rank, np.full(more, LAST_ID, np.int32)]),
-        np.concatenate([flat.team, np.arange(count, size, dtype=np.int32)]),
+        np.concatenate([flat.team, further]),
         np.concatenate([flat.weight, np.zeros(more)]),
         flat.time[0],
         None if flat.ceiling is None else flat.ceiling[0],
         None if flat.noise is None else flat.noise[0],
+        None if flat.seat is None else np.concatenate([flat.seat, further]),
         None if teams >= size else np.zeros(teams, bool),
         None if teams_tie(ragged) else none,
         None if some_in_teams(ragged) else none,

@@ -20,7 +20,7 @@ from jax import lax
 from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.rows import Beside, beside, drawn_for, forecast, put, step, take
+from jaxrate.replay.rows import Beside, beside, drawn_for, forecast, ids_to_write, put, step, take
 from jaxrate.system import Params, Rules, State, sides
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -111,7 +111,7 @@ def _scan(
         number, state, rows = carry
         event, drawn = entry
         rows, guess = one(rows, event, drawn)
-        state = put(state, event.player, rows)
+        state = put(state, ids_to_write(event), rows)
         following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
         return (number + 1, state, take(state, following)), guess
 

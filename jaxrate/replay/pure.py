@@ -18,7 +18,7 @@ from jaxrate.replay.rows import forecast, on_device, shapes, step, take, traced
 from jaxrate.replay.schedule import Plan, check, stream_of
 from jaxrate.replay.sizes import first
 from jaxrate.replay.spread import is_spread
-from jaxrate.replay.state import check_key, check_kind, check_noise, chosen, no_teams, start
+from jaxrate.replay.state import check_key, check_kind, check_noise, chosen, no_seats, no_teams, start
 from jaxrate.system import Params, RatingSystem, Rules, State, check_system, full, sized_for
 
 
@@ -116,6 +116,8 @@ def check_plan(system: RatingSystem, plan: Plan | Blocks) -> None:
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
     if isinstance(plan.events, Rounds):
         check_noise(system, plan.events)
+        if plan.events.seat is not None and not system.traits.seats:
+            raise ValueError(no_seats(system, "some players of these contests are"))
         if plan.events.solo is None and not system.traits.teams:
             raise ValueError(no_teams(system, "there are in these contests"))
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxrate.device import launches
-from jaxrate.events import Array, Matches
+from jaxrate.events import LAST_ID, Array, Matches
 from jaxrate.system import Constants, Rules, State, sides
 
 NUMBERS = 128  # of a player, up to which a second copy of the state may be made
@@ -32,6 +33,19 @@ def put(state: State, player: Array, rows: State) -> State:
         return x.at[player].set(y, mode="drop", unique_indices=True, wrap_negative_indices=False)
 
     return jax.tree.map(write, state, rows)
+
+
+def ids_to_write(event: Any) -> Array:
+    """The ids under which the rows of an event, or of disjoint ones, are put back, each once.
+
+    That of a further seat of a player lies past the end: what they learnt from all of them stands in each row.
+    """
+    seat = getattr(event, "seat", None)
+    if seat is None:
+        return event.player
+    own = lax.broadcasted_iota(jnp.int32, seat.shape, seat.ndim - 1)
+    past = LAST_ID - jnp.arange(seat.size, dtype=jnp.int32).reshape(seat.shape)
+    return jnp.where(seat == own, event.player, past)
 
 
 class Beside(NamedTuple):

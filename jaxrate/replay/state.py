@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged, Rounds, RowError, count_teams
+from jaxrate.events import LAST_ID, Array, Matches, Periods, Ragged, Rounds, RowError, count_teams, further_seats
 from jaxrate.events.checks import check_known
 from jaxrate.memory import check_room, in_words, of_device
 from jaxrate.parameters import checked
@@ -81,13 +81,17 @@ def chosen(system: RatingSystem, params: Params) -> Params:
 
 
 def check_contests(system: RatingSystem, events: Any) -> None:
-    """ValueError for contests with noise, or with teams, if the system knows none.
+    """ValueError for contests with noise, with teams, or with players in several of them, if the system knows none.
 
     It would rate team-mates as opponents who tie.
     """
     if not (isinstance(events, Ragged) and isinstance(events.events, Rounds)):
         return
     check_noise(system, events.events)
+    if events.events.seat is not None and not system.traits.seats:
+        further = np.zeros(0) if traced(events.events.seat) else np.flatnonzero(further_seats(events))
+        if len(further):
+            raise RowError(int(further[0]), no_seats(system, "the player of this row is in another team already"))
     if system.traits.teams or traced(events.events.team):
         return
     size = np.diff(events.player_start)
@@ -104,6 +108,17 @@ def check_noise(system: RatingSystem, rounds: Any) -> None:
 
         know = " or ".join(those_with("noise"))
         raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
+
+
+def no_seats(system: RatingSystem, where: str) -> str:
+    """What to say of players in several teams of a contest, to a system that does not know them."""
+    from jaxrate.systems.choosing import those_with
+
+    know = " or ".join(those_with("seats"))
+    return (
+        f"{system.name} rates nobody in several teams of one contest, but {where}; rate them by {know}, or give each "
+        "participation a player of its own"
+    )
 
 
 def no_teams(system: RatingSystem, where: str) -> str:

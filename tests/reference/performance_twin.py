@@ -113,6 +113,21 @@ def team_performances(rating, variance, noise, contest, split_ties, mean):
     return performance, new, left
 
 
+def merge_seats(player, rating, variance, new, left):
+    """(rating, variance) [P] from those that each seat alone would leave: every one is a factor of the one skill.
+
+    By precisions, and precisions times means, less those of the prior, which each seat has in it. Approximate: no seat
+    takes notice of what the others say of the player.
+    """
+    mean, square = np.empty(len(player)), np.empty(len(player))
+    for i, who in enumerate(player):
+        seats = np.flatnonzero(np.equal(player, who))
+        precision = 1.0 / variance[i] + sum(1.0 / left[j] - 1.0 / variance[i] for j in seats)
+        total = rating[i] / variance[i] + sum(new[j] / left[j] - rating[i] / variance[i] for j in seats)
+        mean[i], square[i] = total / precision, 1.0 / precision
+    return mean, square
+
+
 def ranks_needed(perform, rating, rank, team=None):
     """[P] the worst rank, from 1, at which one performs at the rating before or above; 0 if at none.
 

@@ -103,6 +103,27 @@ def rate(teams, ranks, weights=None, params=None, sweeps=60):
     return result
 
 
+def rate_seats(players, teams, ranks, weights=None, params=None):
+    """{name: (mean, deviation)} after a round of `teams` of names, from `players` before it: a name may be in several.
+
+    The factor graph has one skill for a name, and a performance for each seat. The message of a seat to the skill is
+    what it says alone; the skill's marginal is the product of the prior and of all messages. Approximate: no seat is
+    told, through the skill, what the others say, so the messages are those of the first pass.
+    """
+    params = params or Params()
+    seats = rate([[players[name] for name in team] for team in teams], ranks, weights, params)
+    result = {}
+    for name, (mean, deviation) in players.items():
+        square = deviation**2 + params.tau**2
+        skill = prior = Normal(1.0 / square, mean / square)
+        for team, rated in zip(teams, seats, strict=True):
+            if name in team:
+                mean, deviation = rated[team.index(name)]
+                skill = skill.times(Normal(deviation**-2, mean / deviation**2).times(prior, -1.0))
+        result[name] = (skill.mean, math.sqrt(skill.variance))
+    return result
+
+
 def win_draw_loss(one, two, params=None, side=0.0):
     """Of a match of two players, (mean, deviation) each."""
     params = params or Params()

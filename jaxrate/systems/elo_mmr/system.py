@@ -41,7 +41,7 @@ from jaxrate.systems.elo_mmr import routes, teams
 from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
 from jaxrate.systems.elo_mmr.model import SPACE, Constants, GaussianParams, Model, Params
 from jaxrate.systems.elo_mmr.spread import given_noise, noise, usual
-from jaxrate.systems.rounds import duels, expected, field, inferred
+from jaxrate.systems.rounds import duels, expected, field, inferred, seats
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse
 from jaxrate.text import near
 
@@ -108,6 +108,7 @@ def _learn(
 ) -> tuple[State, Array, routes.Known | teams.Known]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = noise(constants, rows, field.weight(event), event.noise)
+    growth = seats.largest(event, growth)
     contested = field.contested(event, model.skip_ties)
     influence = routes.influence_of(constants.table)
     drifted = diffuse(rows, growth, _rho(constants), contested, influence)
@@ -124,7 +125,10 @@ def _learn(
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
     if drifted.past is None:
-        rating, past = rows.rating + share * (p - rows.rating), None
+        change, kept = share * (p - rows.rating), variance / drifted.variance
+        change, merged = seats.merge_evidence(event, change, kept)
+        rating, past = rows.rating + change, None
+        variance = variance if event.seat is None else drifted.variance * merged
     else:
         past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1), influence)
         start = guess(drifted.past, rows.rating, p, square, influence)
@@ -226,6 +230,9 @@ def elo_mmx(
         rounds = [[["Ada", "Bo"], ["Cy"]], [["Cy", "Ada"], ["Bo"]]]  # the winners first
         jr.run(jr.elo_mmx(initial_rating=0), jr.from_teams(rounds))
 
+    A player may be in several teams of a contest, with a row in each (see `rounds`). What their teams say is then
+    combined, without regard to what the teams share.
+
     Args:
       split_ties, newcomer: as in `elo_mmr`.
       team_performance: what the performance of a team is of its members', "sum" or "mean".
@@ -248,7 +255,7 @@ def elo_mmx(
         raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
     space, traits, ties = (
         GaussianParams(*SPACE[:-1]),
-        Traits(teams=True, noise=True, contests=True),
+        Traits(teams=True, seats=True, noise=True, contests=True),
         (split_ties, skip_ties),
     )
     return _system("elo_mmx", given, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance)

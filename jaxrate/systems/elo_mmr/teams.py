@@ -16,6 +16,9 @@ members are "elementary facts about multivariate Gaussian distributions":
 The paper takes p for known: K = 1. That is nearly so among many teams; but of only two, the result tells which of them
 performed better, and little about how well (K = 0.34 where they were alike). In rounds in which nobody has
 team-mates K is 1, as in Elo-MMX of players. A ceiling lowers p, and leaves K as it is.
+
+A player in several teams learns from each of them as if the others were those of somebody like them, and what the teams
+say is multiplied (`rounds/seats.py`). The skill drifts once, by the largest of their weights.
 """
 
 from typing import NamedTuple

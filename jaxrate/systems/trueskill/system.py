@@ -26,6 +26,9 @@ All messages are then made anew from the teams above and below each link, which 
 ties, partial play and wide margins within 1e-4; two sides need one. (Making messages one by one down the chain and up
 again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
 
+A player in several teams of a round, as a constructor with two cars, learns from each as if the others were those of
+somebody like them, and what the teams say is multiplied (`rounds/seats.py`). The skill drifts once.
+
 With `reversion` or seasons leads fade, as `systems/reversion.py` says.
 """
 
@@ -40,6 +43,7 @@ from jaxrate.parameters import checked, counted
 from jaxrate.plain import bind
 from jaxrate.system import RatingSystem, Rules, Traits, factory
 from jaxrate.systems import reversion as fading
+from jaxrate.systems.rounds import seats
 from jaxrate.systems.rounds.teams import each, line_up
 from jaxrate.systems.trueskill.model import (
     SPACE,
@@ -80,9 +84,10 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
         contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
         pull, information = (each(teams, x) for x in propagate(sweeps, constants, rows, event, teams))
         square = event.weight * variance
-        rating = jnp.where(contested, rows.rating + square * pull, rows.rating)
         least = constants.noise / (variance + constants.noise)  # if the performance were known
         kept = jnp.maximum(1.0 - event.weight * square * information, least)
+        change, kept = seats.merge_evidence(event, square * pull, kept)
+        rating = jnp.where(contested, rows.rating + change, rows.rating)
         variance = jnp.where(contested, variance * kept, rows.variance)
     if rows.time is None:
         return State(rating, variance, None)
@@ -111,7 +116,9 @@ def trueskill(
 
     A score above one half is a win of player 0, one half a draw. A match of weight w counts as w matches; in rounds
     weights are those of partial play. Those who tie are chained in the order of the numbers of their teams, without
-    teams in that of the rows: among three or more that makes a difference. The defaults are those of a rating of 25.
+    teams in that of the rows: among three or more that makes a difference. A player may be in several teams of a round,
+    with a row in each (see `rounds`). What their teams say is then combined, without regard to what the teams share.
+    The defaults are those of a rating of 25.
     `trueskill(initial_rating=1500, initial_deviation=500, beta=250, tau=5)` rates about 1500.
 
     Args:
@@ -148,5 +155,7 @@ def trueskill(
         summary,
         (("sweeps", sweeps), ("seasons", begin)),
         clocked,
-        traits=Traits(teams=True, baseline=True, outlook=outlook, adapt=fading.adapted, lead=lead_for_score),
+        traits=Traits(
+            teams=True, seats=True, baseline=True, outlook=outlook, adapt=fading.adapted, lead=lead_for_score
+        ),
     )

@@ -1,0 +1,279 @@
+"""Players in several teams of one contest, as a constructor with two cars: by twins, by hand, and through a file."""
+
+from functools import lru_cache
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.events import count_games, part
+from jaxrate.replay.blocks import Block, arranged
+from jaxrate.testing.cases import near
+from tests.reference import performance_twin, trueskill_twin
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+CARS = [["Leclerc", "Ferrari"], ["Norris", "McLaren"], ["Sainz", "Ferrari"], ["Piastri", "McLaren"]]
+NAMES = ["Leclerc", "Ferrari", "Norris", "McLaren", "Sainz", "Piastri"]
+RATING = np.array([27.0, 30.0, 22.0, 25.0, 24.0, 26.0])
+DEVIATION = np.array([4.0, 2.0, 8.0, 3.0, 5.0, 6.0])
+SYSTEMS = {"trueskill": jr.trueskill(), "elo_mmx": jr.elo_mmx(initial_rating=0)}
+SEATED = pytest.mark.parametrize("name", SYSTEMS)
+PRECISIONS = pytest.mark.parametrize("double", [False, True])
+
+
+def race(cars, ranks=None, weights=None, players=NAMES):
+    """One contest."""
+    ranks, weights = (None if x is None else [x] for x in (ranks, weights))
+    return jr.from_teams([cars], ranks, weights=weights, players=players).rounds
+
+
+def after(system, events, rating=RATING, deviation=DEVIATION):
+    """The ratings and deviations after the events, from these before."""
+    state = system.init(system.params, len(rating))
+    state = state._replace(rating=jnp.asarray(rating, float), variance=jnp.asarray(deviation, float) ** 2)
+    state = jr.run(system, events, state=state).state
+    return np.stack([np.asarray(x) for x in system.summary(system.params, state)])
+
+
+# The columns
+
+
+def test_a_seat_is_where_the_player_first_takes_part():
+    rounds = jr.rounds([3, 3, 3, 3, 5, 5], [0, 9, 1, 9, 9, 1], [0, 0, 1, 1, 0, 1], team=[4, 4, 2, 2, 1, 2])
+    assert rounds.events.seat.tolist() == [0, 1, 2, 1, 0, 1]
+    assert count_games(rounds, 10).tolist() == [1, 2, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert part(rounds, 1, 2).events.seat.tolist() == [0, 1]
+    assert jr.rounds([3, 3], [0, 9], [0, 1], team=[4, 2]).events.seat is None
+
+
+@pytest.mark.parametrize(
+    ("team", "message"),
+    [
+        (None, r"row 2 .*player 7 is in contest 0 twice$"),
+        ([0, 1, 0], r"row 2 .*player 7 is in contest 0 twice, in the same team"),
+        ([0, 1, 2], r"row 2 .*player 7 is in contest 0 twice, alone"),
+    ],
+)
+def test_a_player_twice_in_a_team_or_alone_is_refused(team, message):
+    with pytest.raises(ValueError, match=message):
+        jr.rounds([0, 0, 0], [7, 8, 7], [1, 1, 1], team=team)
+
+
+@pytest.mark.parametrize(("teams", "k"), [([["A", "B", "A"]], 0), ([["A"], ["A"]], 0), ([["A"], ["A", "B"], ["A"]], 0)])
+def test_lists_refuse_the_same(teams, k):
+    with pytest.raises(ValueError, match=f"player 'A' is in team {k} already"):
+        jr.from_teams([teams])
+
+
+@pytest.mark.parametrize("name", ["elo_mmr", "codeforces", "topcoder", "weng_lin"])
+def test_other_systems_refuse_and_name_the_row(name):
+    system, events = jr.SYSTEMS[name](), race(CARS)
+    message = rf"{name} rates nobody in several teams.*rate them by elo_mmx or trueskill"
+    with pytest.raises(ValueError, match=r"row 5 \(counting from 0\): " + message):
+        jr.run(system, events)
+    with pytest.raises(ValueError, match="row 5 .*" + message):
+        jr.predict(system, system.init(system.params, 6), events)
+    with pytest.raises(ValueError, match=message):
+        jr.scan(system, system.params, system.init(system.params, 6), jr.by_level(events))
+
+
+def test_a_comparison_leaves_the_others_out():
+    data = jr.from_teams([CARS] * 6)
+    table = jr.compare(data, ["trueskill", "weng_lin"])
+    assert table.left_out == {"weng_lin": "it rates nobody in several teams"}
+    with pytest.raises(ValueError, match="in several teams: weng_lin; try elo_mmx or trueskill"):
+        jr.compare(data, ["weng_lin"])
+
+
+# One race
+
+
+@PRECISIONS
+@pytest.mark.parametrize(
+    ("ranks", "weights"), [([0, 1, 2, 3], None), ([1, 0, 1, 0], [[1.0, 0.5], [1.0, 1.0], [0.5, 2.0], [1.0, 1.0]])]
+)
+def test_trueskill_is_as_its_twin(ranks, weights, double):
+    players = dict(zip(NAMES, zip(RATING, DEVIATION, strict=True), strict=True))
+    twin = trueskill_twin.rate_seats(players, CARS, ranks, weights)
+    with jax.enable_x64(double):
+        result = after(jr.trueskill(), race(CARS, ranks, weights))
+    np.testing.assert_allclose(result.T, [twin[name] for name in NAMES], rtol=2e-5 if double else 1e-4)
+
+
+@PRECISIONS
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_elo_mmx_is_as_its_twin(kind, double):
+    events, beta, gamma = race(CARS, [1, 0, 1, 2]), 3.0, 0.5
+    flat = events.events
+    rating, drifted = RATING[flat.player], DEVIATION[flat.player] ** 2 + gamma**2
+    contest = SimpleNamespace(team=flat.team, rank=flat.rank, ceiling=np.inf)
+    p, *seats = performance_twin.team_performances(rating, drifted, np.full(8, beta**2), contest, False, kind == "mean")
+    wanted = performance_twin.merge_seats(flat.player, rating, drifted, *seats)
+    with jax.enable_x64(double):
+        system = jr.elo_mmx(team_performance=kind, beta=beta, gamma=gamma)
+        mean, deviation = after(system, events)
+    tolerance = {"rtol": 1e-7 if double else 1e-4}
+    np.testing.assert_allclose(mean[flat.player], wanted[0], **tolerance)
+    np.testing.assert_allclose(deviation[flat.player] ** 2, wanted[1], **tolerance)
+    assert len({*p.round(6)}) == 8  # each seat has a performance of its own
+
+
+@SEATED
+def test_seats_are_the_merged_evidence_of_players_alike(name):
+    """Two rows that are alike, and their factors multiplied."""
+    apart = [["Leclerc", "One"], ["Norris"], ["Sainz", "Two"]]
+    system, mean, deviation = SYSTEMS[name], np.array([3.0, -5.0, 2.0, 4.0]), np.array([90.0, 60.0, 80.0, 70.0])
+    with jax.enable_x64(True):
+        two = after(
+            system, race(apart, players=["Leclerc", "Norris", "Sainz", "One", "Two"]), [*mean, 4.0], [*deviation, 70.0]
+        )
+        same = [["Ferrari" if x in ("One", "Two") else x for x in team] for team in apart]
+        one = after(system, race(same, players=["Leclerc", "Norris", "Sainz", "Ferrari"]), mean, deviation)
+    growth = 70.0**2 + (system.params.tau**2 if name == "trueskill" else 0.2 * 80.0**2)
+    precision = (two[1, 3:] ** -2).sum() - 1.0 / growth
+    total = (two[0, 3:] * two[1, 3:] ** -2).sum() - 4.0 / growth
+    np.testing.assert_allclose(one[:, :3], two[:, :3], rtol=1e-12)
+    np.testing.assert_allclose(one[:, 3], [total / precision, precision**-0.5], rtol=1e-10)
+
+
+@SEATED
+def test_the_order_of_seats_does_not_matter(name):
+    turned, ranks = [CARS[i][::-1] for i in (2, 0, 3, 1)], [2, 0, 3, 1]
+    weights = [[1.0, 0.5], [1.0, 1.0], [0.5, 2.0], [1.0, 1.0]]
+    with jax.enable_x64(True):
+        one = after(SYSTEMS[name], race(CARS, [0, 1, 2, 3], weights))
+        other = after(SYSTEMS[name], race(turned, ranks, [weights[i][::-1] for i in (2, 0, 3, 1)]))
+    np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+@SEATED
+def test_a_seat_more_makes_surer(name):
+    once = race([CARS[0], CARS[1], ["Sainz"], CARS[3]])
+    with jax.enable_x64(True):
+        few, many = after(SYSTEMS[name], once), after(SYSTEMS[name], race(CARS))
+    assert many[1, 1] < few[1, 1] < DEVIATION[1] + 40.0
+
+
+# Histories
+
+
+@lru_cache
+def season():
+    """Ten races of two to five constructors of two cars, beside one that has none: sizes differ, some ties."""
+    random, rows = np.random.default_rng(1), []
+    for contest in range(10):
+        cars = 2 * int(random.integers(2, 6))
+        rank = random.integers(0, cars, cars)
+        drivers, makers = random.permutation(12)[:cars], 12 + random.permutation(6)[: cars // 2]
+        rows += [(contest, drivers[i], rank[i], i) for i in range(cars)]
+        rows += [(contest, makers[i // 2], rank[i], i) for i in random.permutation(cars)]
+        rows += [(contest, 18, cars, cars)]
+    contest, player, rank, team = np.array(rows).T
+    return jr.rounds(contest, player, rank, team=team)
+
+
+@PRECISIONS
+@SEATED
+def test_levels_padding_and_one_by_one_are_alike(name, double):
+    system, events = SYSTEMS[name], season()
+    with jax.enable_x64(double):
+        whole, state, guess = jr.run(system, events), system.init(system.params, 19), []
+        for i in range(0, 10, 5):
+            state, prediction = jr.run(system, part(events, i, i + 5), state=state)
+            guess.append(np.asarray(prediction))
+        roomy = jr.run(
+            system, events, schedule=arranged(events, [Block(np.arange(10, dtype=np.int32)[:, None], (40, 24))])
+        )
+    near("the state", state, whole.state, 1e-10 if double else 1e-4)
+    near("predictions", np.concatenate(guess), whole.prediction, 1e-10 if double else 1e-4)
+    # (TrueSkill takes a sweep more where there is room for more teams.)
+    near("the padded state", roomy.state, whole.state, 1e-8 if double else 1e-4)
+    near("padded predictions", roomy.prediction, whole.prediction, 1e-8 if double else 1e-4)
+
+
+@SEATED
+def test_slopes_are_finite_and_those_of_differences(name):
+    system, events = SYSTEMS[name], season()
+    field = "beta" if name == "trueskill" else "limit_deviation"
+    value, level = getattr(system.params, field), jr.by_level(events)
+
+    def total(x):
+        params = system.params._replace(**{field: x})
+        state, guess = jr.scan(system, params, system.init(params, 19), level)
+        return jnp.sum(guess**2) + jnp.sum((state.rating / system.params.initial_deviation) ** 2)
+
+    with jax.enable_x64(True):
+        level = jr.by_level(events)
+        slope, h = float(jax.grad(total)(value)), 1e-4 * value
+        difference = float(total(value + h) - total(value - h)) / (2.0 * h)
+    assert np.isfinite(slope)
+    np.testing.assert_allclose(slope, difference, rtol=1e-4)
+
+
+@SEATED
+def test_recorded_ratings_are_the_players_in_every_seat(name):
+    events = part(season(), 9, 10)
+    player, seat = events.events.player, events.events.seat
+    found = jr.history(SYSTEMS[name], events, after=True)
+    ratings = SYSTEMS[name].summary(SYSTEMS[name].params, found.state)
+    assert (seat != np.arange(len(seat))).sum() >= 2
+    np.testing.assert_array_equal(found.after.mean, ratings.mean[player])
+    np.testing.assert_array_equal(found.before.mean, found.before.mean[seat])
+
+
+def test_predictions_and_performances_are_of_seats():
+    events = race(CARS)
+    found = jr.predict(jr.outlook(jr.trueskill()), jr.trueskill().init(jr.trueskill().params, 6), events)
+    np.testing.assert_allclose(found.win[::2], found.win[1::2])
+    performed = jr.performances(SYSTEMS["elo_mmx"], events)
+    assert performed.performance[1] > performed.performance[5]  # Ferrari in its two cars
+
+
+# A file
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Three races as Formula 1 has them, one row for each participant of a car."""
+    lines, places = ["date,contest,player,team,rank"], [(0, 1, 2, 3), (1, 3, 0, 2), (2, 0, 3, 1)]
+    for i, order in enumerate(places):
+        for place, car in enumerate(order, 1):
+            lines += [f"2026-03-0{i + 1},Race {i},{name},car {car},{place}" for name in CARS[car]]
+    path = tmp_path / "races.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@SEATED
+def test_a_file_is_read_rated_carried_on_saved_and_loaded(name, table, tmp_path):
+    data = jr.read(table, team="team")
+    rated = jr.rate(SYSTEMS[name], data)
+    of = dict(zip(rated.players.tolist(), rated.games.tolist(), strict=True))
+    assert of == dict.fromkeys(NAMES, 3) and rated.contests == 3 and len(rated.predictions) == 24
+    board = jr.leaderboard(rated, min_games=1)
+    assert sorted(zip(board.player, board.games, strict=True)) == sorted((x, 3) for x in NAMES)
+    ferrari = jr.career(rated, "Ferrari")
+    assert len(ferrari["rank"]) == 6 and (ferrari["rating"][::2] == ferrari["rating"][1::2]).all()
+    jr.save(tmp_path / "saved", rated)
+    loaded = jr.load(tmp_path / "saved")
+    assert loaded.predictions.equals(rated.predictions) and loaded.games.tolist() == rated.games.tolist()
+    live = jr.live(loaded)
+    foreseen = live.predict_round(CARS, time="2026-03-08")
+    seen = live.update_round([CARS[1], CARS[0], CARS[3], CARS[2]], time="2026-03-08")
+    assert np.shape(foreseen) == np.shape(seen) == (8,)
+    live.update_round([["Alonso", "Aston"], ["Stroll", "Aston"]], time="2026-03-09")
+    live.correct(-2, rank=[2, 1, 1, 3])
+    more = live.rated()
+    both = jr.from_teams(
+        [[CARS[1], CARS[0], CARS[3], CARS[2]], [["Alonso", "Aston"], ["Stroll", "Aston"]]],
+        [[2, 1, 1, 3], [0, 1]],
+        players=rated.players,
+    )
+    wanted = jr.run(SYSTEMS[name], both, state=rated.state)
+    near("the ratings", np.asarray(more.state.rating)[:9], wanted.state.rating, 1e-5)
+    assert more.games.tolist() == [4] * 6 + [1] * 3
+    live.undo(2)
+    near("the ratings", np.asarray(live.rated().state.rating)[:6], rated.state.rating, 1e-6)
