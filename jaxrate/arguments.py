@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """What no type of Python says of an argument: for `Annotated[Any, Kind(...)]`."""
 
     text: str  # as a message says it
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 OWN = "its function checks it, and says more of it"  # Annotated[int, OWN]: not checked here
 
 LARGEST = 2**63  # whole numbers are below this
-MOST_SAMPLES = 10**8  # random ones, which tell probabilities to 0.00005
+MAX_SAMPLES = 10**8  # random ones, which tell probabilities to 0.00005
 SIMPLE = bool, int, float, complex, str, bytes, NoneType, np.generic  # a message shows the value of these
 MAKERS = {  # what makes the values that people pass on
     "RatingSystem": "jr.glicko()",
@@ -81,12 +81,14 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def check_argument(function: str, name: str, kind: Any, value: Any) -> None:
+def check_argument(function: str, name: str, annotation: Any, value: Any) -> None:
     """ValueError unless the value of an argument of a function is what its annotation names."""
-    if not fits(kind, value) or (kind in (float, float | None) and isinstance(value, Real) and math.isnan(value)):
-        if getattr(kind, "__name__", "") == "RatingSystem":
+    if not fits(annotation, value) or (
+        annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
+    ):
+        if getattr(annotation, "__name__", "") == "RatingSystem":
             raise ValueError(f"{function}: name the system first, as jr.glicko(), and not {type(value).__name__}")
-        raise ValueError(f"{function}: {name} must be {describe(kind)}, got {show_value(value)}")
+        raise ValueError(f"{function}: {name} must be {describe(annotation)}, got {format_value(value)}")
 
 
 def fits(kind: Any, value: Any) -> bool:
@@ -97,7 +99,7 @@ def fits(kind: Any, value: Any) -> bool:
         return value is None
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return OWN in inner or all(about.holds(value) for about in inner if isinstance(about, Kind))
+        return OWN in inner or all(about.holds(value) for about in inner if isinstance(about, ArgumentKind))
     if origin in (Union, UnionType):
         if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
             return bool(value.strip()) and "\0" not in value
@@ -115,9 +117,9 @@ def fits(kind: Any, value: Any) -> bool:
     if origin is tuple and isinstance(value, (str, bytes)):
         return False
     if origin is tuple and inner[-1:] != (Ellipsis,):
-        return is_several(value) and len(value) == len(inner) and all(map(fits, inner, value))
+        return is_iterable(value) and len(value) == len(inner) and all(map(fits, inner, value))
     if origin in (Sequence, Iterable, tuple, list):
-        return is_several(value) and (not isinstance(value, (list, tuple)) or all(fits(inner[0], x) for x in value))
+        return is_iterable(value) and (not isinstance(value, (list, tuple)) or all(fits(inner[0], x) for x in value))
     if origin is np.ndarray:
         return hasattr(value, "shape")
     try:
@@ -183,29 +185,29 @@ def is_tuple_of_arrays(value: Any) -> bool:
     return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
 
 
-AnyNumber: TypeAlias = Annotated[float, Kind("a number", is_number)]  # NaN too: its function says its range
-Numbers: TypeAlias = Annotated[Any, Kind("numbers", are_numbers)]
-Key: TypeAlias = Annotated[Any, Kind("a key, as of jax.random.key(0)", is_key)]
-PlayerState: TypeAlias = Annotated[Any, Kind("a state, as jr.run leaves it", is_tuple_of_arrays)]
+AnyNumber: TypeAlias = Annotated[float, ArgumentKind("a number", is_number)]  # NaN too: its function says its range
+Numbers: TypeAlias = Annotated[Any, ArgumentKind("numbers", are_numbers)]
+Key: TypeAlias = Annotated[Any, ArgumentKind("a key, as of jax.random.key(0)", is_key)]
+PlayerState: TypeAlias = Annotated[Any, ArgumentKind("a state, as jr.run leaves it", is_tuple_of_arrays)]
 Hyperparameters: TypeAlias = Annotated[
-    Any, Kind("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))
+    Any, ArgumentKind("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))
 ]
 
 
 def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
     """Numbers as an array in float64; ValueError for what is none."""
     if not are_numbers(values):
-        raise ValueError(f"{name} must be numbers, got {show_value(values)}")
+        raise ValueError(f"{name} must be numbers, got {format_value(values)}")
     return np.asarray(values, np.float64)
 
 
 def check_count(name: str, count: int, least: int, most: int) -> None:
     """ValueError unless it is a whole number in this range."""
     if not is_whole(count) or not least <= count <= most:
-        raise ValueError(f"{name} must be a whole number from {least} to {most:,}, got {show_value(count)}")
+        raise ValueError(f"{name} must be a whole number from {least} to {most:,}, got {format_value(count)}")
 
 
-def is_several(value: Any) -> bool:
+def is_iterable(value: Any) -> bool:
     """Whether it can be walked through."""
     return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
 
@@ -216,7 +218,7 @@ def describe(kind: Any) -> str:
         return "None"
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return " and ".join(about.text for about in inner if isinstance(about, Kind))
+        return " and ".join(about.text for about in inner if isinstance(about, ArgumentKind))
     if origin in (Union, UnionType):
         path = any(get_origin(one) is os.PathLike for one in inner)
         known = [describe(one) for one in inner if not (path and one is str)]
@@ -228,11 +230,11 @@ def describe(kind: Any) -> str:
     if origin is Callable:
         return "a function"
     if origin is Mapping or origin is dict:
-        return "a mapping" + of_what(inner[1])
+        return "a mapping" + describe_items(inner[1])
     if origin is tuple and inner[-1:] != (Ellipsis,):
         return f"{len(inner)} values"
     if origin in (Sequence, Iterable, tuple, list):
-        return "a sequence" + of_what(inner[0])
+        return "a sequence" + describe_items(inner[0])
     if origin is np.ndarray:
         return "an array"
     name = (origin or kind).__name__
@@ -240,13 +242,13 @@ def describe(kind: Any) -> str:
     return f"{article} {name}" + (f" (as of {MAKERS[name]})" if name in MAKERS else "")
 
 
-def of_what(kind: Any) -> str:
+def describe_items(annotation: Any) -> str:
     """What is in a container, if its annotation says so."""
-    if kind in WORDS:
-        return {int: " of whole numbers", float: " of numbers", str: " of names"}.get(kind, "")
-    return f" of {kind.__name__}s" if isinstance(kind, type) and kind is not Any else ""
+    if annotation in WORDS:
+        return {int: " of whole numbers", float: " of numbers", str: " of names"}.get(annotation, "")
+    return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
 
 
-def show_value(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A simple value as Python writes it, else of what type it is."""
     return cell(value) if isinstance(value, SIMPLE) else f"one of type {type(value).__name__}"

@@ -59,7 +59,7 @@ class Parameter(NamedTuple):
     meaning: str
     least: float = 0.0  # that the system's settings allow of a positive one
     bounds: tuple[str | None, str | None] = (None, None)  # the parameters that bound it from below and from above
-    of_draws: bool = False  # it says how often there are draws, so that a history without any says nothing of it
+    concerns_draws: bool = False  # it says how often there are draws, so that a history without any says nothing of it
 
 
 @cache

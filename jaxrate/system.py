@@ -31,7 +31,7 @@ from jaxrate.device import launches
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.events.checks import check_known
 from jaxrate.plain import named
-from jaxrate.side_worth import USUAL_SCORE
+from jaxrate.side_worth import DEFAULT_SIDE_SCORE
 from jaxrate.text import near
 
 Params: TypeAlias = Hyperparameters  # a NamedTuple of floats (or None), one class per system
@@ -143,7 +143,7 @@ class Facts(NamedTuple):
     covariates: tuple[str, ...] = ()  # columns of what is known before a match
     seasons: tuple[float, ...] = ()  # when each begins, increasing
     margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
-    side_score: float = USUAL_SCORE  # the mean score of those who have the side, as far as it may be known
+    side_score: float = DEFAULT_SIDE_SCORE  # the mean score of those who have the side, as far as it may be known
     league_season: str | None = None  # the column of the number of the season of a match
     statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
     statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown

@@ -19,7 +19,7 @@ WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
     ("call", "message"),
     [
         (lambda: jr.blat_mmr(size=1), "size must be a whole number from 2, got 1"),
-        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number, got 10.5"),
+        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number from 2, got 10.5"),
         (lambda: jr.blat_mmr(half_width=0), "half_width must be above 0, got 0"),
         (lambda: jr.blat_mmr(half_width=math.inf), "half_width must be above 0, got inf"),
         (lambda: jr.blat_mmr(size=101), "too coarse for the kernel: its width is 0.03, .*take size=935"),

@@ -10,7 +10,7 @@ import jaxrate as jr
 from jaxrate import simulate
 from jaxrate.events import part
 from jaxrate.fitting import bounded_fit
-from jaxrate.side_worth import USUAL_SCORE, mean_side_score
+from jaxrate.side_worth import DEFAULT_SIDE_SCORE, mean_side_score
 from jaxrate.system import Facts
 from jaxrate.systems.choosing import make
 from tests.conftest import refused
@@ -178,9 +178,9 @@ def test_a_lead_is_that_at_which_the_score_is_expected(name):
 
 def test_few_matches_say_little_of_the_side():
     always = jr.matches([[0, 1]] * 4, [1, 1, 0, 0.5], side=[1, 1, -1, 0], weight=[1, 1, 1, 9])
-    assert mean_side_score(always, 0) == USUAL_SCORE
-    assert mean_side_score(always, 2) == pytest.approx((100 * USUAL_SCORE + 2) / 102)
-    assert mean_side_score(always, 4) == pytest.approx((100 * USUAL_SCORE + 3) / 103)
+    assert mean_side_score(always, 0) == DEFAULT_SIDE_SCORE
+    assert mean_side_score(always, 2) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 2) / 102)
+    assert mean_side_score(always, 4) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 3) / 103)
 
 
 def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
@@ -203,7 +203,7 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
 def test_a_fit_to_the_past_ends_in_time(home, monkeypatch):
     monkeypatch.setattr(bounded_fit, "SECONDS", 0.0)
     monkeypatch.setattr(bounded_fit, "MOST", 200)
-    first = bounded_fit.fit_to_past(jr.elo(), home, 450)
+    first = bounded_fit.fit_with_time_limit(jr.elo(), home, 450)
     wanted = jr.fit(jr.elo(), part(home.matches, 250, 450), warm_up=0.2, steps=1)
     assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)
     assert first[0].params.k != 32.0

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Matches
-from jaxrate.records.event_log import Event
+from jaxrate.records.event_log import PackedEvent
 from jaxrate.records.single import FORMS
 from tests.conftest import refused
 
@@ -313,7 +313,7 @@ def test_a_contest_to_come():
 
 def test_a_large_state_is_not_copied():
     live = jr.live(jr.glicko(), range(70_000))
-    event, history = Event(Matches, FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
+    event, history = PackedEvent(Matches, FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
     given = history._arguments(history.now.state, event, 0)
     text = history._program(event)[1].lower(*given, None).compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)

@@ -22,7 +22,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, written:
     Raises:
       ValueError: if the history has no times, or if the text is none of its kind.
     """
-    from jaxrate.records.moments import as_date
+    from jaxrate.records.moments import parse_written_date
 
     if text is None:
         return None
@@ -34,7 +34,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, written:
             if not np.isfinite(moment):
                 raise ValueError
             return moment
-        days = as_date(text, written)
+        days = parse_written_date(text, written)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
         raise ValueError(f"{option} {text}: write {kind}") from None

@@ -63,7 +63,7 @@ def choose(
     changes = asked.changes if asked.fitted is None else in_seasons_of(data, asked.fitted, asked.changes)
     system = adapted(asked.name or default_name(data), changes, asked.period, data, past)
     if not fitting:
-        hint_usual_side(report, data, system, changes)
+        hint_default_side(report, data, system, changes)
     return prepare(report, system, data, asked.period, file, asked.columns, fitting=fitting)
 
 
@@ -174,7 +174,7 @@ def hint_no_side(report: Report, data: jr.Dataset, systems: list[jr.RatingSystem
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
 
 
-def hint_usual_side(report: Report, data: jr.Dataset, system: jr.RatingSystem, changes: dict[str, Any]) -> None:
+def hint_default_side(report: Report, data: jr.Dataset, system: jr.RatingSystem, changes: dict[str, Any]) -> None:
     """A note of what the side is worth where nobody said, or that the system takes no notice of it."""
     from jaxrate.records.comparison_notes import has_sides
 

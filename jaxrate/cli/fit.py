@@ -23,7 +23,7 @@ from jaxrate.cli.reading import Reading, first_option, read
 from jaxrate.cli.terminal import say
 from jaxrate.text import table
 
-LONGEST_CALL = 40  # values of a call that is printed
+MAX_CALL_LENGTH = 40  # values of a call that is printed
 WHY = {
     "gradient": "no step would lower it by more than rounding does",
     "no further decrease": "no step lowers it further",
@@ -214,7 +214,7 @@ def python_call(system: jr.RatingSystem) -> str:
         return ""
     changed |= {name: value for name, value in system.params._asdict().items() if value != first.get(name)}
     flat = [x for value in changed.values() for x in (value if isinstance(value, tuple) else [value])]
-    if len(flat) > LONGEST_CALL or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
+    if len(flat) > MAX_CALL_LENGTH or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
         return ""
     return f"jr.{system.make.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 

@@ -110,7 +110,7 @@ def rate(
     the first player or the share of the others to be left behind, with --outlook also those of win, draw and loss, the
     ratings before), run.json (system and parameters), and the state that --state carries on from.
     """
-    from jaxrate.records.moments import written_dates
+    from jaxrate.records.moments import written_date_format
     from jaxrate.records.rated import find
     from jaxrate.systems.outlook import is_outlook
 
@@ -150,7 +150,8 @@ def rate(
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": asked.columns})
         until, then = (
-            parse_time_option(*x, saved.clock, written_dates(saved)) for x in (("--as-of", as_of), ("--since", since))
+            parse_time_option(*x, saved.clock, written_date_format(saved))
+            for x in (("--as-of", as_of), ("--since", since))
         )
         if until is not None and saved.last is not None and until < saved.last and out is not None:
             raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")

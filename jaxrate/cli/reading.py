@@ -155,7 +155,7 @@ def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
             for name in {"category", "margin"} & given.keys():
                 given[name] = given[name][0] if len(given[name]) == 1 else list(given[name])
             for name in {"statistics", "shares"} & given.keys():
-                given[name] = _columns_by_name(name, given[name])
+                given[name] = _parse_statistics(name, given[name])
             if "mixtures" in given:
                 found = list(map(_mixture, given["mixtures"]))
                 given["mixtures"] = dict(found)
@@ -171,7 +171,7 @@ def columns_of(names: Iterable[str]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _columns_by_name(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
+def _parse_statistics(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
     """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
     parts = [
         (name, columns.split(",") if columns else [name]) for name, _, columns in (x.partition("=") for x in texts)
@@ -220,7 +220,7 @@ def are_parts(file: str) -> bool:
     return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
 
 
-def format_options(load: Callable[..., jr.Dataset]) -> tuple[str, ...]:
+def format_arguments(load: Callable[..., jr.Dataset]) -> tuple[str, ...]:
     """The arguments that a format takes: its own, and further options of `read` where it passes these on."""
     from jaxrate.data.formats.shared import OPTIONS
 
@@ -260,7 +260,7 @@ def read(
             known = ", ".join(jr.formats.FORMATS)
             raise ValueError(f"unknown format {form!r}{near(form, jr.formats.FORMATS)} (there are {known})")
         load = jr.formats.FORMATS[form]
-        foreign = [name for name in (*options, *more) if name not in format_options(load)]
+        foreign = [name for name in (*options, *more) if name not in format_arguments(load)]
         if foreign:
             option = foreign[0].replace("_", "-")
             raise ValueError(f"--{option} does not go with --format {form}, which knows its own columns")

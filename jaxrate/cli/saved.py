@@ -27,7 +27,7 @@ def names_of(saved: jr.Rated | None) -> dict[str, Any]:
 
 def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
     """What was asked for, in the form of this run; ValueError if it is another system, hyperparameter or period."""
-    from jaxrate.records.moments import written_dates
+    from jaxrate.records.moments import written_date_format
     from jaxrate.systems.choosing import make
     from jaxrate.systems.outlook import is_outlook
 
@@ -50,7 +50,7 @@ def carried_on(saved: jr.Rated, asked: Asked) -> Asked:
         raise ValueError(f"the saved run was rated {was}; carry on without --period, or rate its matches again")
     then = saved.options.get("columns", {})
     stays = {key: x for key, x in then.items() if not (key in {*FORM, "team"} and asked.columns.keys() & FORM)}
-    if (dates := written_dates(saved)) is not None and "format" not in stays | asked.columns:
+    if (dates := written_date_format(saved)) is not None and "format" not in stays | asked.columns:
         stays["dates"] = dates
     return asked._replace(period=saved.period, columns=stays | asked.columns)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.names import bad_texts, is_broken
+from jaxrate.data.names import has_lone_surrogates, unstorable_texts
 from jaxrate.data.tables import Column, Values, pyarrow
 from jaxrate.events import TOLD, RowError, fail_where
 from jaxrate.text import cell
@@ -41,7 +41,7 @@ def to_column(name: str, values: Any) -> Column:
         items = _items(values)
         column = np.fromiter(items, dtype=object, count=len(items))
         fail_where(
-            np.array([isinstance(value, str) and is_broken(value) for value in items], bool),
+            np.array([isinstance(value, str) and has_lone_surrogates(value) for value in items], bool),
             lambda row: _says(name, column[row]),
         )
         return column
@@ -176,7 +176,7 @@ def to_ids(
 
 def _check_names(names: Sequence[str], ids: Values, values: Values, what: str) -> None:
     """ValueError if a table cannot hold one of the values [n] that the ids [rows, columns] stand for; names the row."""
-    reasons = bad_texts(values)
+    reasons = unstorable_texts(values)
     if not reasons:
         return
     bad = np.isin(ids, [*reasons])

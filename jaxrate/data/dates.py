@@ -13,44 +13,44 @@ from jaxrate.text import cell
 
 DAY_FIRST, MONTH_FIRST, EIGHT_DIGITS = "day-first", "month-first", "eight digits"
 SECONDS, MILLISECONDS = "seconds since 1970", "milliseconds since 1970"
-CLOCK = r"(?:(?:T|,?\s+)(?:-\s*)?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
-CLOCK += r"\s*(?P<half>[AaPp]?)(?:\.?[Mm]\.?)?)?\s*"
+CLOCK_PATTERN = r"(?:(?:T|,?\s+)(?:-\s*)?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
+CLOCK_PATTERN += r"\s*(?P<half>[AaPp]?)(?:\.?[Mm]\.?)?)?\s*"
 WEEKDAY, WEEK = r"\s*(?:\(?[A-Za-z]{2,9}\)?\.?,?\s+)?", r"(?:\(W?\d+\)\s*)?"
 NAMED = r"(?P<name>[A-Za-z]{3,9})\.?"
-ORDINAL = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+DAY_PATTERN = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{4}|\d{2})"
-NUMBERS = rf"^\s*(?P<one>\d{{1,2}})[/.-](?P<two>\d{{1,2}})[/.-]{YEAR}{CLOCK}$"
+NUMBERS = rf"^\s*(?P<one>\d{{1,2}})[/.-](?P<two>\d{{1,2}})[/.-]{YEAR}{CLOCK_PATTERN}$"
 STYLES = (
-    rf"^\s*(?P<year>\d{{4}})[/.-](?P<month>\d{{1,2}})[/.-](?P<day>\d{{1,2}}){CLOCK}$",
-    rf"^{WEEKDAY}{ORDINAL}[\s-]{NAMED}[,\s-]+{YEAR}{CLOCK}{WEEK}$",
-    rf"^{WEEKDAY}{NAMED}\s{ORDINAL},?\s{YEAR}{CLOCK}{WEEK}$",
+    rf"^\s*(?P<year>\d{{4}})[/.-](?P<month>\d{{1,2}})[/.-](?P<day>\d{{1,2}}){CLOCK_PATTERN}$",
+    rf"^{WEEKDAY}{DAY_PATTERN}[\s-]{NAMED}[,\s-]+{YEAR}{CLOCK_PATTERN}{WEEK}$",
+    rf"^{WEEKDAY}{NAMED}\s{DAY_PATTERN},?\s{YEAR}{CLOCK_PATTERN}{WEEK}$",
     r"^\s*(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?:\.0)?\s*$",
 )
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-CENTURY = 69  # two digits from here on are years of the last century, as for `strptime`
+CENTURY_PIVOT = 69  # two digits from here on are years of the last century, as for `strptime`
 LEAST, MOST = 1800_01_01, 2199_12_31  # dates of eight digits
-UNIX = {SECONDS: (3e8, 4.2e9), MILLISECONDS: (3e11, 4.2e12)}  # which are from 1979 to 2103
+UNIX_RANGES = {SECONDS: (3e8, 4.2e9), MILLISECONDS: (3e11, 4.2e12)}  # which are from 1979 to 2103
 
 
-class Dates(NamedTuple):
+class ParsedDates(NamedTuple):
     """A column of times."""
 
     column: Column  # timestamps of Arrow, or what it was
     written: str | None = None  # how they were written, if that had to be found out or was told
 
 
-def is_way(dates: Any) -> bool:
+def is_date_style(dates: Any) -> bool:
     """Whether this says how dates are written, as `dates` of `read`."""
     return isinstance(dates, str) and (dates in (DAY_FIRST, MONTH_FIRST) or "%" in dates)
 
 
-def check_dates(dates: Any) -> None:
+def check_date_style(dates: Any) -> None:
     """ValueError unless this says how dates are written, or is None."""
-    if dates is not None and not is_way(dates):
+    if dates is not None and not is_date_style(dates):
         raise ValueError(f'dates must be "day-first", "month-first" or a format as "%d %b %Y", got {cell(dates)}')
 
 
-def with_dates(
+def parse_time_column(
     time: str | None, columns: dict[str, Column], dates: str | None, unix: bool
 ) -> tuple[dict[str, Column], str | None]:
     """The columns, with that of time as `to_dates` makes it, and how it was written."""
@@ -60,7 +60,7 @@ def with_dates(
     return columns | {time: found.column}, found.written
 
 
-def to_dates(name: str, column: Column, dates: str | None, *, unix: bool = False) -> Dates:
+def to_dates(name: str, column: Column, dates: str | None, *, unix: bool = False) -> ParsedDates:
     """Dates in text that is not ISO, or in numbers of eight digits, as timestamps; other columns stay as they are.
 
     Args:
@@ -75,29 +75,29 @@ def to_dates(name: str, column: Column, dates: str | None, *, unix: bool = False
     """
     arrow = pyarrow()
     if isinstance(column, np.ndarray) or missing(column, nan=True).all():
-        return Dates(column)
+        return ParsedDates(column)
     if dates is not None and "%" in dates:
-        return Dates(_by_format(name, column, dates), dates)
+        return ParsedDates(_parse_with_format(name, column, dates), dates)
     kinds = arrow.types
     if any(getattr(kinds, f"is_{kind}")(column.type) for kind in ("integer", "floating")):
         first = column.drop_null()[0].as_py()
-        return _of_numbers(name, column, unix) if unix or LEAST <= first <= MOST else Dates(column)
-    if not kinds.is_large_string(column.type) or _is_iso(column.drop_null().slice(0, 1)):
-        return Dates(column)
+        return _parse_number_column(name, column, unix) if unix or LEAST <= first <= MOST else ParsedDates(column)
+    if not kinds.is_large_string(column.type) or _is_iso_text(column.drop_null().slice(0, 1)):
+        return ParsedDates(column)
     first = column.drop_null()[0].as_py()
     style = next((style for style in (NUMBERS, *STYLES) if _matches(style, first)), None)
     if style is None:
-        return _of_digits(name, column, unix)
+        return _parse_digit_text(name, column, unix)
     fields = _fields(style, column)
     if 2 * fields["year"].null_count > len(column) + column.null_count:
-        return Dates(column)  # most rows are written otherwise
+        return ParsedDates(column)  # most rows are written otherwise
     if style == NUMBERS:
-        return _of_two_numbers(name, column, fields, dates)
+        return _parse_numeric_dates(name, column, fields, dates)
     said = "not a date as those above it"
-    return Dates(_timestamps(name, column, fields, said), EIGHT_DIGITS if style == STYLES[-1] else None)
+    return ParsedDates(_fields_to_timestamps(name, column, fields, said), EIGHT_DIGITS if style == STYLES[-1] else None)
 
 
-def is_time(name: str, column: Column, dates: str | None) -> bool:
+def is_time_column(name: str, column: Column, dates: str | None) -> bool:
     """Whether a column, by the first of its values, holds dates or moments."""
     arrow = pyarrow()
     if isinstance(column, np.ndarray):
@@ -109,7 +109,7 @@ def is_time(name: str, column: Column, dates: str | None) -> bool:
         return True
     with suppress(ValueError):
         return to_dates(name, some, dates or DAY_FIRST, unix=True).column.type != column.type or (
-            arrow.types.is_large_string(column.type) and _is_iso(some)
+            arrow.types.is_large_string(column.type) and _is_iso_text(some)
         )
     with suppress(ValueError):
         return to_dates(name, some, MONTH_FIRST).column.type != column.type
@@ -125,7 +125,7 @@ def parse_date(text: str, dates: str | None) -> float:
     return float(found.cast(arrow.timestamp("us")).cast(arrow.int64())[0].as_py() / 86_400_000_000)
 
 
-def _is_iso(column: Column) -> bool:
+def _is_iso_text(column: Column) -> bool:
     """Whether Arrow takes the text for timestamps."""
     arrow = pyarrow()
     for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
@@ -146,16 +146,16 @@ def _fields(style: str, column: Column) -> dict[str, Any]:
     return {field.name: pyarrow().compute.struct_field(found, [field.name]) for field in found.type}
 
 
-def _integers(text: Any) -> Values:
+def _parse_integers(text: Any) -> Values:
     """[n] numbers; -1 where there is none."""
     arrow = pyarrow()
     found = arrow.compute.if_else(arrow.compute.equal(text, ""), "-1", text)
     return np.asarray(arrow.compute.fill_null(found, "-1").cast(arrow.int64()).to_numpy())
 
 
-def _of_two_numbers(name: str, column: Column, fields: dict[str, Any], dates: str | None) -> Dates:
+def _parse_numeric_dates(name: str, column: Column, fields: dict[str, Any], dates: str | None) -> ParsedDates:
     """Dates of which the day or the month may be first."""
-    one, two = (_integers(fields.pop(key)) for key in ("one", "two"))
+    one, two = (_parse_integers(fields.pop(key)) for key in ("one", "two"))
     if dates is None:
         day_first, month_first = one > 12, two > 12
         if day_first.any() and month_first.any():
@@ -173,18 +173,20 @@ def _of_two_numbers(name: str, column: Column, fields: dict[str, Any], dates: st
     day, month = (one, two) if dates == DAY_FIRST else (two, one)
     known = fields | {"day": day, "month": month}
     said = f"not a date with the {dates.removesuffix('-first')} first, as {'31/01' if dates == DAY_FIRST else '01/31'}"
-    return Dates(_timestamps(name, column, known, f"{said}/2024"), dates)
+    return ParsedDates(_fields_to_timestamps(name, column, known, f"{said}/2024"), dates)
 
 
 def _at(column: Column, where: Values) -> str:
     return str(column[int(np.argmax(where))].as_py())
 
 
-def _timestamps(name: str, column: Column, fields: dict[str, Any], complaint: str) -> Column:
+def _fields_to_timestamps(name: str, column: Column, fields: dict[str, Any], complaint: str) -> Column:
     """Timestamps of the parts of dates; RowError where there is a text and no such date."""
     arrow = pyarrow()
     n = len(column)
-    parts = {key: x if isinstance(x, np.ndarray) else _integers(x) for key, x in fields.items() if key not in WORDS}
+    parts = {
+        key: x if isinstance(x, np.ndarray) else _parse_integers(x) for key, x in fields.items() if key not in WORDS
+    }
     year, day = parts["year"], parts["day"]
     if "name" in fields:
         start = arrow.compute.utf8_slice_codeunits(arrow.compute.utf8_lower(fields["name"]), 0, 3)
@@ -192,7 +194,7 @@ def _timestamps(name: str, column: Column, fields: dict[str, Any], complaint: st
         month = month.astype(np.int64) + 1
     else:
         month = parts["month"]
-    year = np.where((year >= 0) & (year < 100), year + np.where(year < CENTURY, 2000, 1900), year)
+    year = np.where((year >= 0) & (year < 100), year + np.where(year < CENTURY_PIVOT, 2000, 1900), year)
     hour, minute, second = (
         np.maximum(parts.get(key, np.zeros(n, np.int64)), 0) for key in ("hour", "minute", "second")
     )
@@ -226,74 +228,76 @@ WRITTEN = {
 WORDS = "name", "half"  # parts of dates that are no numbers
 
 
-def _of_numbers(name: str, column: Column, unix: bool) -> Dates:
+def _parse_number_column(name: str, column: Column, unix: bool) -> ParsedDates:
     """Numbers that are all dates of eight digits, or perhaps seconds since 1970, as timestamps."""
     there = ~missing(column, nan=True)
     values = np.where(there, to_numbers(name, column, default=0.0), 0.0)
     some = values[there]
     if unix:
-        for written, (low, high) in UNIX.items():
-            if ((some >= low) & (some <= high)).all() and not _are_dates(some):
+        for written, (low, high) in UNIX_RANGES.items():
+            if ((some >= low) & (some <= high)).all() and not _are_eight_digit_dates(some):
                 scale = 1e6 if written == SECONDS else 1e3
                 moment = (values * scale).astype(np.int64).astype("datetime64[us]")
-                return Dates(_column(moment, there), written)
-    if not _are_dates(some):
-        return Dates(column)
-    date = np.where(there, _date(np.where(there, values, 1970_01_01)), np.datetime64(0, "D"))
-    return Dates(_column(date, there), EIGHT_DIGITS)
+                return ParsedDates(_column(moment, there), written)
+    if not _are_eight_digit_dates(some):
+        return ParsedDates(column)
+    date = np.where(there, _date_of_digits(np.where(there, values, 1970_01_01)), np.datetime64(0, "D"))
+    return ParsedDates(_column(date, there), EIGHT_DIGITS)
 
 
-def _of_digits(name: str, column: Column, unix: bool) -> Dates:
+def _parse_digit_text(name: str, column: Column, unix: bool) -> ParsedDates:
     """Numbers in text."""
     if not unix:
-        return Dates(column)
+        return ParsedDates(column)
     with suppress(ValueError):
-        found = _of_numbers(name, pyarrow().chunked_array([to_numbers(name, column, default=np.nan)]), unix)
-        return found if found.written else Dates(column)
-    return Dates(column)
+        found = _parse_number_column(name, pyarrow().chunked_array([to_numbers(name, column, default=np.nan)]), unix)
+        return found if found.written else ParsedDates(column)
+    return ParsedDates(column)
 
 
-def _are_dates(values: Values) -> bool:
+def _are_eight_digit_dates(values: Values) -> bool:
     """Whether numbers are all dates of the calendar, in eight digits."""
     if not ((values >= LEAST) & (values <= MOST) & (values == np.floor(values))).all():
         return False
     month, day = values // 100 % 100, values % 100
     if not ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
         return False
-    return bool((_date(values).astype("datetime64[M]") == _month(values)).all())
+    return bool((_date_of_digits(values).astype("datetime64[M]") == _month_of_digits(values)).all())
 
 
-def _month(values: Values) -> Values:
+def _month_of_digits(values: Values) -> Values:
     number = values.astype(np.int64)
     return ((number // 10000 - 1970) * 12 + number // 100 % 100 - 1).astype("datetime64[M]")
 
 
-def _date(values: Values) -> Values:
+def _date_of_digits(values: Values) -> Values:
     """[n] eight digits as dates."""
-    return _month(values).astype("datetime64[D]") + (values.astype(np.int64) % 100 - 1)
+    return _month_of_digits(values).astype("datetime64[D]") + (values.astype(np.int64) % 100 - 1)
 
 
-def _by_format(name: str, column: Column, form: str) -> Column:
+def _parse_with_format(name: str, column: Column, date_format: str) -> Column:
     """Text, or whole numbers, by a format of `strptime`."""
     arrow = pyarrow()
     if not arrow.types.is_large_string(column.type):
         if not (arrow.types.is_integer(column.type) or arrow.types.is_floating(column.type)):
-            raise ValueError(f"column {name!r} must hold text to be read by dates={form!r}, got {column.type}")
+            raise ValueError(f"column {name!r} must hold text to be read by dates={date_format!r}, got {column.type}")
         numbers = to_numbers(name, column, default=np.nan)
         texts = [None if x != x else f"{x:.0f}" for x in numbers.tolist()]
         column = arrow.chunked_array([arrow.array(texts, arrow.large_string())])
     codes = arrow.compute.dictionary_encode(column).combine_chunks()
     texts = codes.dictionary.to_pylist()
-    moments = [_moment(text, form) for text in texts]
+    moments = [_parse_datetime(text, date_format) for text in texts]
     index = np.asarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False))
     bad = np.append([moment is None for moment in moments], False)[index]
-    fail_where(bad, lambda row: f"column {name!r} is {cell(column[row].as_py())}, not a date in the format {form}")
+    fail_where(
+        bad, lambda row: f"column {name!r} is {cell(column[row].as_py())}, not a date in the format {date_format}"
+    )
     kept = np.array([*moments, None], "datetime64[us]")
     return _column(kept[index], index >= 0)
 
 
-def _moment(text: str, form: str) -> datetime | None:
+def _parse_datetime(text: str, date_format: str) -> datetime | None:
     with suppress(ValueError):
-        found = datetime.strptime(text.strip(), form)
+        found = datetime.strptime(text.strip(), date_format)
         return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
     return None

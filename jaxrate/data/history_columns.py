@@ -17,16 +17,16 @@ import numpy as np
 
 from jaxrate.data.columns import missing, to_days, to_ids, to_numbers
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.roles import DERIVED, Roles
+from jaxrate.data.roles import DERIVED_COVARIATES, Roles
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import Matches, fail_where
 from jaxrate.text import cell
 
-K = 24.0  # points
+ELO_K = 24.0  # points
 YEAR = 365.25  # days
 
 
-class Played(NamedTuple):
+class PlayedMatches(NamedTuple):
     """Matches in order of time, by the names of their players."""
 
     players: Values  # [n, 2]
@@ -42,7 +42,9 @@ class PlayerHistory(NamedTuple):
     form: dict[Any, float]  # as of the last match
 
 
-def rest_and_form(played: Played, rest: float, form: float, history: PlayerHistory) -> tuple[Values, Values]:
+def rest_and_form_differences(
+    played: PlayedMatches, rest: float, form: float, history: PlayerHistory
+) -> tuple[Values, Values]:
     """[n] the differences of rest and of form before each match; the history is changed to what it is after them.
 
     Args:
@@ -61,27 +63,29 @@ def rest_and_form(played: Played, rest: float, form: float, history: PlayerHisto
         rests[i], forms[i] = min(passed_a, rest) - min(passed_b, rest), form_a - form_b
         rating_a, rating_b = rating.get(a, 0.0), rating.get(b, 0.0)
         surprise = 0.0 if math.isnan(score) else score - 1.0 / (1.0 + 10.0 ** ((rating_b - rating_a) / 400.0))
-        rating[a], rating[b] = rating_a + K * surprise, rating_b - K * surprise
+        rating[a], rating[b] = rating_a + ELO_K * surprise, rating_b - ELO_K * surprise
         recent[a], recent[b] = form_a + surprise, form_b - surprise
         last[a] = last[b] = now
     return rests, forms
 
 
-def columns_to_come(
+def upcoming_rest_and_form(
     history: Any, rest: float | None, form: float | None, players: Values, matches: Matches
 ) -> dict[str, Values]:
     """[n] rest and form, those that are asked for, of matches to come in order of time; `history` as of `read`."""
     nobody = np.full(len(matches.score), np.nan)
-    played = Played(players[np.asarray(matches.player)], nobody, np.asarray(matches.time, np.float64))
-    return _in_order(played, rest, form, history)
+    played = PlayedMatches(players[np.asarray(matches.player)], nobody, np.asarray(matches.time, np.float64))
+    return _rest_and_form_after_history(played, rest, form, history)
 
 
-def _in_order(played: Played, rest: float | None, form: float | None, history: Any) -> dict[str, Values]:
+def _rest_and_form_after_history(
+    played: PlayedMatches, rest: float | None, form: float | None, history: Any
+) -> dict[str, Values]:
     known, lengths = PlayerHistory({}, {}, {}), (rest or 1.0, form or 1.0)
     for before in history if isinstance(history, tuple) else (history,):
         if before is not None:
-            rest_and_form(_played_in(before), *lengths, known)
-    made = zip(DERIVED, (rest, form), rest_and_form(played, *lengths, known), strict=False)
+            rest_and_form_differences(_played_matches(before), *lengths, known)
+    made = zip(DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, known), strict=False)
     return {name: values for name, wanted, values in made if wanted is not None}
 
 
@@ -116,29 +120,31 @@ def derived_columns(
     if time is not None and (roles.rest or roles.form_time):
         order = np.argsort(time, kind="stable")
         result = np.full(len(score), np.nan) if roles.upcoming else score
-        made = _in_order(Played(players[order], result[order], time[order]), roles.rest, roles.form_time, history)
+        made = _rest_and_form_after_history(
+            PlayedMatches(players[order], result[order], time[order]), roles.rest, roles.form_time, history
+        )
         found = {name: values[np.argsort(order)] for name, values in made.items()}
     if roles.age:
-        one, other = (_age(name, columns[name], time, dated) for name in roles.age)
+        one, other = (_age_in_years(name, columns[name], time, dated) for name in roles.age)
         found["age"] = np.where(np.isnan(one) | np.isnan(other), 0.0, one - other)
     return found
 
 
-def _played_in(history: Any) -> Played:
+def _played_matches(history: Any) -> PlayedMatches:
     """The matches of a table of predictions, or of a dataset."""
     if isinstance(history, Dataset):
         matches = history.matches
-        return Played(history.players[matches.player], matches.score, matches.time)
+        return PlayedMatches(history.players[matches.player], matches.score, matches.time)
     names = getattr(history, "column_names", ())
     if not {"time", "a", "b", "score"} <= {*names}:
         raise ValueError("history must be a table with time, a, b and score, as predictions of a rated history")
     time = history["time"].to_numpy()
     days = (time - np.datetime64(0, "D")) / np.timedelta64(1, "D") if time.dtype.kind == "M" else time
     players = np.array([history[name].to_pylist() for name in "ab"], object).T
-    return Played(players, history["score"].to_numpy().astype(np.float64), days.astype(np.float64))
+    return PlayedMatches(players, history["score"].to_numpy().astype(np.float64), days.astype(np.float64))
 
 
-def _age(name: str, column: Column, time: Values | None, dated: bool) -> Values:
+def _age_in_years(name: str, column: Column, time: Values | None, dated: bool) -> Values:
     """[n] years, from ages as they are or from days of birth; NaN where there is none."""
     absent = missing(column, nan=True)
     if absent.all():
@@ -160,7 +166,7 @@ def _age(name: str, column: Column, time: Values | None, dated: bool) -> Values:
     return age
 
 
-def season_numbers(name: str, columns: dict[str, Column]) -> Values:
+def season_years(name: str, columns: dict[str, Column]) -> Values:
     """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21".
 
     Raises:

@@ -8,33 +8,33 @@ from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.data.read import read
 from jaxrate.data.tables import MAKERS
 
-TABLES = ("__arrow_c_stream__", "collect_schema", "project", *MAKERS)  # what tables of other packages have
+TABLE_METHODS = ("__arrow_c_stream__", "collect_schema", "project", *MAKERS)  # what tables of other packages have
 
 
-def is_source(data: Any) -> bool:
+def is_readable_source(data: Any) -> bool:
     """Whether `read` takes it: a path, a table of any package, a dict of columns, or a list of dicts."""
-    if isinstance(data, (str, os.PathLike, Mapping)) or any(hasattr(data, name) for name in TABLES):
+    if isinstance(data, (str, os.PathLike, Mapping)) or any(hasattr(data, name) for name in TABLE_METHODS):
         return True
     if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
         return bool(data) and all(isinstance(row, Mapping) for row in data)
     return hasattr(data, "keys") and hasattr(data, "__getitem__")
 
 
-def read_source(data: Any, **options: Any) -> Any:
+def read_if_source(data: Any, **options: Any) -> Any:
     """The data, read if they are a source of `read`; what else there is stays as it is. `options` are those of `read`.
 
     Raises:
       ValueError: as `read` does.
     """
-    return read(data, **options) if is_source(data) else data
+    return read(data, **options) if is_readable_source(data) else data
 
 
-def as_dataset(what: str, data: Any, **options: Any) -> Dataset:
+def as_dataset(caller: str, data: Any, **options: Any) -> Dataset:
     """A `Dataset`, or one that `read` makes of a source.
 
     Raises:
       ValueError: if the data are neither, and as `read` does.
     """
-    found = read_source(data, **options)
-    check_dataset(what, found)
+    found = read_if_source(data, **options)
+    check_dataset(caller, found)
     return found

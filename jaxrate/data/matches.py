@@ -9,7 +9,7 @@ from jaxrate.data.categories import Shares, to_categories
 from jaxrate.data.columns import check_order, to_flags, to_ids, to_numbers, to_times
 from jaxrate.data.dataset import Dataset, Fields
 from jaxrate.data.evidence import TIMELESS, ahead_by, in_seasons, season_starts
-from jaxrate.data.history_columns import derived_columns, season_numbers
+from jaxrate.data.history_columns import derived_columns, season_years
 from jaxrate.data.results import to_sides
 from jaxrate.data.roles import Roles
 from jaxrate.data.statistics import statistic_values
@@ -40,11 +40,11 @@ def match_fields(
     if roles.category:
         values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
     time, clock = to_times(roles.time, columns)
-    if roles.derived:
+    if roles.derived_covariates:
         made = players[player], values["score"], time.get("time"), clock == "dates", history
         values["columns"] |= derived_columns(roles, columns, *made)
     if roles.league_season is not None:
-        values["columns"][roles.league_season] = season_numbers(roles.league_season, columns)
+        values["columns"][roles.league_season] = season_years(roles.league_season, columns)
     if roles.season is not None:
         if clock is None:
             raise ValueError(TIMELESS)
@@ -96,6 +96,6 @@ def order_of_matches(roles: Roles, columns: dict[str, Column], fields: Fields, s
 def to_matches(roles: Roles, fields: Fields, rows: Values) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
     statistics = tuple(one.name for one in roles.statistics)
-    evidence = tuple(roles.margin), (*roles.covariates, *roles.derived), fields.seasons
+    evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons
     known = fields.players, rows, fields.categories, fields.clock, None, *evidence
     return Dataset(matches(**fields.values), *known, league_season=roles.league_season, statistics=statistics)

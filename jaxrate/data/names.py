@@ -24,22 +24,22 @@ LONGEST_NAME = 10_000  # characters
 SHOWN = 3  # examples in a note
 
 
-def reason_against(name: Any) -> str | None:
+def unstorable_reason(name: Any) -> str | None:
     """Why no table can hold this name, to follow it in a message; None if one can."""
     if isinstance(name, (int, np.integer)) and not -(1 << 63) <= name < 1 << 63:
         return "does not fit into 64 bits with a sign; give it as text"
-    return _reason_against_text(name) if isinstance(name, (str, bytes)) else None
+    return _unstorable_text_reason(name) if isinstance(name, (str, bytes)) else None
 
 
-def _reason_against_text(name: str | bytes) -> str | None:
+def _unstorable_text_reason(name: str | bytes) -> str | None:
     if len(name) > LONGEST_NAME:
         return f"is longer than {LONGEST_NAME:,} characters"
-    if isinstance(name, str) and not name.isascii() and is_broken(name):
+    if isinstance(name, str) and not name.isascii() and has_lone_surrogates(name):
         return "is no Unicode text"
     return None
 
 
-def bad_texts(names: Values) -> dict[int, str]:
+def unstorable_texts(names: Values) -> dict[int, str]:
     """Those of the names [n] that are text which no table can hold: the reason by place."""
     if names.dtype != object:
         return {}
@@ -50,10 +50,10 @@ def bad_texts(names: Values) -> dict[int, str]:
     except (TypeError, UnicodeEncodeError):  # not all are text, or one is broken
         pass
     texts = [(place, name) for place, name in enumerate(values) if isinstance(name, (str, bytes))]
-    return {place: reason for place, name in texts if (reason := _reason_against_text(name))}
+    return {place: reason for place, name in texts if (reason := _unstorable_text_reason(name))}
 
 
-def is_broken(text: str) -> bool:
+def has_lone_surrogates(text: str) -> bool:
     """Whether a text cannot be written, since it has half of a pair of surrogates."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 

@@ -9,21 +9,21 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import check_argument, is_several
+from jaxrate.arguments import check_argument, is_iterable
 from jaxrate.data import tables
 from jaxrate.data.categories import Shares
 from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
 from jaxrate.data.contests import contest_fields, order_of_contests, to_contests
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.dates import WRITTEN, check_dates, is_way, with_dates
+from jaxrate.data.dates import WRITTEN, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.evidence import check_known, note_margins
 from jaxrate.data.matches import match_fields, order_of_matches, to_matches
 from jaxrate.data.names import joined, note_alike
-from jaxrate.data.recognition import recognise
+from jaxrate.data.recognition import recognise_columns
 from jaxrate.data.roles import Roles, roles_of
 from jaxrate.data.rows import all_wrong, incomplete, note_incomplete, note_repeats
 from jaxrate.data.tables import Column, Source, Values
-from jaxrate.data.unplayed import Split, note_unplayed, split_rows, with_results
+from jaxrate.data.unplayed import ResultSplit, parse_result_columns, split_by_result, warn_unplayed_rows
 from jaxrate.events import Ragged, RowError, warn_alone
 from jaxrate.text import cell
 
@@ -166,9 +166,9 @@ def read(
         check_argument("read", "upcoming", bool, upcoming)
         check_argument("read", "age", str | Sequence[str] | None, age)
         check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
-        check_dates(dates)
+        check_date_style(dates)
         check_na_values(na_values)
-        found = recognise(table, named, upcoming, dates, na_values)
+        found = recognise_columns(table, named, upcoming, dates, na_values)
         roles = roles_of(table.names, found.named, upcoming, found.points)
         roles = roles._replace(time=None) if found.timeless else roles
         if sort and roles.time is None:
@@ -179,16 +179,16 @@ def read(
             raise ValueError("seasons needs season, the column that they are in")
         check_known(seasons)
         loaded, rows = _load(found.table, roles)
-        with _rows_of(rows):
-            loaded = with_results(roles, loaded, na_values)
-            loaded, written = with_dates(roles.time, loaded, dates, found.unix)
+        with _map_to_source_rows(rows):
+            loaded = parse_result_columns(roles, loaded, na_values)
+            loaded, written = parse_time_column(roles.time, loaded, dates, found.unix)
         if normalise_names:
-            loaded = joined(loaded, _groups(roles), [players, categories, None, None, seasons])
-        with _rows_of(rows):
-            split = split_rows(roles, loaded)
+            loaded = joined(loaded, _name_column_groups(roles), [players, categories, None, None, seasons])
+        with _map_to_source_rows(rows):
+            split = split_by_result(roles, loaded)
         kept, used = (loaded, rows) if split.played.all() else _some(loaded, rows, split, upcoming)
-        note_reading(found.taken, roles.time, written if dates is None else None, stacklevel=3)
-        note_unplayed(split, upcoming, stacklevel=3)
+        warn_recognised_columns(found.taken, roles.time, written if dates is None else None, stacklevel=3)
+        warn_unplayed_rows(split, upcoming, stacklevel=3)
         if skip_incomplete:
             bad = incomplete(roles, kept)
             note_incomplete(used[bad], len(bad), stacklevel=3)
@@ -202,7 +202,7 @@ def read(
             some = _kept(loaded, split.coming)
             coming = _checked(roles._replace(upcoming=True), some, rows[split.coming], known, False, True)
             dataset = dataset._replace(fixtures=coming)
-        dataset = dataset._replace(dates=written if is_way(written) else None)
+        dataset = dataset._replace(dates=written if is_date_style(written) else None)
     if isinstance(dataset.events, Ragged):
         warn_alone(dataset.events, dataset.contests, stacklevel=3)
     elif table.noted:
@@ -219,29 +219,31 @@ def check_na_values(na_values: Any) -> None:
     """ValueError unless these are texts."""
     if (
         isinstance(na_values, str)
-        or not is_several(na_values)
+        or not is_iterable(na_values)
         or not all(isinstance(value, str) for value in na_values)
     ):
         raise ValueError(f"na_values must be a list of texts, got {cell(na_values)}")
 
 
-def note_reading(taken: Sequence[str], time: str | None, written: str | None, stacklevel: int) -> None:
+def warn_recognised_columns(
+    recognised: Sequence[str], time: str | None, date_style: str | None, stacklevel: int
+) -> None:
     """UserWarning about what columns were taken for what, and how their dates are written."""
-    said = [*taken]
-    if written is not None:
-        said.append(f"{time} as dates, {WRITTEN[written]}")
+    said = [*recognised]
+    if date_style is not None:
+        said.append(f"{time} as dates, {WRITTEN[date_style]}")
     if said:
         warnings.warn(f"took {'; '.join(said)}; name columns to have it otherwise", UserWarning, stacklevel=stacklevel)
 
 
-def _groups(roles: Roles) -> list[list[str]]:
+def _name_column_groups(roles: Roles) -> list[list[str]]:
     """The columns of names: of players, categories, contests, teams and seasons."""
     form = roles.form
     return [form.who, roles.category, *([name] if name else [] for name in (form.contest, roles.team, roles.season))]
 
 
 @contextmanager
-def _rows_of(rows: Values) -> Iterator[None]:
+def _map_to_source_rows(rows: Values) -> Iterator[None]:
     """Errors about rows of the columns become those about rows of the source."""
     try:
         yield
@@ -249,7 +251,9 @@ def _rows_of(rows: Values) -> Iterator[None]:
         raise error.but(lambda row, message: (int(rows[row]), message)) from None
 
 
-def _some(loaded: dict[str, Column], rows: Values, split: Split, upcoming: bool) -> tuple[dict[str, Column], Values]:
+def _some(
+    loaded: dict[str, Column], rows: Values, split: ResultSplit, upcoming: bool
+) -> tuple[dict[str, Column], Values]:
     """The rows that are rated, or that are to come; ValueError if there are none."""
     keep = split.coming if upcoming else split.played
     if upcoming and not split.played.any():

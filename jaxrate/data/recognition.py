@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.columns import missing, to_column, to_flags, to_numbers
-from jaxrate.data.dates import is_time
-from jaxrate.data.results import read_results, without_na
+from jaxrate.data.dates import is_time_column
+from jaxrate.data.results import parse_results, replace_na_texts
 from jaxrate.data.roles import CONTESTS, PLAIN, PLAYED, WON, check_column_names, is_pair
 from jaxrate.data.spellings import (
-    CONTEST,
+    CONTEST_NAMES,
     KINDS,
     NAMES,
-    NEUTRAL,
-    PARTICIPANT,
+    NEUTRAL_NAMES,
+    PARTICIPANT_NAMES,
     POINTS,
     RANK,
     RESULTS,
     SIDE,
     TIMES,
-    Kind,
+    SidesSpelling,
 )
 from jaxrate.data.tables import Column, Source, find_name
 
@@ -42,7 +42,7 @@ class Recognition(NamedTuple):
     taken: tuple[str, ...] = ()  # which column was taken for what, in words
 
 
-def recognise(
+def recognise_columns(
     table: Source, named: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
 ) -> Recognition:
     """The parts of the columns of a table: as named, and else as they are called.
@@ -59,10 +59,10 @@ def recognise(
     check_column_names(named)
     spelt: dict[str, str] = {}
     for name in table.names:
-        spelt.setdefault(_letters(name), name)
+        spelt.setdefault(_letters_and_digits(name), name)
     named, taken = dict(named), list[str]()
-    form, kind = _form(table.names, named, upcoming), None
-    if form is None and (hit := _players(spelt, upcoming)) is not None:
+    form, kind = _table_form(table.names, named, upcoming), None
+    if form is None and (hit := _player_columns(spelt, upcoming)) is not None:
         kind, pair = hit
         form = WON if kind.won else PLAYED
         named |= dict(zip(form, pair, strict=True))
@@ -72,15 +72,21 @@ def recognise(
         found = _contest(table.names, spelt, named, form, upcoming)
         form = CONTESTS if found else form
         named |= found
-        taken += [f"{name} for the {part}" for part, name in found.items() if _letters(name) != PLAIN.get(part, part)]
-    wanted = _Wanted(
-        results=_candidates(spelt, RESULTS) if form == PLAYED and _seeks_result(table.names, named, kind) else [],
-        points=_points(spelt, kind) if form == PLAYED and _seeks_result(table.names, named, kind) else [],
-        times=_candidates(spelt, TIMES) if named["time"] is None else [],
-        neutral=_candidates(spelt, NEUTRAL)[:1] if kind is not None and kind.side and named["neutral"] is None else [],
-        side=_candidates(spelt, SIDE)[:1] if kind is not None and kind.won and named["side"] is None else [],
+        taken += [
+            f"{name} for the {part}"
+            for part, name in found.items()
+            if _letters_and_digits(name) != PLAIN.get(part, part)
+        ]
+    wanted = _InspectedColumns(
+        results=_matching_columns(spelt, RESULTS) if form == PLAYED and _needs_result(table.names, named, kind) else [],
+        points=_points(spelt, kind) if form == PLAYED and _needs_result(table.names, named, kind) else [],
+        times=_matching_columns(spelt, TIMES) if named["time"] is None else [],
+        neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:1]
+        if kind is not None and kind.side and named["neutral"] is None
+        else [],
+        side=_matching_columns(spelt, SIDE)[:1] if kind is not None and kind.won and named["side"] is None else [],
     )
-    unsure = len(wanted.times) > 1 or any(_is_strange(table.names, name) for name in wanted.times)
+    unsure = len(wanted.times) > 1 or any(_has_foreign_name(table.names, name) for name in wanted.times)
     unsure |= bool(wanted.times and taken)  # where others have names of their own, time may be something else
     sides: list[Any] = [named[part] or find_name(table.names, part) for part in form or ()][:2]
     points: tuple[str, ...] = ()
@@ -90,12 +96,12 @@ def recognise(
         wanted = wanted._replace(results=[doubtful])
     columns = _load(table, wanted, unsure, sides)
     if doubtful is not None and columns and all(sides):
-        column = without_na(columns[doubtful], na_values)
-        if read_results(doubtful, column, *(columns[name] for name in sides)) is None:
+        column = replace_na_texts(columns[doubtful], na_values)
+        if parse_results(doubtful, column, *(columns[name] for name in sides)) is None:
             named["score"] = False
             taken.append(f"nothing for the score, as {doubtful} has no results, and the points of both tell who won")
     elif (wanted.results or wanted.points) and columns and all(sides):  # else `roles_of` says what is missing
-        result, points = _result(wanted, columns, [columns[name] for name in sides], na_values)
+        result, points = _find_result(wanted, columns, [columns[name] for name in sides], na_values)
         if result is not None:
             named["score"] = result
             taken += [f"{result} for the score"] * (result != find_name(table.names, "score"))
@@ -104,7 +110,7 @@ def recognise(
     if kind is not None and kind.side and named["side"] is None and "a" not in table.names:
         named["side"] = "a"
     for name in wanted.neutral:
-        if named["side"] == "a" and columns and _are_flags(name, columns[name]):
+        if named["side"] == "a" and columns and _is_flag_column(name, columns[name]):
             named["neutral"] = name
             taken.append(f"{name} for neutral")
     for name in wanted.side:
@@ -112,26 +118,28 @@ def recognise(
         taken.append(f"{name} for the side")
     timeless = False
     if unsure and columns:
-        time = next((name for name in wanted.times if is_time(name, columns[name], dates)), None)
-        plain = next((name for name in wanted.times if not _is_strange(table.names, name)), None)
+        time = next((name for name in wanted.times if is_time_column(name, columns[name], dates)), None)
+        plain = next((name for name in wanted.times if not _has_foreign_name(table.names, name)), None)
         if time is None and plain is not None:
-            numbers = [x for x in wanted.times if not _is_strange(table.names, x) and _are_numbers(x, columns[x])]
+            numbers = [
+                x for x in wanted.times if not _has_foreign_name(table.names, x) and _is_numeric_column(x, columns[x])
+            ]
             time = next(iter(numbers), None)
         named["time"], timeless = time, time is None
         if time is None and plain is not None:
             taken.append(f"nothing for the time, as {', '.join(map(str, wanted.times))} has no dates")
-        elif time is not None and _is_strange(table.names, time):
+        elif time is not None and _has_foreign_name(table.names, time):
             taken.append(f"{time} for the time")
-    unix = named["time"] is not None and bool(wanted.times) and _is_strange(table.names, named["time"])
-    return Recognition(named, _cached(table, columns), points, timeless, unix, tuple(taken))
+    unix = named["time"] is not None and bool(wanted.times) and _has_foreign_name(table.names, named["time"])
+    return Recognition(named, _cache_columns(table, columns), points, timeless, unix, tuple(taken))
 
 
 def time_columns(names: Sequence[str]) -> list[str]:
     """The columns that are called as times are."""
-    return [name for name in names if _letters(name) in TIMES]
+    return [name for name in names if _letters_and_digits(name) in TIMES]
 
 
-class _Wanted(NamedTuple):
+class _InspectedColumns(NamedTuple):
     """Columns whose values are looked at."""
 
     results: list[str]
@@ -141,21 +149,21 @@ class _Wanted(NamedTuple):
     side: list[str]
 
 
-def _letters(name: Any) -> str:
+def _letters_and_digits(name: Any) -> str:
     """A name in lower case, without anything but letters and digits."""
     return "".join(x for x in str(name).casefold() if x.isalnum())
 
 
-def _is_strange(names: Sequence[str], name: str) -> bool:
+def _has_foreign_name(names: Sequence[str], name: str) -> bool:
     """Whether a column of time has none of the library's own names."""
     return name not in [find_name(names, key) for key in ("time", "date", "t")]
 
 
-def _candidates(spelt: dict[str, str], names: Sequence[str]) -> list[str]:
+def _matching_columns(spelt: dict[str, str], names: Sequence[str]) -> list[str]:
     return [spelt[name] for name in names if name in spelt]
 
 
-def _form(names: Sequence[str], named: dict[str, Any], upcoming: bool) -> tuple[str, ...] | None:
+def _table_form(names: Sequence[str], named: dict[str, Any], upcoming: bool) -> tuple[str, ...] | None:
     """The form of a table whose players are named, or are called as the library calls them."""
     forms = [PLAYED, CONTESTS] if upcoming else [WON, PLAYED, CONTESTS]
     for form in (WON, PLAYED, CONTESTS):
@@ -164,7 +172,7 @@ def _form(names: Sequence[str], named: dict[str, Any], upcoming: bool) -> tuple[
     return next((form for form in forms if all(find_name(names, PLAIN.get(part, part)) for part in form[:2])), None)
 
 
-def _pairs(templates: Sequence[str], kind: Kind) -> Iterator[tuple[str, str]]:
+def _pairs(templates: Sequence[str], kind: SidesSpelling) -> Iterator[tuple[str, str]]:
     for template in templates:
         for first in kind.first:
             for second in kind.second:
@@ -172,7 +180,7 @@ def _pairs(templates: Sequence[str], kind: Kind) -> Iterator[tuple[str, str]]:
                     yield template.format(first), template.format(second)
 
 
-def _players(spelt: dict[str, str], upcoming: bool) -> tuple[Kind, tuple[str, str]] | None:
+def _player_columns(spelt: dict[str, str], upcoming: bool) -> tuple[SidesSpelling, tuple[str, str]] | None:
     """The columns of both sides; ValueError if several could be."""
     found = []
     for kind in KINDS:
@@ -195,19 +203,19 @@ def _contest(
     """The columns of contests that are not named; nothing if these are none, as far as their names tell."""
     found = {}
     for part, plain, spellings in (
-        ("contest", ("contest",), CONTEST),
-        ("participant", ("player",), PARTICIPANT),
+        ("contest", ("contest",), CONTEST_NAMES),
+        ("participant", ("player",), PARTICIPANT_NAMES),
         ("rank", ("rank", "score"), RANK),
     ):
         if part == "rank" and (upcoming or named["score"]):
             continue
         if named[part] is not None or (form is not None and any(find_name(names, name) for name in plain)):
             continue
-        found[part] = next(iter(_candidates(spelt, spellings)), None)
+        found[part] = next(iter(_matching_columns(spelt, spellings)), None)
     return {} if None in found.values() else {part: str(name) for part, name in found.items()}
 
 
-def _seeks_result(names: Sequence[str], named: dict[str, Any], kind: Kind | None) -> bool:
+def _needs_result(names: Sequence[str], named: dict[str, Any], kind: SidesSpelling | None) -> bool:
     """Whether the result has to be sought: nothing names it, and no column of the library's name stands beside a, b."""
     return (
         named["score"] is None
@@ -216,14 +224,14 @@ def _seeks_result(names: Sequence[str], named: dict[str, Any], kind: Kind | None
     )
 
 
-def _points(spelt: dict[str, str], kind: Kind | None) -> list[tuple[str, str]]:
+def _points(spelt: dict[str, str], kind: SidesSpelling | None) -> list[tuple[str, str]]:
     """Pairs of columns that are called as the points of both sides are."""
     kinds = [kind] if kind is not None else [x for x in KINDS if not x.won]
     pairs = [pair for x in kinds for pair in _pairs(POINTS, x) if pair[0] in spelt and pair[1] in spelt]
     return [(spelt[x], spelt[y]) for x, y in pairs]
 
 
-def _load(table: Source, wanted: _Wanted, unsure: bool, who: list[Any]) -> dict[str, Column]:
+def _load(table: Source, wanted: _InspectedColumns, unsure: bool, who: list[Any]) -> dict[str, Column]:
     """The columns to look at, of a single reading; none if nothing has to be looked at."""
     numbers = [*wanted.times, *(name for pair in wanted.points for name in pair), *wanted.neutral]
     text = [*filter(None, who), *wanted.results, *wanted.side]
@@ -236,7 +244,7 @@ def _load(table: Source, wanted: _Wanted, unsure: bool, who: list[Any]) -> dict[
     return {name: to_column(name, loaded[name]) for name in names}
 
 
-def _cached(table: Source, columns: dict[str, Column]) -> Source:
+def _cache_columns(table: Source, columns: dict[str, Column]) -> Source:
     if not columns:
         return table
 
@@ -250,32 +258,36 @@ def _cached(table: Source, columns: dict[str, Column]) -> Source:
     return table._replace(load=load)
 
 
-def _result(
-    wanted: _Wanted, columns: dict[str, Column], who: list[Column], na_values: Sequence[str]
+def _find_result(
+    wanted: _InspectedColumns, columns: dict[str, Column], player_columns: list[Column], na_values: Sequence[str]
 ) -> tuple[str | None, tuple[str, ...]]:
     """The column of results, or those of both sides' points."""
     empty: str | None = None
     for name in wanted.results:
-        column = without_na(columns[name], na_values)
+        column = replace_na_texts(columns[name], na_values)
         if missing(column, nan=True).all():
             empty = empty or name
-        elif read_results(name, column, *who) is not None:
+        elif parse_results(name, column, *player_columns) is not None:
             return name, ()
-    good = [pair for pair in wanted.points if all(_are_numbers(x, without_na(columns[x], na_values)) for x in pair)]
+    good = [
+        pair
+        for pair in wanted.points
+        if all(_is_numeric_column(x, replace_na_texts(columns[x], na_values)) for x in pair)
+    ]
     full = [pair for pair in good if not all(missing(columns[x], nan=True).all() for x in pair)]
     if full or empty is None:
         return None, next(iter([*full, *good]), ())
     return empty, ()
 
 
-def _are_numbers(name: str, column: Column) -> bool:
+def _is_numeric_column(name: str, column: Column) -> bool:
     with suppress(ValueError):
         to_numbers(name, column, default=np.nan)
         return True
     return False
 
 
-def _are_flags(name: str, column: Column) -> bool:
+def _is_flag_column(name: str, column: Column) -> bool:
     with suppress(ValueError):
         to_flags(name, column)
         return True

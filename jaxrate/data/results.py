@@ -29,7 +29,7 @@ NA_VALUES: tuple[str, ...] = (
     "Postp.",
 )
 NA_VALUES += ("Postponed", "TBD")
-DRAWN = ("d", "draw", "drawn", "tie", "tied", "t", "x", "tie (bothbad)", "no winner")
+DRAW_WORDS = ("d", "draw", "drawn", "tie", "tied", "t", "x", "tie (bothbad)", "no winner")
 PAIRS = (  # what is written where the first player wins, and where the second does
     ("h", "a"), ("home", "away"), ("home", "visitor"), ("w", "l"), ("win", "loss"), ("win", "lose"), ("won", "lost"),
     ("white", "black"), ("w", "b"), ("1", "2"), ("blue", "red"), ("radiant", "dire"), ("team1", "team2"),
@@ -37,14 +37,14 @@ PAIRS = (  # what is written where the first player wins, and where the second d
     ("player_1", "player_2"), ("a", "b"), ("model_a", "model_b"), ("team_a", "team_b"), ("player_a", "player_b"),
     ("true", "false"), ("yes", "no"),
 )  # fmt: skip
-SIDES = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
+SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
 NUMBER = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 POINTS = rf"^(?P<one>{NUMBER})\s*{DASH}\s*(?P<two>{NUMBER})\s*(?:\(.*\))?$"
 MOST = 0.5  # of the rows: from this share on a column is taken for results, and other rows for mistakes
 
 
-class Results(NamedTuple):
+class ParsedResults(NamedTuple):
     """What a column says of who has won."""
 
     score: Values  # [n] of the first player; NaN where there is no result, and where it cannot be read
@@ -52,7 +52,7 @@ class Results(NamedTuple):
     plain: bool  # numbers in [0, 1], which need no reading
 
 
-def without_na(column: Column, na_values: Iterable[str] = ()) -> Column:
+def replace_na_texts(column: Column, na_values: Iterable[str] = ()) -> Column:
     """The column of results, null where a text says that there is none; case and blanks around it do not matter."""
     arrow = pyarrow()
     words = sorted({value.strip().lower() for value in (*NA_VALUES, *na_values)})
@@ -70,7 +70,7 @@ def _plain(column: Column) -> Any:
     return pyarrow().compute.utf8_lower(pyarrow().compute.utf8_trim_whitespace(column))
 
 
-def read_results(name: str, column: Column, first: Column, second: Column) -> Results | None:
+def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:
     """What a column of results says, in the way of writing that suits the most rows; None if none suits half of them.
 
     Args:
@@ -79,14 +79,16 @@ def read_results(name: str, column: Column, first: Column, second: Column) -> Re
       first, second: the names of both players.
     """
     there = ~missing(column, nan=True)
-    numbers = _of_numbers(name, column)
+    numbers = _parse_number_results(name, column)
     if numbers is not None and numbers.plain and numbers.readable[there].all():
         return numbers._replace(readable=numbers.readable | ~there) if there.any() else None
     text = _as_text(column)
     ways = [numbers if numbers is not None and numbers.plain else None]
     if text is not None:
-        words = [] if pyarrow().types.is_integer(column.type) else [*_of_words(text), _of_points(text)]
-        ways += [_of_names(text, first, second), *words]  # names may be numbers
+        words = (
+            [] if pyarrow().types.is_integer(column.type) else [*_parse_outcome_words(text), _parse_scorelines(text)]
+        )
+        ways += [_parse_winner_names(text, first, second), *words]  # names may be numbers
     ways.append(numbers)
     found = max(filter(None, ways), key=lambda way: np.count_nonzero(way.readable & there), default=None)
     if found is None or np.count_nonzero(found.readable & there) < max(MOST * np.count_nonzero(there), 1):
@@ -100,7 +102,7 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
     Raises:
       RowError: where a row is no result as the others are.
     """
-    found = None if _are_scores(column) else read_results(name, column, first, second)
+    found = None if _are_scores(column) else parse_results(name, column, first, second)
     if found is None or found.plain:
         return column
     hint = "if it means that there is none, name it by the option na_values"
@@ -127,7 +129,7 @@ def to_sides(name: str, column: Column) -> Values:
     arrow = pyarrow()
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
         return to_numbers(name, column)
-    place = arrow.compute.index_in(_plain(column), arrow.array([*SIDES], arrow.large_string()))
+    place = arrow.compute.index_in(_plain(column), arrow.array([*SIDE_WORDS], arrow.large_string()))
     index = np.asarray(place.fill_null(-1).to_numpy())
     return to_numbers(name, column) if (index < 0).all() else _sides(name, column, index)
 
@@ -136,7 +138,7 @@ def _sides(name: str, column: Column, index: Values) -> Values:
     fail_where(
         index < 0, lambda row: f"column {name!r} is {cell(_value(column, row))}, expected H, A or N, or 1, -1 or 0"
     )
-    return np.array([*SIDES.values()])[index]
+    return np.array([*SIDE_WORDS.values()])[index]
 
 
 def _value(column: Column, row: int) -> Any:
@@ -154,46 +156,46 @@ def _as_text(column: Column) -> Any:
     return _plain(column) if kinds.is_large_string(column.type) else None
 
 
-def _of_numbers(name: str, column: Column) -> Results | None:
+def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
     """Scores in [0, 1], or 1, 0 and -1; of a column that names the winner, 1 and 2."""
     values = np.full(len(column), np.nan)
     with suppress(ValueError):
         values = to_numbers(name, column, default=np.nan)
     some = values[~np.isnan(values)]
     if not len(some):
-        return _partly(column)
+        return _partly_numeric_results(column)
     if ((some >= 0) & (some <= 1)).all():
-        return Results(values, ~np.isnan(values), True)
+        return ParsedResults(values, ~np.isnan(values), True)
     if np.isin(some, (-1.0, 0.0, 1.0)).all():
-        return Results((values + 1) / 2, ~np.isnan(values), False)
+        return ParsedResults((values + 1) / 2, ~np.isnan(values), False)
     if "win" in name.lower() and np.isin(some, (1.0, 2.0)).all():
-        return Results(2.0 - values, ~np.isnan(values), False)
+        return ParsedResults(2.0 - values, ~np.isnan(values), False)
     return None
 
 
-def _partly(column: Column) -> Results | None:
+def _partly_numeric_results(column: Column) -> ParsedResults | None:
     """Text of which some rows are numbers; the others are told as such."""
     arrow = pyarrow()
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
         return None
     number = arrow.compute.match_substring_regex(column, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$").fill_null(False)
     readable = np.asarray(number.to_numpy())
-    return Results(np.full(len(column), np.nan), readable, True)
+    return ParsedResults(np.full(len(column), np.nan), readable, True)
 
 
-def _of_words(text: Any) -> list[Results]:
+def _parse_outcome_words(text: Any) -> list[ParsedResults]:
     """Words for who has won."""
     found = []
     for pair in PAIRS:
-        values = pyarrow().array([*pair, *DRAWN], pyarrow().large_string())
+        values = pyarrow().array([*pair, *DRAW_WORDS], pyarrow().large_string())
         index = np.asarray(pyarrow().compute.index_in(text, values).fill_null(-1).to_numpy())
         if (index >= 0).any() and ((index == 0) | (index == 1)).any():
             score = np.where(index < 0, np.nan, np.where(index == 0, 1.0, np.where(index == 1, 0.0, 0.5)))
-            found.append(Results(score, index >= 0, False))
+            found.append(ParsedResults(score, index >= 0, False))
     return found
 
 
-def _of_points(text: Any) -> Results | None:
+def _parse_scorelines(text: Any) -> ParsedResults | None:
     """The points of both sides in one cell."""
     arrow = pyarrow()
     fields = arrow.compute.extract_regex(text, POINTS)
@@ -202,10 +204,10 @@ def _of_points(text: Any) -> Results | None:
         half = arrow.compute.replace_substring_regex(arrow.compute.struct_field(fields, [name]), "^(½|1/2)$", "0.5")
         points.append(np.asarray(half.cast(arrow.float64()).to_numpy()))
     score = 0.5 + 0.5 * np.sign(points[0] - points[1])
-    return Results(score, ~np.isnan(score), False)
+    return ParsedResults(score, ~np.isnan(score), False)
 
 
-def _of_names(text: Any, first: Column, second: Column) -> Results | None:
+def _parse_winner_names(text: Any, first: Column, second: Column) -> ParsedResults | None:
     """The name of the winner, or a word for a draw."""
     arrow = pyarrow()
     names = [_as_text(column) for column in (first, second)]
@@ -214,6 +216,6 @@ def _of_names(text: Any, first: Column, second: Column) -> Results | None:
     won, lost = (np.asarray(arrow.compute.equal(text, x).fill_null(False).to_numpy()) for x in names)
     if not (won | lost).any():
         return None
-    drawn = np.asarray(arrow.compute.is_in(text, arrow.array(DRAWN, arrow.large_string())).to_numpy())
+    drawn = np.asarray(arrow.compute.is_in(text, arrow.array(DRAW_WORDS, arrow.large_string())).to_numpy())
     score = np.where(won, 1.0, np.where(lost, 0.0, np.where(drawn, 0.5, np.nan)))
-    return Results(score, ~np.isnan(score), False)
+    return ParsedResults(score, ~np.isnan(score), False)

@@ -3,13 +3,13 @@
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from jaxrate.data.statistics import Statistic, statistics_of
+from jaxrate.data.statistics import Statistic, resolve_statistics
 from jaxrate.data.tables import check_names, find_name
 from jaxrate.text import cell
 
 WON, PLAYED = ("winner", "loser"), ("a", "b")
 CONTESTS = ("contest", "participant", "rank", "last_rank", "team", "ceiling", "noise")
-DERIVED = "rest", "form", "age"  # covariates that are made of a history
+DERIVED_COVARIATES = "rest", "form", "age"  # covariates that are made of a history
 PLAIN = {"participant": "player"}  # names of columns that are not those of their parts
 
 
@@ -75,10 +75,10 @@ class Roles(NamedTuple):
         return [*filter(None, one), *self.known, *counted, *self.drop, *self.age]
 
     @property
-    def derived(self) -> list[str]:
+    def derived_covariates(self) -> list[str]:
         """The covariates that are made of the history."""
         asked = self.rest, self.form_time, self.age or None
-        return [name for name, wanted in zip(DERIVED, asked, strict=True) if wanted is not None]
+        return [name for name, wanted in zip(DERIVED_COVARIATES, asked, strict=True) if wanted is not None]
 
     @property
     def counted(self) -> list[str]:
@@ -109,7 +109,7 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     Raises:
       ValueError: if the arguments contradict each other, or if there is no such column.
     """
-    statistics = statistics_of(given["statistics"], given["shares"])
+    statistics = resolve_statistics(given["statistics"], given["shares"])
     check_column_names(given)
     form = form_of(names, given, upcoming, points)
     side, neutral, category, time = (given[part] for part in ("side", "neutral", "category", "time"))
@@ -123,7 +123,7 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
             "side, neutral, category, margin, statistics, covariates, season and columns are for matches of two, "
             "not for contests"
         )
-    elif any(given[part] for part in (*DERIVED, "league_season")):
+    elif any(given[part] for part in (*DERIVED_COVARIATES, "league_season")):
         raise ValueError("rest, form, age and league_season are for matches of two, not for contests")
     check_evidence(form, margin, covariates, statistics)
     if time is None:
@@ -139,9 +139,9 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     contest = last, team, ceiling, noise
     roles = Roles(
         form, time, weight, side, everywhere, neutral, pair, *evidence, *contest, drop, upcoming,
-        *lengths_of(given), league_season=given["league_season"], statistics=tuple(statistics),
+        *rest_form_and_age(given), league_season=given["league_season"], statistics=tuple(statistics),
     )  # fmt: skip
-    for name in roles.derived:
+    for name in roles.derived_covariates:
         if name in roles.known:
             raise ValueError(
                 f"{name} is made of the history, and there is a column {name!r} among the others: rename it"
@@ -152,10 +152,10 @@ def roles_of(names: Sequence[str], given: dict[str, Any], upcoming: bool, points
     return roles
 
 
-def check_column_names(given: dict[str, Any]) -> None:
+def check_column_names(arguments: dict[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
     several = {"category", "columns", "drop", "margin", "covariates", "age"}
-    for part, name in given.items():
+    for part, name in arguments.items():
         if part in ("rest", "form", "statistics", "shares"):
             continue  # which are numbers of days, or are checked by `statistics_of`
         if part == "score" and name is False:
@@ -178,16 +178,16 @@ def is_pair(margin: Any) -> bool:
     return isinstance(margin, (list, tuple)) and len(margin) == 2
 
 
-def lengths_of(given: dict[str, Any]) -> tuple[float | None, float | None, tuple[str, ...]]:
+def rest_form_and_age(arguments: dict[str, Any]) -> tuple[float | None, float | None, tuple[str, ...]]:
     """The days of rest and of form, and the columns of ages."""
     for part in ("rest", "form"):
-        days = given[part]
+        days = arguments[part]
         if days is not None and (isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < 1e9):
             raise ValueError(f"{part} must be a number of days above 0, got {cell(days)}")
-    age = _list(given["age"])
+    age = _list(arguments["age"])
     if len(age) not in (0, 2):
         raise ValueError(f"age must be the columns of a's and of b's age or date of birth, got {', '.join(age)}")
-    return given["rest"], given["form"], tuple(age)
+    return arguments["rest"], arguments["form"], tuple(age)
 
 
 def _list(names: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class SidesSpelling(NamedTuple):
     """How both sides of a match are called."""
 
     first: tuple[str, ...]
@@ -13,13 +13,15 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind(("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True),
-    Kind(("white", "w"), ("black", "b"), side=True),
-    Kind(("radiant",), ("dire",), side=True),
-    Kind(("blue", "b"), ("red", "r")),
-    Kind(("1", "one"), ("2", "two")),
-    Kind(("a",), ("b",)),
-    Kind(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),
+    SidesSpelling(
+        ("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True
+    ),
+    SidesSpelling(("white", "w"), ("black", "b"), side=True),
+    SidesSpelling(("radiant",), ("dire",), side=True),
+    SidesSpelling(("blue", "b"), ("red", "r")),
+    SidesSpelling(("1", "one"), ("2", "two")),
+    SidesSpelling(("a",), ("b",)),
+    SidesSpelling(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),
 )
 NAMES: tuple[str, ...] = (
     "{}teamname",
@@ -78,10 +80,21 @@ TIMES: tuple[str, ...] = (
 TIMES += ("tourneydate", "scheduledate", "eventdate", "racedate", "rounddate", "dateplayed", "playeddate", "dategame")
 TIMES += ("gameday", "matchday", "day", "kickoff", "kickofftime", "startdate", "starttime", "startedat", "playedat")
 TIMES += ("createdat", "timestamp", "tstamp", "datum", "fecha")
-NEUTRAL = ("neutral", "neutralsite", "neutralvenue", "neutralground", "isneutral", "stadiumneutral")
+NEUTRAL_NAMES = ("neutral", "neutralsite", "neutralvenue", "neutralground", "isneutral", "stadiumneutral")
 SIDE = ("wloc", "winnerlocation", "winnerloc")  # of the winner
-CONTEST = ("contest", "race", "raceid", "event", "eventid", "contestid", "tournamentid", "gameid", "matchid", "heat")
-PARTICIPANT: tuple[str, ...] = (
+CONTEST_NAMES = (
+    "contest",
+    "race",
+    "raceid",
+    "event",
+    "eventid",
+    "contestid",
+    "tournamentid",
+    "gameid",
+    "matchid",
+    "heat",
+)
+PARTICIPANT_NAMES: tuple[str, ...] = (
     "player",
     "participant",
     "driver",
@@ -91,7 +104,18 @@ PARTICIPANT: tuple[str, ...] = (
     "athlete",
     "competitor",
 )
-PARTICIPANT += ("rider", "horse", "swimmer", "skater", "playername", "name", "team", "teamname", "playerid", "teamid")
+PARTICIPANT_NAMES += (
+    "rider",
+    "horse",
+    "swimmer",
+    "skater",
+    "playername",
+    "name",
+    "team",
+    "teamname",
+    "playerid",
+    "teamid",
+)
 RANK: tuple[str, ...] = (
     "positionorder",
     "position",

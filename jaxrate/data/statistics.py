@@ -19,7 +19,7 @@ class Statistic(NamedTuple):
     share: bool  # (a - b) / (a + b) in place of a - b
 
 
-def statistics_of(statistics: Any, shares: Any) -> list[Statistic]:
+def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
     """The statistics that `read` is asked for.
 
     Raises:

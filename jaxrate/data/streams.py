@@ -161,13 +161,13 @@ def _clock(parts: Parts, time: str | None) -> str | None:
     if kinds.is_date(kind) or kinds.is_timestamp(kind):
         return "dates"
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return "dates" if _in_eight_digits(parts, time) else "numbers"
+        return "dates" if _has_eight_digit_dates(parts, time) else "numbers"
     raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
 
 
-def _in_eight_digits(parts: Parts, time: str) -> bool:
+def _has_eight_digit_dates(parquet_table: Parts, time: str) -> bool:
     """Whether all numbers of the column are dates, as 20240131; other ones end the look at it soon."""
-    columns = (pyarrow().chunked_array([batch[time]]) for _, batch in batches(parts, [time]))
+    columns = (pyarrow().chunked_array([batch[time]]) for _, batch in batches(parquet_table, [time]))
     return all(to_dates(time, column, None).written == EIGHT_DIGITS for column in columns if len(column))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import is_several
+from jaxrate.arguments import is_iterable
 from jaxrate.data.columns import as_float, is_name
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Rounds, build_rounds, some_in_teams, warn_alone
@@ -94,7 +94,7 @@ def _round(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, f
 
 def _listed(place: str, what: str, values: Any, count: int | None = None, of: str = "") -> list[Any]:
     """`values` as a list, one for each of so many."""
-    if isinstance(values, (str, bytes)) or not is_several(values):
+    if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise ValueError(f"{place}{what} must be a list, got {values!r}")
     items = list(values)
     if count is not None and len(items) != count:

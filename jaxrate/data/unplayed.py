@@ -7,21 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.data.columns import keep_rows, missing, to_times
-from jaxrate.data.results import to_scores, without_na
+from jaxrate.data.results import replace_na_texts, to_scores
 from jaxrate.data.roles import Roles
 from jaxrate.data.rows import incomplete
 from jaxrate.data.tables import Column, Values
 from jaxrate.events import RowError
 
 
-class Split(NamedTuple):
+class ResultSplit(NamedTuple):
     """Rows by whether they have a result."""
 
     played: Values  # [n] whether they have one
     coming: Values  # [n] whether they have none, are complete otherwise, and not before the last that has one
 
 
-def with_results(roles: Roles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
+def parse_result_columns(roles: Roles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
     """The columns, results of matches among them read as scores, and null where there is none.
 
     Raises:
@@ -30,15 +30,15 @@ def with_results(roles: Roles, columns: dict[str, Column], na_values: Sequence[s
     form = roles.form
     if form.contest is not None or form.won:
         return columns
-    new = {name: without_na(columns[name], na_values) for name in (form.result, *form.points) if name is not None}
-    new |= {name: without_na(columns[name], na_values) for name in roles.margin if name in columns}
+    new = {name: replace_na_texts(columns[name], na_values) for name in (form.result, *form.points) if name is not None}
+    new |= {name: replace_na_texts(columns[name], na_values) for name in roles.margin if name in columns}
     if form.result is not None:
         first, second = (columns[name] for name in form.who)
         new[form.result] = to_scores(form.result, new[form.result], first, second)
     return columns | new
 
 
-def split_rows(roles: Roles, columns: dict[str, Column]) -> Split:
+def split_by_result(roles: Roles, columns: dict[str, Column]) -> ResultSplit:
     """Which rows of matches have a result, and which are to come.
 
     Raises:
@@ -51,14 +51,14 @@ def split_rows(roles: Roles, columns: dict[str, Column]) -> Split:
     for name in results if form.contest is None else ():
         lacks |= missing(columns[name], nan=True)
     if not lacks.any():
-        return Split(~lacks, lacks)
+        return ResultSplit(~lacks, lacks)
     coming = lacks & ~incomplete(roles._replace(upcoming=True, form=form._replace(result=None, points=())), columns)
     if roles.time is not None and coming.any() and not lacks.all():
-        coming[coming] = _is_later(roles.time, columns, ~lacks, coming)
-    return Split(~lacks, coming)
+        coming[coming] = _is_not_before_last(roles.time, columns, ~lacks, coming)
+    return ResultSplit(~lacks, coming)
 
 
-def _is_later(time: str, columns: dict[str, Column], played: Values, coming: Values) -> Values:
+def _is_not_before_last(time: str, columns: dict[str, Column], played: Values, coming: Values) -> Values:
     """[rows to come] whether they are not before the last row that was played."""
     last, times = (_times(time, columns, rows) for rows in (played, coming))
     return times >= last.max()
@@ -74,7 +74,7 @@ def _times(time: str, columns: dict[str, Column], rows: Values) -> Values:
     return times.get("time", np.zeros(len(place)))
 
 
-def note_unplayed(split: Split, upcoming: bool, stacklevel: int) -> None:
+def warn_unplayed_rows(split: ResultSplit, upcoming: bool, stacklevel: int) -> None:
     """UserWarning about rows that have no result, or, where matches are to come, about those that have one."""
     n, lacks, coming = len(split.played), np.count_nonzero(~split.played), np.count_nonzero(split.coming)
     if not lacks or (upcoming and lacks == n):

@@ -51,7 +51,7 @@ def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False)
         raise ValueError(f"{path.name}: the name must end in {' or '.join(writers)}")
     safe = csv_safe and path.suffix.lower() == ".csv"
     columns = without_formulas(columns) if safe else columns
-    columns = columns if hasattr(columns, "__arrow_c_stream__") else plain_columns(columns, "s")
+    columns = columns if hasattr(columns, "__arrow_c_stream__") else to_numpy_columns(columns, "s")
     with tables.replacing(path) as (temporary,), open(temporary, "wb") as file:
         file.write(MARK if safe else b"")
         writers[path.suffix.lower()](arrow.table(columns), file)
@@ -63,7 +63,7 @@ def without_formulas(columns: Any) -> dict[str, Values]:
     def safe(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
-    plain = plain_columns(columns, "s")
+    plain = to_numpy_columns(columns, "s")
     for name, values in plain.items():
         if values.dtype.kind in "OU":
             plain[name] = np.fromiter(map(safe, values.tolist()), dtype=object, count=len(values))
@@ -90,7 +90,7 @@ def frame(columns: Any, kind: str | None = None) -> Any:
     makers = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
     if kind is not None and kind not in makers:
         raise ValueError(f"kind must be one of {', '.join(makers)}, got {kind!r}")
-    plain = plain_columns(columns, "ms")  # polars knows no seconds
+    plain = to_numpy_columns(columns, "ms")  # polars knows no seconds
     for package in makers if kind is None else [kind]:
         try:
             return getattr(import_module(package), makers[package])(plain)
@@ -100,7 +100,7 @@ def frame(columns: Any, kind: str | None = None) -> Any:
     raise ImportError(f"a frame needs {needed}: pip install {kind or 'polars'}")
 
 
-def plain_columns(columns: Any, seconds: str) -> dict[str, Values]:
+def to_numpy_columns(columns: Any, seconds: str) -> dict[str, Values]:
     """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
     if callable(getattr(columns, "columns", None)):  # results that print as a table say what it is
         columns = columns.columns()

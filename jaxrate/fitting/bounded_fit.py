@@ -18,8 +18,8 @@ STEPS = 50
 SECONDS = 60.0  # after which no step begins
 
 
-def fit_to_past(
-    system: RatingSystem, data: Dataset, past: int, length: float | None = None, fixed: Collection[str] = ()
+def fit_with_time_limit(
+    system: RatingSystem, data: Dataset, num_past: int, period_length: float | None = None, fixed: Collection[str] = ()
 ) -> tuple[RatingSystem, str]:
     """The system, fitted to the last `MOST` matches or participations of the first events; and why not, "" if it was.
 
@@ -29,13 +29,13 @@ def fit_to_past(
       fixed: hyperparameters that stay as they are.
     """
     began = time.monotonic()
-    first = max(past - MOST, 0)
+    first = max(num_past - MOST, 0)
     if not isinstance(data.events, Matches):
         start = data.rounds.player_start
-        first = int(np.searchsorted(start, max(start[past] - MOST, 0)))
-        first = min(first, max(past - 1, 0))
-    events = part(data.events, first, past)
-    events = events if length is None else periods(events, length)
+        first = int(np.searchsorted(start, max(start[num_past] - MOST, 0)))
+        first = min(first, max(num_past - 1, 0))
+    events = part(data.events, first, num_past)
+    events = events if period_length is None else periods(events, period_length)
     options: dict[str, Any] = {"errors": "products", "key": fixed_key(system), "warm_up": WARM_UP if first else 0}
     try:
         free = None

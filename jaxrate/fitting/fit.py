@@ -14,7 +14,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.arguments import AnyNumber, Key, check_arguments, to_floats
-from jaxrate.data.inputs import read_source
+from jaxrate.data.inputs import read_if_source
 from jaxrate.events import LAST_ID, Array
 from jaxrate.executors import Executor, each
 from jaxrate.fitting.evidence import check_method, opened
@@ -110,7 +110,7 @@ def fit(
     given = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
     system, free, options = resumed(system, free, **given, errors=errors, mode=mode, state=state, key=key)
     _check(options, starts)
-    events = read_source(events)
+    events = read_if_source(events)
     what = task_of(system, events, options)
     if method != "ahead":
         check_method(method, given | {"errors": errors, "mode": mode, "state": state})

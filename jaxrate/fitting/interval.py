@@ -28,9 +28,9 @@ from jaxrate.system import Params, RatingSystem
 
 FAR = 7.0  # a logarithm or logit of an open parameter is tried so far to either side: factors of about 1100
 ERRORS = 5.0  # standard errors to either side that are tried first
-VALUES = 15  # that are tried first
-EXTENSIONS = 2  # how often as many more are tried beyond an end that is not refuted
-BETWEEN = 3  # values that are tried on the way across the border
+INITIAL_VALUES = 15  # that are tried first
+MAX_EXTENSIONS = 2  # how often as many more are tried beyond an end that is not refuted
+BORDER_VALUES = 3  # values that are tried on the way across the border
 
 
 class LikelihoodInterval(NamedTuple):
@@ -89,33 +89,33 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     what = fitted_task(fit.system, events, fit.options)
     space, best = getattr(fit.system.space, name).space, getattr(fit.params, name)
     other = _with_effect(fit, what, tuple(x for x in fit.free if x != name))
-    error = fit.standard_error[name] * _slope(space, best)
+    error = fit.standard_error[name] * _transform_derivative(space, best)
     finite = math.isfinite(error) and error > 0.0
     wide = ERRORS * error if finite else FAR * (1.0 if space != "real" else max(1.0, abs(best)))
     wide = wide if space == "real" else min(wide, FAR)
-    t = _unbounded(space, best) + np.linspace(-wide, wide, VALUES)
-    found = _tried(fit, events, name, other, what, space, t)
-    for _ in range(EXTENSIONS):
-        root, t = _deviance(what, found), np.array([_unbounded(space, x) for x in found.value])
+    t = _to_unconstrained(space, best) + np.linspace(-wide, wide, INITIAL_VALUES)
+    found = _profile_at(fit, events, name, other, what, space, t)
+    for _ in range(MAX_EXTENSIONS):
+        root, t = _signed_root_deviance(what, found), np.array([_to_unconstrained(space, x) for x in found.value])
         ends = [(end, sign) for end, sign, is_open in _open_ends(t, root, border) if is_open]
         if not ends:
             break
         more = [end + sign * wide * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in ends]
-        tried = _tried(fit, events, name, other, what, space, np.concatenate(more))
+        tried = _profile_at(fit, events, name, other, what, space, np.concatenate(more))
         if not len(tried.value):
             break
-        found = _joined(found, tried)
+        found = _merge_profiles(found, tried)
     for _ in range(2):
-        t = np.array([_unbounded(space, x) for x in found.value])
-        root = _deviance(what, found)
+        t = np.array([_to_unconstrained(space, x) for x in found.value])
+        root = _signed_root_deviance(what, found)
         out = np.abs(root) > border
-        gaps = [np.linspace(t[i], t[i + 1], BETWEEN + 2)[1:-1] for i in np.flatnonzero(out[1:] != out[:-1])]
+        gaps = [np.linspace(t[i], t[i + 1], BORDER_VALUES + 2)[1:-1] for i in np.flatnonzero(out[1:] != out[:-1])]
         if gaps:
-            found = _joined(found, _tried(fit, events, name, other, what, space, np.concatenate(gaps)))
-    root, t = _deviance(what, found), np.array([_unbounded(space, x) for x in found.value])
+            found = _merge_profiles(found, _profile_at(fit, events, name, other, what, space, np.concatenate(gaps)))
+    root, t = _signed_root_deviance(what, found), np.array([_to_unconstrained(space, x) for x in found.value])
     at = int(np.nanargmin(found.loss))
     high, low = _crossing(t[at:], root[at:], border), -_crossing(-t[: at + 1][::-1], -root[: at + 1][::-1], border)
-    low, high = (x if math.isinf(x) else _bounded(space, x) for x in (low, high))
+    low, high = (x if math.isinf(x) else _to_constrained(space, x) for x in (low, high))
     return LikelihoodInterval(name, low, high, level, found, root)
 
 
@@ -134,62 +134,66 @@ def _open_ends(t: NumPy, root: NumPy, border: float) -> list[tuple[float, float,
     return [(float(t[-1]), 1.0, bool(root[-1] < border)), (float(t[0]), -1.0, bool(root[0] > -border))]
 
 
-def _unbounded(space: str, x: float) -> float:
+def _to_unconstrained(space: str, x: float) -> float:
     return math.log(x) if space == "positive" else math.log(x / (1.0 - x)) if space == "unit" else float(x)
 
 
-def _bounded(space: str, t: float) -> float:
+def _to_constrained(space: str, t: float) -> float:
     return math.exp(t) if space == "positive" else 1.0 / (1.0 + math.exp(-t)) if space == "unit" else t
 
 
-def _slope(space: str, x: float) -> float:
+def _transform_derivative(space: str, x: float) -> float:
     return 1.0 / x if space == "positive" else 1.0 / (x * (1.0 - x)) if space == "unit" else 1.0
 
 
-def _tried(fit: Fit, events: Any, name: str, other: tuple[str, ...], what: Task, space: str, t: NumPy) -> Profile:
+def _profile_at(
+    fit: Fit, events: Any, name: str, other_names: tuple[str, ...], task: Task, space: str, t: NumPy
+) -> Profile:
     """The profile at those of the values t that the factory takes."""
-    values = [_bounded(space, x) for x in t.tolist()]
+    values = [_to_constrained(space, x) for x in t.tolist()]
     fine = np.array([x for x in values if made(fit.system, fit.params._replace(**{name: x})) is not None])
-    if other:
+    if other_names:
         return profile(fit, events, name, fine)
     params = jax.tree.map(lambda x: np.full(len(fine), x), fit.params)._replace(**{name: fine})
-    likelihood, weight = what.kind in what.loss.likelihood, float(what.weight.sum())
-    loss = np.array([_event_losses(what, fit.system, _row(params, i)).sum() for i in range(len(fine))]) / weight
+    likelihood, weight = task.kind in task.loss.likelihood, float(task.weight.sum())
+    loss = np.array([_event_losses(task, fit.system, _params_at(params, i)).sum() for i in range(len(fine))]) / weight
     return Profile(fine, loss, params, fit.system, name, weight, fit.options.loss, likelihood)
 
 
-def _joined(one: Profile, two: Profile) -> Profile:
+def _merge_profiles(first: Profile, second: Profile) -> Profile:
     """Both, by increasing value."""
-    value = np.concatenate([one.value, two.value])
+    value = np.concatenate([first.value, second.value])
     order = np.argsort(value, kind="stable")
-    params = jax.tree.map(lambda x, y: np.concatenate([x, y])[order], one.params, two.params)
-    return one._replace(value=value[order], loss=np.concatenate([one.loss, two.loss])[order], params=params)
+    params = jax.tree.map(lambda x, y: np.concatenate([x, y])[order], first.params, second.params)
+    return first._replace(value=value[order], loss=np.concatenate([first.loss, second.loss])[order], params=params)
 
 
-def _row(params: Params, i: int) -> Params:
+def _params_at(params: Params, i: int) -> Params:
     return jax.tree.map(lambda x: float(x[i]), params)
 
 
-def _event_losses(what: Task, system: RatingSystem, params: Params) -> NumPy:
+def _event_losses(task: Task, system: RatingSystem, params: Params) -> NumPy:
     """[events] the summed losses of each."""
-    given = dict(state=what.state, num_players=what.num_players, key=what.key, schedule=what.schedule)
-    guess = run(what.system, what.events, params=params, **given).prediction
-    weight = jnp.asarray(what.weight, float)
-    each = np.asarray(lost(what.loss, guess, what.score, jnp.stack([weight, weight])), np.float64) * what.weight
-    return np.bincount(what.event, each)
+    run_options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+    guess = run(task.system, task.events, params=params, **run_options).prediction
+    weight = jnp.asarray(task.weight, float)
+    each = np.asarray(lost(task.loss, guess, task.score, jnp.stack([weight, weight])), np.float64) * task.weight
+    return np.bincount(task.event, each)
 
 
-def _deviance(what: Task, found: Profile) -> NumPy:
+def _signed_root_deviance(task: Task, likelihood_profile: Profile) -> NumPy:
     """[V] signed: below 0 for values under the best, and standard normal at the truth."""
-    at = int(np.nanargmin(found.loss))
-    side = np.sign(np.arange(len(found.value)) - at)
-    above = found.weight * np.maximum(np.nan_to_num(found.loss, nan=np.inf) - found.loss[at], 0.0)
-    if found.likelihood:
+    at = int(np.nanargmin(likelihood_profile.loss))
+    side = np.sign(np.arange(len(likelihood_profile.value)) - at)
+    above = likelihood_profile.weight * np.maximum(
+        np.nan_to_num(likelihood_profile.loss, nan=np.inf) - likelihood_profile.loss[at], 0.0
+    )
+    if likelihood_profile.likelihood:
         return np.asarray(side * np.sqrt(2.0 * above))
-    least = _event_losses(what, found.system, _row(found.params, at))
-    spread = np.ones(len(found.value))
-    for i in range(len(found.value)):
-        difference = _event_losses(what, found.system, _row(found.params, i)) - least
+    least = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, at))
+    spread = np.ones(len(likelihood_profile.value))
+    for i in range(len(likelihood_profile.value)):
+        difference = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, i)) - least
         spread[i] = math.sqrt(np.sum((difference - difference.mean()) ** 2))
     return np.asarray(side * 2.0 * above / np.where(spread > 0.0, spread, 1.0))
 

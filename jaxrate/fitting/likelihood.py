@@ -8,7 +8,7 @@ from jaxrate.arguments import AnyNumber, Key, check_arguments
 from jaxrate.events import Array
 from jaxrate.fitting.fit import fitted_task, resumed
 from jaxrate.fitting.found import Fit
-from jaxrate.fitting.losses import lost, name_of_loss
+from jaxrate.fitting.losses import loss_label, lost
 from jaxrate.replay.run import run
 from jaxrate.system import Params, RatingSystem, State
 
@@ -53,7 +53,7 @@ def log_likelihood(
     what = fitted_task(system, events, options)
     if what.kind not in what.loss.likelihood:
         if not what.loss.likelihood:
-            raise ValueError(f"the {name_of_loss(options.loss)} loss is no log likelihood; take log_loss")
+            raise ValueError(f"the {loss_label(options.loss)} loss is no log likelihood; take log_loss")
         raise ValueError(
             f"{what.kind.__name__.lower()} have no likelihood: what is said of participants is not independent; give "
             "matches or periods"

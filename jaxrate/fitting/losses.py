@@ -62,14 +62,14 @@ def resolve_loss(loss: Any) -> Loss:
     return LOSSES[loss]
 
 
-def name_of_loss(loss: Any) -> str:
+def loss_label(loss: Any) -> str:
     """How a loss, by its name or as a function, is called among people."""
     return named(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
 
 
-def check_shape(loss: Loss, name: str, guess: Any, count: int) -> None:
+def check_loss_shape(loss: Loss, name: str, prediction: Any, count: int) -> None:
     """ValueError unless a loss of one's own gives a number for each of the predictions, of this shape and type."""
-    shape = jax.eval_shape(loss.each, guess, jax.ShapeDtypeStruct((count,), jnp.result_type(float))).shape
+    shape = jax.eval_shape(loss.each, prediction, jax.ShapeDtypeStruct((count,), jnp.result_type(float))).shape
     if shape != (count,):
         raise ValueError(f"the loss {name} must give [{count}], a number for each prediction, got shape {shape}")
 

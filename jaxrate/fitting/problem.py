@@ -127,7 +127,7 @@ def prepare(
     active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE
     if not active.all() and (free is not None or not active.any()):
         raise NoEffectError(system.name, tuple(np.array(names)[~active].tolist()))
-    drawn = np.array([getattr(system.space, name).of_draws for name in names]) & active
+    drawn = np.array([getattr(system.space, name).concerns_draws for name in names]) & active
     if drawn.any() and not has_draws(what, training):
         if free is not None or not (active & ~drawn).any():
             these = ", ".join(np.array(names)[drawn])

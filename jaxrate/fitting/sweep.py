@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.arguments import Key, Numbers, check_arguments, show_value, to_floats
+from jaxrate.arguments import Key, Numbers, check_arguments, format_value, to_floats
 from jaxrate.events import Array
 from jaxrate.executors import Executor, each
 from jaxrate.fitting.fit import fitted_task, resumed
@@ -60,7 +60,7 @@ def sweep(
     if getattr(params, "_fields", None) != system.params._fields:
         named = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
         example = f"jr.{system.name}().params._replace({named})"
-        raise ValueError(f"params must be hyperparameters, as {example}, got {show_value(params)}")
+        raise ValueError(f"params must be hyperparameters, as {example}, got {format_value(params)}")
     what, devices = fitted_task(system, events, options), devices_of(params)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)

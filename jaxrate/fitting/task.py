@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.data.dataset import open_data
 from jaxrate.events import Array, Matches, Periods, Ragged, Rounds, count_better, fail_where, some_in_teams
 from jaxrate.fitting.evidence import History
-from jaxrate.fitting.losses import Loss, check_shape, name_of_loss, resolve_loss, target
+from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, resolve_loss, target
 from jaxrate.records.metrics import NumPy, seen
 from jaxrate.records.quality import first_share
 from jaxrate.replay.blocks import Blocks
@@ -54,18 +54,18 @@ def task(
     losing, flat = resolve_loss(loss), events.events if isinstance(events, Ragged) else events
     if type(flat) not in losing.events:
         kinds = " or ".join(kind.__name__.lower() for kind in losing.events)
-        raise ValueError(f"the {name_of_loss(loss)} loss is of {kinds}; take log_loss")
+        raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
     levels, (score, counts, event) = 0, _results(events)
     if isinstance(flat, Rounds):
         if not losing.teams and some_in_teams(events):
-            raise ValueError(f"the {name_of_loss(loss)} loss compares players, but there are teams; take log_loss")
+            raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
         levels = _levels(target(losing, system), flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
     if callable(loss):
         shape = (len(score), levels) if levels else (len(score),)
-        check_shape(losing, name_of_loss(loss), jax.ShapeDtypeStruct(shape, jnp.result_type(float)), len(score))
+        check_loss_shape(losing, loss_label(loss), jax.ShapeDtypeStruct(shape, jnp.result_type(float)), len(score))
     each = _weights(events, counts, event, weight, warm_up)
     scored = score[each > 0]
     if losing.predict is None and np.ptp(scored) == 0:
@@ -147,14 +147,14 @@ def _results(events: Any) -> tuple[NumPy, NumPy, NumPy]:
     return score, np.ones(len(score), bool), event
 
 
-def has_draws(what: Task, weight: NumPy) -> bool:
+def has_draws(task: Task, weight: NumPy) -> bool:
     """Whether any match that counts [n] ends in less than a whole win, or any contest with a tie of two teams."""
     counts = weight > 0
-    if what.kind is not Rounds:
-        score = np.asarray(what.score)[counts]
+    if task.kind is not Rounds:
+        score = np.asarray(task.score)[counts]
         return bool(((score > 0.0) & (score < 1.0)).any())
-    flat: Any = what.events.events  # type: ignore[union-attr]
-    team = np.stack([what.event, flat.team, np.asarray(flat.rank)])[:, counts]
+    flat: Any = task.events.events  # type: ignore[union-attr]
+    team = np.stack([task.event, flat.team, np.asarray(flat.rank)])[:, counts]
     place = np.unique(team, axis=1)[[0, 2]]
     return np.unique(place, axis=1).shape[1] < place.shape[1]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.arguments import show_value
+from jaxrate.arguments import format_value
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged
 from jaxrate.records.metrics import NumPy
@@ -39,7 +39,7 @@ def make_axes(ax: "Axes | None", size: tuple[float, float] | None = None, title:
     """`ax`, or that of a new figure of this size in inches; a figure that stands alone has a title."""
     if ax is not None:
         if not hasattr(ax, "figure"):
-            raise ValueError(f"ax must be axes of matplotlib, got {show_value(ax)}")
+            raise ValueError(f"ax must be axes of matplotlib, got {format_value(ax)}")
         return ax
     try:
         from matplotlib import pyplot

@@ -11,7 +11,7 @@ from jaxrate.arguments import check_arguments
 from jaxrate.fitting.fit import fitted_task
 from jaxrate.fitting.found import Fit, Profile
 from jaxrate.fitting.free import constrain, form_of
-from jaxrate.fitting.losses import name_of_loss
+from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.sweep import sweep
 from jaxrate.plots.drawing import COLOURS, GREY, WIDE, add_legend, make_axes, open_data
 from jaxrate.records.metrics import NumPy
@@ -95,7 +95,7 @@ def loss_surface(
         ellipse = both(jax.vmap(at)(jnp.asarray(centre + ring, float)))
         ax.plot(*ellipse.T, "--", color=COLOURS[1], label="95 % by the curvature")
     ax.plot(*both(fit.params), "o", color=COLOURS[0], label="fit")
-    add_legend(ax, f"summed {name_of_loss(fit.options.loss)} above the fit's")
+    add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
     return ax
 
 

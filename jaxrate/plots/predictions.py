@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import check_arguments, show_value, to_floats
+from jaxrate.arguments import check_arguments, format_value, to_floats
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.fitting.losses import cross_entropy
@@ -181,7 +181,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
 def _losses(history: History, score: Any, bins: int) -> tuple[metrics.NumPy, ...]:
     """By bin: mean difference, mean loss, its standard error, and the mean that is expected."""
     if not isinstance(history, History):
-        raise ValueError(f"expected a history, as of jr.history, or several by name, got {show_value(history)}")
+        raise ValueError(f"expected a history, as of jr.history, or several by name, got {format_value(history)}")
     p, s = to_floats("prediction", expected_score(history.prediction)), to_floats("score", score)
     before = np.asarray(history.before.mean, float)
     metrics.log_loss(p, s)  # for its checks

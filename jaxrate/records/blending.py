@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import Kind, check_arguments, is_several
+from jaxrate.arguments import ArgumentKind, check_arguments, is_iterable
 from jaxrate.data.dataset import Dataset, check_dataset
 from jaxrate.events import Matches
 from jaxrate.records.metrics import scores
@@ -27,7 +27,7 @@ from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outlook import expected_score
 
 NumPy = np.ndarray[Any, Any]
-Systems = Kind("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_several)
+Systems = ArgumentKind("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
 FIRST = 64  # matches after which weights are fitted for the first time
 STEPS = 100  # of Newton's method at most; some five are usual
 

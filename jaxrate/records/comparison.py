@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.arguments import check_arguments, show_value
+from jaxrate.arguments import check_arguments, format_value
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.inputs import as_dataset
 from jaxrate.data.teams import in_teams
@@ -22,7 +22,7 @@ from jaxrate.records.comparison_notes import (
     describe_side,
     describe_unused,
     has_sides,
-    unused_evidence,
+    unused_data_features,
     uses_side,
 )
 from jaxrate.records.comparison_table import Blended, Comparison, Result, label_of
@@ -39,7 +39,7 @@ from jaxrate.systems import SYSTEMS
 from jaxrate.systems.choosing import adapted, rates, those_with
 from jaxrate.text import number
 
-FIT_SHARE = 0.8  # of the work, about, where systems are fitted
+FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
 @check_arguments
@@ -111,9 +111,9 @@ def compare(
     given = [Form(name, length, system) for (name, length), system in zip(forms, systems_by_form, strict=True)]
     reasons: dict[str, str] = {}
     if fit:
-        begun = None if watch is None else (lambda share: watch(FIT_SHARE * share))
-        given, reasons = _fitted(data, given, wanted, past, executor, begun)
-    share = FIT_SHARE if fit else 0.0
+        begun = None if watch is None else (lambda share: watch(FIT_PROGRESS_SHARE * share))
+        given, reasons = _fit_contenders(data, given, wanted, past, executor, begun)
+    share = FIT_PROGRESS_SHARE if fit else 0.0
     rest = None if watch is None else (lambda done: watch(share + (1.0 - share) * done))
     found = each(None if timed else executor, partial(_rated, data, sides, judged, timed, {}), given, rest)
     results = [result for result, _ in found]
@@ -162,36 +162,36 @@ def _blend(guesses: dict[str, Any], sides: Sides, judged: NumPy) -> Blended:
     return Blended(dict(zip(guesses, weights.tolist(), strict=True)), quality)
 
 
-def _describe_scored(counts: Mapping[str, int], scored: int, lengths: tuple[float | None, ...]) -> str:
+def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[float | None, ...]) -> str:
     """What was scored."""
     what, count = next(iter(counts.items()))
-    some = f"all {count:,} {what}" if scored == count else f"the last {scored:,} of {count:,} {what}"
+    some = f"all {count:,} {what}" if num_scored == count else f"the last {num_scored:,} of {count:,} {what}"
     form = "" if len(lengths) > 1 or lengths[0] is None else f" Rated in periods of {number(lengths[0])}."
     return f"Scored on {some}.{form}"
 
 
-def _fitted(
+def _fit_contenders(
     data: Dataset,
-    forms: list[Form],
-    wanted: Mapping[str, Any],
-    past: int,
+    contenders: list[Form],
+    system_choices: Mapping[str, Any],
+    num_past: int,
     executor: Executor | None,
     watch: Callable[[float], None] | None,
 ) -> tuple[list[Form], dict[str, str]]:
     """The forms with systems that are fitted, and why those by name were not, "" if they were."""
-    by_name = [form for form in forms if not isinstance(wanted[form.name], RatingSystem)]
-    work = [(form, tuple(wanted[form.name])) for form in by_name]
-    results = dict(zip(by_name, each(executor, partial(_fit_form, data, past), work, watch), strict=True))
+    by_name = [form for form in contenders if not isinstance(system_choices[form.name], RatingSystem)]
+    fit_tasks = [(form, tuple(system_choices[form.name])) for form in by_name]
+    results = dict(zip(by_name, each(executor, partial(_fit_contender, data, num_past), fit_tasks, watch), strict=True))
     reasons = {form.name: reason for form, (_, reason) in results.items()}
-    return [form._replace(system=results[form][0]) if form in results else form for form in forms], reasons
+    return [form._replace(system=results[form][0]) if form in results else form for form in contenders], reasons
 
 
-def _fit_form(data: Dataset, past: int, work: tuple[Form, tuple[str, ...]]) -> tuple[RatingSystem, str]:
+def _fit_contender(data: Dataset, num_past: int, fit_task: tuple[Form, tuple[str, ...]]) -> tuple[RatingSystem, str]:
     """The system of a form, fitted, and why not; some hyperparameters stay."""
-    from jaxrate.fitting.bounded_fit import fit_to_past
+    from jaxrate.fitting.bounded_fit import fit_with_time_limit
 
-    form, fixed = work
-    return fit_to_past(form.system, data, past, form.length, fixed)
+    contender, fixed = fit_task
+    return fit_with_time_limit(contender.system, data, num_past, contender.length, fixed)
 
 
 def _notes(
@@ -220,7 +220,7 @@ def _notes(
             if uses_side(system) and (reasons or {}).get(name, " ")
         ]
         told += describe_side(data, by_default, past)
-    return told + describe_unused({name: unused_evidence(system, data) for name, system in systems.items()})
+    return told + describe_unused({name: unused_data_features(system, data) for name, system in systems.items()})
 
 
 def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     for system in given:
         name = system.name if isinstance(system, RatingSystem) else system
         if not isinstance(name, str):
-            raise ValueError(f"compare takes systems, or their names, got {show_value(system)}")
+            raise ValueError(f"compare takes systems, or their names, got {format_value(system)}")
         if name in found:
             raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
         found[name] = system if isinstance(system, RatingSystem) else {}

@@ -5,12 +5,12 @@ from typing import Any
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import Matches
-from jaxrate.side_worth import USUAL_SCORE, logistic_lead, mean_side_score
+from jaxrate.side_worth import DEFAULT_SIDE_SCORE, logistic_lead, mean_side_score
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 
 
-def unused_evidence(system: RatingSystem, data: Dataset) -> tuple[str, ...]:
+def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]:
     """What the data have and the system takes no notice of: the side, margins, covariates, categories, seasons.
 
     Of systems of one's own nobody can tell: nothing.
@@ -44,7 +44,7 @@ def describe_hyperparameters(changed: Iterable[str]) -> str:
     return f"Hyperparameters are the default ones{f', except those of {join_names(changed)}' if changed else ''}."
 
 
-def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], past: int, what: str) -> list[str]:
+def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], num_past: int, event_noun: str) -> list[str]:
     """The sentences where systems were fitted: why some were not, by the name of each, "" if it was.
 
     Args:
@@ -54,7 +54,9 @@ def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], past: int,
     """
     changed = [*changed]
     done = [name for name, reason in reasons.items() if not reason]
-    sentences = [f"Hyperparameters of {join_names(done)} are fitted to the {past:,} {what} before."] if done else []
+    sentences = (
+        [f"Hyperparameters of {join_names(done)} are fitted to the {num_past:,} {event_noun} before."] if done else []
+    )
     other: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         other.setdefault(reason, []).append(name)
@@ -62,12 +64,12 @@ def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], past: int,
     return sentences + ([f"As given, where anything is: {join_names(changed)}."] if changed else [])
 
 
-def describe_side(data: Dataset, names: list[str], past: int) -> list[str]:
+def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
     """The sentence of what the side is worth to systems that were told nothing else."""
     if not names:
         return []
-    score = mean_side_score(data.matches, past)
-    source = "as usual" if score == USUAL_SCORE else f"by the {past:,} matches before"
+    score = mean_side_score(data.matches, num_past)
+    source = "as usual" if score == DEFAULT_SIDE_SCORE else f"by the {num_past:,} matches before"
     return [f"The side is worth as much as {logistic_lead(score):.0f} points of Elo to {join_names(names)}, {source}."]
 
 

@@ -13,7 +13,7 @@ NumPy = np.ndarray[Any, Any]
 HEAD = 2  # whole numbers before those of the event: its layout, and how many players there are after it
 
 
-class Event(NamedTuple):
+class PackedEvent(NamedTuple):
     """An event, checked and packed."""
 
     kind: type  # `Matches` or `Rounds`
@@ -48,33 +48,33 @@ class Layout(NamedTuple):
     real: int  # how many others
 
     @staticmethod
-    def of(number: int, event: Event) -> "Layout":
+    def of(number: int, event: PackedEvent) -> "Layout":
         whole, real = len(event.whole), len(event.real)
         return Layout(number, event.kind, event.form, struct.Struct(f"<{HEAD + whole}i{real}d"), whole, real)
 
-    def pack(self, event: Event, players: int, shown: NumPy) -> bytes:
+    def pack(self, event: PackedEvent, players: int, shown: NumPy) -> bytes:
         """The record of an event after which there are so many players, and that showed these floats."""
         return self.packer.pack(self.number, players, *event.whole, *event.real) + shown.tobytes()
 
-    def unpack(self, record: bytes) -> Event:
+    def unpack(self, record: bytes) -> PackedEvent:
         values = self.packer.unpack_from(record)
         whole = HEAD + self.whole
-        return Event(self.kind, self.form, list(values[HEAD:whole]), list(values[whole:]))
+        return PackedEvent(self.kind, self.form, list(values[HEAD:whole]), list(values[whole:]))
 
 
-def layout_of(record: bytes) -> int:
+def record_layout_number(record: bytes) -> int:
     """The number of the layout of a record."""
     return int.from_bytes(record[:4], "little")
 
 
-def players_after(record: bytes) -> int:
+def record_player_count(record: bytes) -> int:
     """How many players there are after an event."""
     return int.from_bytes(record[4:8], "little")
 
 
-def read_matches(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any) -> tuple[Matches, NumPy]:
+def unpack_matches(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any) -> tuple[Matches, NumPy]:
     """The matches of records [n], and what they showed [n, k] in this precision."""
-    numbers = np.array([layout_of(record) for record in records])
+    numbers = np.array([record_layout_number(record) for record in records])
     player, score, time = np.empty((len(records), 2), np.int32), np.empty(len(records)), np.empty(len(records))
     shown: Any = None
     for number in np.unique(numbers).tolist():
@@ -90,12 +90,12 @@ def read_matches(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any
     return Matches(player, score, time), shown
 
 
-def read_contests(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any) -> tuple[Ragged, NumPy]:
+def unpack_contests(records: Sequence[bytes], layouts: Sequence[Layout], dtype: Any) -> tuple[Ragged, NumPy]:
     """The contests of records [n], and what their participants showed [sum P, k] in this precision."""
     player, rank, team, seat, shown = (list[NumPy]() for _ in range(5))
     time, size, several = list[float](), list[int](), False
     for record in records:
-        layout = layouts[layout_of(record)]
+        layout = layouts[record_layout_number(record)]
         event = layout.unpack(record)
         rounds, count = event.tree, event.size
         seen = np.frombuffer(record, dtype, offset=layout.packer.size).reshape(len(rounds.player), -1)

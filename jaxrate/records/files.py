@@ -252,7 +252,7 @@ def _rated(
     seconds["ordering"] = time.perf_counter() - start
     work = Work(system, opened, folder, how["chunk"], how["brief"], how["period"], key)
     told = {"how": how, "files": _listed(parts), "ordered": opened.ordered, "at_first": at_first}
-    told |= {"whole": opened.table.rows, "run": _describe(system, how["period"], opened.clock)}
+    told |= {"whole": opened.table.rows, "run": _describe_run(system, how["period"], opened.clock)}
     next_time = time.monotonic() + EVERY
 
     def keep(now: Progress) -> None:
@@ -292,7 +292,7 @@ def _rated(
     )
 
 
-def _describe(system: RatingSystem, period: float | None, clock: str | None) -> dict[str, Any] | None:
+def _describe_run(system: RatingSystem, period: float | None, clock: str | None) -> dict[str, Any] | None:
     """What run.json would tell of the run, but for players and the last time; None if that cannot be kept."""
     nothing = np.zeros(0, np.int64)
     with suppress(ValueError):

@@ -13,12 +13,12 @@ import numpy as np
 
 from jaxrate.arguments import check_arguments
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.history_columns import columns_to_come
+from jaxrate.data.history_columns import upcoming_rest_and_form
 from jaxrate.data.names import fold
 from jaxrate.data.read import read
 from jaxrate.data.tables import Values, open_source
 from jaxrate.events import Context, Matches, check_clock, count_teams
-from jaxrate.records.moments import as_of, written_dates
+from jaxrate.records.moments import as_of, written_date_format
 from jaxrate.records.outlooks import of_contests, of_matches
 from jaxrate.records.pairs import to_come
 from jaxrate.records.rated import Rated, in_further, show_time, to_dates
@@ -87,9 +87,9 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
     elif time is not None:
         raise ValueError("time is for a source without times, and this one has them")
     else:
-        _check_later(rated, data)
+        _check_after_history(rated, data)
     if any(days.values()) and rated.contests is None:
-        data = _with_history(rated, data, days)
+        data = _add_rest_and_form(rated, data, days)
     system = in_further(rated, (data.seasons or {}).values())
     shown = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
@@ -98,7 +98,7 @@ def fixtures(rated: Rated, source: Any, *, newcomers: bool = False, time: Any = 
     return found.without("row") if _is_pairs(source) else found
 
 
-def _check_later(rated: Rated, data: Dataset) -> None:
+def _check_after_history(rated: Rated, data: Dataset) -> None:
     """ValueError where an event is before the end of the history, whose ratings know more than was known then."""
     if isinstance(data.events, Matches):
         time = np.asarray(data.events.time)
@@ -115,11 +115,13 @@ def _check_later(rated: Rated, data: Dataset) -> None:
         )
 
 
-def _with_history(rated: Rated, data: Dataset, days: dict[str, float | None]) -> Dataset:
+def _add_rest_and_form(rated: Rated, data: Dataset, windows: dict[str, float | None]) -> Dataset:
     """Matches to come, with the rest and the form that follow from what was rated, where they have none."""
     context = data.matches.context
-    made = columns_to_come(rated.predictions, days["rest"], days["form"], data.players, data.matches)
-    columns: Any = made | (context.columns or {})
+    history_columns = upcoming_rest_and_form(
+        rated.predictions, windows["rest"], windows["form"], data.players, data.matches
+    )
+    columns: Any = history_columns | (context.columns or {})
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 
@@ -144,7 +146,7 @@ def _read(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
             table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
             source = open_source(table)._replace(noted=False)  # of names that look alike the history was told
         given: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
-        given |= {"dates": written_dates(rated)}
+        given |= {"dates": written_date_format(rated)}
         given |= {} if pairs else rated.options.get("columns", {})
         kept = {key: given[key] for key in (OF_MATCHES if of_matches else OF_CONTESTS) if key in given}
         source = open_source(source)

@@ -7,7 +7,7 @@ import numpy as np
 NumPy = np.ndarray[Any, Any]
 
 
-def count_inversions(value: NumPy, begin: NumPy) -> NumPy:
+def count_inversions(places: NumPy, contest_start: NumPy) -> NumPy:
     """[n] numbers whose sum over a contest is the number of its pairs i < j with value i > value j.
 
     One bit after the other from the top, the values of each contest are parted into those without and with it, both in
@@ -18,18 +18,18 @@ def count_inversions(value: NumPy, begin: NumPy) -> NumPy:
       value: [n] a permutation of 0, 1, ... for each contest.
       begin: [n] where its contest begins.
     """
-    kind = np.int32 if len(value) < 2**30 else np.int64  # half the bytes, half the time
-    value, begin, here = value.astype(kind), begin.astype(kind), np.arange(len(value), dtype=kind)
-    count = np.zeros(len(value), np.int64)
-    for bit in reversed(range(int(value.max()).bit_length())):
-        one, group = (value >> bit) & 1, begin + (value >> (bit + 1) << (bit + 1))
+    kind = np.int32 if len(places) < 2**30 else np.int64  # half the bytes, half the time
+    places, contest_start, here = places.astype(kind), contest_start.astype(kind), np.arange(len(places), dtype=kind)
+    count = np.zeros(len(places), np.int64)
+    for bit in reversed(range(int(places.max()).bit_length())):
+        one, group = (places >> bit) & 1, contest_start + (places >> (bit + 1) << (bit + 1))
         ones: NumPy = np.cumsum(one, dtype=kind)
         ones -= one
         ones -= ones[group]
         count += ones * (1 - one)
-        parted = np.empty_like(value)
-        parted[np.where(one, group + (1 << bit) + ones, here - ones)] = value
-        value = parted
+        parted = np.empty_like(places)
+        parted[np.where(one, group + (1 << bit) + ones, here - ones)] = places
+        places = parted
     return count
 
 

@@ -9,7 +9,7 @@ from jaxrate.data.tables import Values
 from jaxrate.records.shown import Columns
 from jaxrate.text import decimals, html_table, intervals, number, table
 
-ORDER = (
+COLUMN_ORDER = (
     "rank",
     "player",
     "rating",
@@ -44,11 +44,11 @@ class Leaderboard(Columns):
     scope: str  # who is listed, and since when ratings changed
 
     def __init__(self, columns: Mapping[str, Values | None], scope: str = "") -> None:
-        super().__init__({name: x for name in ORDER if (x := columns.get(name)) is not None})
+        super().__init__({name: x for name in COLUMN_ORDER if (x := columns.get(name)) is not None})
         self.scope = scope
 
     def __getattr__(self, name: str) -> Any:
-        if name in ORDER:
+        if name in COLUMN_ORDER:
             return self.get(name)
         raise AttributeError(f"a leaderboard has no column {name!r}")
 

@@ -9,21 +9,21 @@ import numpy as np
 
 from jaxrate.arguments import Key, check_arguments
 from jaxrate.events import Matches, Rounds
-from jaxrate.records.bulk import as_rated
+from jaxrate.records.bulk import rated_from_files
 from jaxrate.records.careers import leaves
 from jaxrate.records.contents import as_state
-from jaxrate.records.event_log import Event
+from jaxrate.records.event_log import PackedEvent
 from jaxrate.records.files import RatedFiles
 from jaxrate.records.live_matches import needs_of, pack_match
-from jaxrate.records.live_state import Now
+from jaxrate.records.live_state import LiveState
 from jaxrate.records.ongoing import Ongoing
 from jaxrate.records.rated import Rated, count_rows, opened, show_time
 from jaxrate.records.single import (
     as_teams,
     check_name,
-    contest_told,
-    context_of,
-    is_whole,
+    contest_arguments,
+    is_integer,
+    match_context,
     one_contest,
     within,
 )
@@ -49,7 +49,7 @@ class Live:
         return self._history.system
 
     def __repr__(self) -> str:
-        def tell(now: Now) -> str:
+        def tell(now: LiveState) -> str:
             last = "" if now.last is None else f", the last at {show_time(now.last, now.clock)}"
             return f"Live: {self.system!r}, {now.players:,} players, {now.number:,} new events{last}"
 
@@ -76,7 +76,7 @@ class Live:
         """
         history = self._history
 
-        def learn(now: Now) -> Any:
+        def learn(now: LiveState) -> Any:
             history.check_kind(now, Matches)
             ids, new = history.find(now, (a, b))
             result, when = within("score", score, 0.0, 1.0), history.moment(now, time)
@@ -94,16 +94,16 @@ class Live:
         """
         history = self._history
 
-        def foresee(now: Now) -> Any:
+        def foresee(now: LiveState) -> Any:
             ids, new = history.find(now, (a, b))
-            when, columns = history.moment_ahead(now, time), context.get("columns")
+            when, columns = history.check_prediction_time(now, time), context.get("columns")
             if self._needs.margins and isinstance(columns, Mapping | None):
                 context["columns"] = dict.fromkeys(self._needs.margins, 0.0) | dict(columns or {})
             return history.foresee(now, self._match(a, ids, 0.5, when, context), new)
 
         return history.call(foresee)
 
-    def _match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> Event:
+    def _match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> PackedEvent:
         return pack_match(self._needs, a, ids, score, time, context, self._history.categories)
 
     # --- Contests. ---
@@ -139,7 +139,7 @@ class Live:
         """
         history = self._history
 
-        def learn(now: Now) -> Any:
+        def learn(now: LiveState) -> Any:
             history.check_kind(now, Rounds)
             event, new, size = self._contest(now, players, rank, time, (weight, ceiling, noise))
             return history.learn(now, event, new, time, size)
@@ -162,23 +162,23 @@ class Live:
         """
         history = self._history
 
-        def foresee(now: Now) -> Any:
+        def foresee(now: LiveState) -> Any:
             return history.foresee(now, *self._contest(now, players, None, time, (weight, ceiling, noise), ahead=True))
 
         return history.call(foresee)
 
     def _contest(
-        self, now: Now, players: Any, rank: Any, time: Any, more: Sequence[Any], ahead: bool = False
-    ) -> tuple[Event, list[Any], int]:
+        self, now: LiveState, players: Any, rank: Any, time: Any, more: Sequence[Any], ahead: bool = False
+    ) -> tuple[PackedEvent, list[Any], int]:
         """A contest, checked and packed; the names of newcomers; and how many take part."""
         history = self._history
-        when = history.moment_ahead(now, time) if ahead else history.moment(now, time)
+        when = history.check_prediction_time(now, time) if ahead else history.moment(now, time)
         teams = as_teams(players)
         ids, new = history.find(now, [name for team in teams for name in team])
         sizes = [*map(len, teams)]
         contest = one_contest(ids, sizes, rank, when, more, lambda i: [*now.names[: now.players], *new][i])
         check_events(self.system, contest, history.key)
-        return Event(Rounds, *packed(padded(contest))), new, len(ids)
+        return PackedEvent(Rounds, *packed(padded(contest))), new, len(ids)
 
     # --- What was wrong. ---
 
@@ -197,8 +197,8 @@ class Live:
           ValueError: if fewer were rated since `live` began.
         """
 
-        def undo(now: Now) -> None:
-            if not is_whole(n) or not 0 <= n <= now.number:
+        def undo(now: LiveState) -> None:
+            if not is_integer(n) or not 0 <= n <= now.number:
                 raise ValueError(f"n must be a whole number from 0 to {now.number}, the results rated live, got {n!r}")
             self._history.undo(now, n)
 
@@ -224,24 +224,24 @@ class Live:
         """
         history = self._history
 
-        def correct(now: Now) -> None:
-            if not is_whole(index) or not -now.number <= index < now.number:
+        def correct(now: LiveState) -> None:
+            if not is_integer(index) or not -now.number <= index < now.number:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {now.number} {rule}")
             old = history.event(now, place := index % now.number)
             if old.kind is Matches:
                 if rank is not None:
                     raise ValueError("a match has a score; give score=, not rank=")
-                told = context_of(old.tree, history.categories) | context
+                told = match_context(old.tree, history.categories) | context
                 result = old.real[0] if score is None else within("score", score, 0.0, 1.0)
                 event = self._match(now.names[old.whole[0]], old.whole[:2], result, old.time, told)
             else:
                 if score is not None or context or rank is None:
                     raise ValueError("a contest has ranks; give rank=, and nothing else")
-                ids, sizes, when, more = contest_told(old.tree)
+                ids, sizes, when, more = contest_arguments(old.tree)
                 contest = one_contest(ids, sizes, rank, when, more, lambda i: now.names[i])
                 check_events(self.system, contest, history.key)
-                event = Event(Rounds, *packed(padded(contest)))
+                event = PackedEvent(Rounds, *packed(padded(contest)))
             history.correct(now, place, event)
 
         history.call(correct)
@@ -261,11 +261,13 @@ class Live:
         """
         history = self._history
 
-        def look(now: Now) -> Rating:
+        def look(now: LiveState) -> Rating:
             ids, new = history.find(now, (player,))
             if new:
                 raise ValueError(f"no player {player!r}")
-            mean, deviation = history.ratings(now, ids, None if time is None else history.moment_ahead(now, time))
+            mean, deviation = history.ratings(
+                now, ids, None if time is None else history.check_prediction_time(now, time)
+            )
             return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
         return cast(Rating, history.call(look))
@@ -273,7 +275,7 @@ class Live:
     def to_json(self) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
 
-        def tell(now: Now) -> dict[str, Any]:
+        def tell(now: LiveState) -> dict[str, Any]:
             found, last, count = self._history.ratings(now, range(now.room), None), now.last, now.players
             told = {
                 "system": self.system.name,
@@ -328,7 +330,9 @@ def live(
       ValueError: for a system of rating periods alone, a history in periods, names that repeat or that a table cannot
         hold together, or a state of other players or another system.
     """
-    base: Any = as_rated(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
+    base: Any = (
+        rated_from_files(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
+    )
     if base is not None and players is not None:
         raise ValueError("a rated history has players of its own")
     system, state, players = opened(rated if base is None else base, state, players, needs_state=False)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxrate.events import Matches
-from jaxrate.records.event_log import Event
+from jaxrate.records.event_log import PackedEvent
 from jaxrate.records.single import FORMS, one_match, within
 from jaxrate.replay.online import packed
 from jaxrate.system import RatingSystem, fits
@@ -15,7 +15,7 @@ from jaxrate.system import RatingSystem, fits
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 
 
-class Needs(NamedTuple):
+class MatchRequirements(NamedTuple):
     """What a system needs of a match."""
 
     system: RatingSystem
@@ -24,42 +24,52 @@ class Needs(NamedTuple):
     simple: bool  # whether it has no columns, and no checks of its own
 
 
-def needs_of(system: RatingSystem) -> Needs:
+def needs_of(system: RatingSystem) -> MatchRequirements:
     """What a system needs, by its settings."""
     margins = tuple(system.settings.get("margin", ())) if system.settings.get("outcome") == "margin" else ()
     columns = *margins, *system.settings.get("covariates", ())
-    return Needs(system, margins, columns, system.check is fits and not columns)
+    return MatchRequirements(system, margins, columns, system.check is fits and not columns)
 
 
 def pack_match(
-    needs: Needs, a: Any, ids: list[int], score: float, time: float, context: Mapping[str, Any], categories: Any
-) -> Event:
+    needs: MatchRequirements,
+    a: Any,
+    ids: list[int],
+    score: float,
+    time: float,
+    context: Mapping[str, Any],
+    categories: Any,
+) -> PackedEvent:
     """A match of the players of these ids, the first called `a`; ValueError if something is wrong with it."""
     if ids[0] == ids[1]:
         raise ValueError(f"player {a!r} is on both sides")
     if not context and needs.simple:
-        return Event(Matches, FORMS[False, False], ids, [score, time])
+        return PackedEvent(Matches, FORMS[False, False], ids, [score, time])
     given = {name: x for name, x in context.items() if x is not None}
     side, weight = given.get("side"), given.get("weight")
     form, real = FORMS[side is not None, weight is not None], [score, time]
     if side is not None:
-        given["side"] = within("side", _as_side(side), -1.0, 1.0)
+        given["side"] = within("side", _parse_side(side), -1.0, 1.0)
         real.append(given["side"])
     if weight is not None:
         real.append(within("weight", weight, 0.0, np.inf, above=True))
     plain = len(given) == len(real) - 2
     if plain and needs.simple:
-        return Event(Matches, form, ids, real)
+        return PackedEvent(Matches, form, ids, real)
     event = one_match(ids, score, time, given, categories)
     lacking = [name for name in needs.columns if name not in (event.context.columns or {})]
     if lacking:
         told = ", ".join(f"{name!r}: ..." for name in lacking)
         raise ValueError(f"{needs.system.name} learns from {lacking[0]!r}, which is missing; give columns={{{told}}}")
     needs.system.check(event)
-    return Event(Matches, form, ids, real) if plain else Event(Matches, *packed(jax.tree.map(lambda x: x[0], event)))
+    return (
+        PackedEvent(Matches, form, ids, real)
+        if plain
+        else PackedEvent(Matches, *packed(jax.tree.map(lambda x: x[0], event)))
+    )
 
 
-def _as_side(side: Any) -> Any:
+def _parse_side(side: Any) -> Any:
     if not isinstance(side, str):
         return side
     if side not in SIDES:

@@ -23,7 +23,7 @@ class Past(NamedTuple):
     rows: int  # that they take there
 
 
-class Now(NamedTuple):
+class LiveState(NamedTuple):
     """All that changes. Lists may be longer than what counts of them, after an update that did not end."""
 
     state: State  # leaves [room, ...]
@@ -39,5 +39,5 @@ class Now(NamedTuple):
     past: Past
 
 
-class Stale(Exception):
+class StaleHistoryError(Exception):
     """Another call, of a signal handler, has changed the history meanwhile."""

@@ -140,7 +140,7 @@ def standings(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played
     """
     ragged, flat, event = _flat(rounds)
     scored = _ranked(flat, event) if mask is None else _ranked(flat, event) & (to_floats("mask", mask) > 0)
-    before = _played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
+    before = _check_games_before(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
     quality = {}
     for least, who in ((1, ""), (5, ", 5plus")):
         lacking = np.maximum(least - before, 0)
@@ -203,7 +203,7 @@ def _flat(data: Any) -> tuple[Ragged, Rounds, NumPy]:
     raise ValueError(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}")
 
 
-def _played(played: Any, least: int) -> NumPy:
+def _check_games_before(played: Any, least: int) -> NumPy:
     """[num_players] contests before these, checked."""
     counts = np.zeros(least) if played is None else to_floats("played", played)
     if counts.ndim != 1 or len(counts) < least:

@@ -30,19 +30,19 @@ def moment(rated: Any, time: Any) -> Any:
         return time
     if isinstance(rated, (Rated, Smoothed)) and dated(time):
         check_clock(rated.clock, time)
-    now = as_date(time, written_dates(rated)) if isinstance(time, str) else as_moment("time", time)
+    now = parse_written_date(time, written_date_format(rated)) if isinstance(time, str) else as_moment("time", time)
     if getattr(rated, "clock", None) == "dates" and abs(now) > DAYS:
         raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
     return now
 
 
-def written_dates(rated: Any) -> str | None:
+def written_date_format(rated: Any) -> str | None:
     """How dates were written in the file of a history, as `dates` of `read`; None if they are those of ISO."""
-    told: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
-    return told if isinstance(told, str) else None
+    date_format: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
+    return date_format if isinstance(date_format, str) else None
 
 
-def as_date(text: str, dates: str | None) -> float:
+def parse_written_date(text: str, date_format: str | None) -> float:
     """Days since 1970-01-01 of a date in ISO, or as it is written in a file, see `read`.
 
     Raises:
@@ -51,7 +51,7 @@ def as_date(text: str, dates: str | None) -> float:
     with suppress(ValueError):
         return as_moment("time", text)
     try:
-        return parse_date(text, dates)
+        return parse_date(text, date_format)
     except ValueError as error:
         if "day is above 12" in str(error):
             raise ValueError(f"time {text}: its day and month cannot be told apart; write 2026-05-31") from None

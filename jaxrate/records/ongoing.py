@@ -19,9 +19,16 @@ import numpy as np
 
 from jaxrate.data.dataset import Dataset
 from jaxrate.events import FAR, Array, Matches, Rounds, as_moment, check_clock, dated
-from jaxrate.records.event_log import Event, Layout, layout_of, players_after, read_contests, read_matches
+from jaxrate.records.event_log import (
+    Layout,
+    PackedEvent,
+    record_layout_number,
+    record_player_count,
+    unpack_contests,
+    unpack_matches,
+)
 from jaxrate.records.history import History, recording
-from jaxrate.records.live_state import Checkpoint, Now, Past, Stale
+from jaxrate.records.live_state import Checkpoint, LiveState, Past, StaleHistoryError
 from jaxrate.records.performed import where_contested
 from jaxrate.records.rated import Rated, count_rows, show_time
 from jaxrate.records.rating import kept
@@ -64,25 +71,25 @@ class Ongoing:
         ids, past = {name: i for i, name in enumerate(players)}, Past((Checkpoint(0, count, state),), base, 0, 0)
         begun = start(system, system.params, state, room, count)
         self.spent: State = None  # of the history, given to a program that makes the next of it
-        self.first = self.now = Now(begun, room, 0, count, [], players, ids, last, clock, kind, past)
+        self.first = self.now = LiveState(begun, room, 0, count, [], players, ids, last, clock, kind, past)
 
     # --- Calls, and what is left of those that did not end. ---
 
-    def call(self, act: Callable[[Now], Any]) -> Any:
+    def call(self, act: Callable[[LiveState], Any]) -> Any:
         """What `act` returns of the history as it is, alone and in the history's own precision."""
         with self.lock:
             if jax.config.read("jax_enable_x64") is not self.double:
                 with jax.enable_x64(self.double):
                     return self.call(act)
             while True:
-                now = self._settle()
+                now = self._repair_interrupted()
                 try:
                     return act(now)
                 except Exception:  # which counts for nothing if it came of a change in the middle
                     if self.now is now:
                         raise
 
-    def _settle(self) -> Now:
+    def _repair_interrupted(self) -> LiveState:
         """The history, put in order if a call was stopped in the middle."""
         while True:
             now = self.now
@@ -94,37 +101,37 @@ class Ongoing:
                 self.now = after
                 LOG.warning("a call was stopped in the middle; the history is that of its %d results", now.number)
 
-    def _put(self, now: Now, after: Now) -> Now:
+    def _replace_current(self, now: LiveState, after: LiveState) -> LiveState:
         """Put a tuple in place of another; `Stale` if that one is no longer there."""
         if self.now is not now:
-            raise Stale
+            raise StaleHistoryError
         self.now = after
         return after
 
-    def _cut(self, now: Now, number: int) -> Now:
+    def _cut(self, now: LiveState, number: int) -> LiveState:
         """The history after so many events, but for its state."""
         log, past, first = now.log[:number], now.past, self.first
-        players = players_after(log[-1]) if log else first.players
+        players = record_player_count(log[-1]) if log else first.players
         names = now.names[:players]
         if past.number > number:
             past = past._replace(table=first.past.table, number=0, rows=0)
         past = past._replace(checkpoints=tuple(x for x in past.checkpoints if x.number <= number))
         last, clock, kind = (now.last, now.clock, now.kind) if log else (first.last, first.clock, first.kind)
         if log and clock is not None:
-            last = self._event(log[-1]).time
+            last = self._unpack_event(log[-1]).time
         ids = {name: i for i, name in enumerate(names)}
-        return Now(now.state, now.room, number, players, log, names, ids, last, clock, kind, past)
+        return LiveState(now.state, now.room, number, players, log, names, ids, last, clock, kind, past)
 
-    def _replayed(self, now: Now, number: int, more: Sequence[Event] = ()) -> Now:
+    def _replayed(self, now: LiveState, number: int, more: Sequence[PackedEvent] = ()) -> LiveState:
         """The history after so many events, rated again from the last checkpoint, and then after more of its own."""
         after, whole = self._cut(now, number), now.number
         begin = after.past.checkpoints[-1]
         state = start(self.system, self.system.params, begin.state, now.room, begin.players)
         for place in range(begin.number, number):
-            _, state, _ = self._run(state, self._event(after.log[place]), place)
-        players = [players_after(record) for record in now.log[number:whole]]
+            _, state, _ = self._rate_event(state, self._unpack_event(after.log[place]), place)
+        players = [record_player_count(record) for record in now.log[number:whole]]
         for place, (event, count) in enumerate(zip(more, players, strict=False), number):
-            layout, state, shown = self._run(state, event, place)
+            layout, state, shown = self._rate_event(state, event, place)
             after.log.append(layout.pack(event, count, shown))
         if more:
             after = after._replace(
@@ -133,16 +140,16 @@ class Ongoing:
             after = after._replace(number=len(after.log), clock=now.clock, kind=now.kind)
         return after._replace(state=state)
 
-    def event(self, now: Now, place: int) -> Event:
+    def event(self, now: LiveState, place: int) -> PackedEvent:
         """An event of the history."""
-        return self._event(now.log[place])
+        return self._unpack_event(now.log[place])
 
-    def _event(self, record: bytes) -> Event:
-        return self.layouts[layout_of(record)].unpack(record)
+    def _unpack_event(self, record: bytes) -> PackedEvent:
+        return self.layouts[record_layout_number(record)].unpack(record)
 
     # --- What an event needs. ---
 
-    def check_kind(self, now: Now, kind: type) -> None:
+    def check_kind(self, now: LiveState, kind: type) -> None:
         """ValueError unless the system, and the history, are of such events."""
         if kind not in self.system.events:
             hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
@@ -150,7 +157,7 @@ class Ongoing:
         if now.kind not in (None, kind):
             raise ValueError(f"the history is of {EVENTS[now.kind]}, this is one of {EVENTS[kind]}")
 
-    def find(self, now: Now, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
+    def find(self, now: LiveState, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
         """The ids of players, those of newcomers behind all others, and the newcomers."""
         known, ids = now.ids, []
         new: list[Any] = []
@@ -168,7 +175,7 @@ class Ongoing:
             ids.append(found)
         return ids, new
 
-    def moment(self, now: Now, time: Any) -> float:
+    def moment(self, now: LiveState, time: Any) -> float:
         """The time of the next event."""
         if time is None:
             if now.clock is not None:
@@ -185,13 +192,13 @@ class Ongoing:
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
         return when
 
-    def moment_ahead(self, now: Now, time: Any) -> float:
+    def check_prediction_time(self, now: LiveState, time: Any) -> float:
         """The time of a prediction."""
         return (now.last or 0.0) if time is None else self.moment(now, time)
 
     # --- Rating. ---
 
-    def _program(self, event: Event) -> tuple[Layout, Any]:
+    def _program(self, event: PackedEvent) -> tuple[Layout, Any]:
         """How events of a form are kept, and what rates them, compiled when it is first called."""
         while event.form not in self.programs:
             layout = Layout.of(len(layouts := self.layouts), event)
@@ -202,11 +209,11 @@ class Ongoing:
                 self.programs[event.form] = layout, program
         return self.programs[event.form]
 
-    def _arguments(self, state: State, event: Event, number: int) -> tuple[Any, ...]:
+    def _arguments(self, state: State, event: PackedEvent, number: int) -> tuple[Any, ...]:
         numbers = np.array([*event.whole, number], np.int32), np.array(event.real, self.float)
         return self.rules[event.kind], online.Spec(self.known, event.form), self.arrays, state, *numbers
 
-    def _run(self, state: State, event: Event, number: int) -> tuple[Layout, State, Any]:
+    def _rate_event(self, state: State, event: PackedEvent, number: int) -> tuple[Layout, State, Any]:
         """How an event is kept, the state after it, in place of the one before, and what it showed.
 
         That is [1, k] of a match, and [P, k] of a contest with its padding.
@@ -226,15 +233,15 @@ class Ongoing:
             raise
         return layout, state, np.asarray(shown)
 
-    def _with_room(self, now: Now, new: list[Any]) -> Now:
+    def _grow_capacity(self, now: LiveState, new: list[Any]) -> LiveState:
         """The history with room for newcomers."""
         if now.players + len(new) <= now.room:
             return now
         room = 1 << (now.players + len(new) - 1).bit_length()
         state = start(self.system, self.system.params, now.state, room, now.room)
-        return self._put(now, now._replace(state=state, room=room))
+        return self._replace_current(now, now._replace(state=state, room=room))
 
-    def learn(self, now: Now, event: Event, new: list[Any], time: Any, size: int | None = None) -> Any:
+    def learn(self, now: LiveState, event: PackedEvent, new: list[Any], time: Any, size: int | None = None) -> Any:
         """The prediction of an event, once it is in the history.
 
         Args:
@@ -242,9 +249,9 @@ class Ongoing:
           time: as the caller has it.
           size: participants of a contest.
         """
-        now = self._with_room(now, new) if new else now
+        now = self._grow_capacity(now, new) if new else now
         self.spent = now.state
-        layout, state, shown = self._run(now.state, event, now.number)
+        layout, state, shown = self._rate_event(now.state, event, now.number)
         players, log, names = now.players + len(new), now.log, now.names
         for name in new:
             now.ids[name] = len(names)
@@ -254,12 +261,16 @@ class Ongoing:
         if time is not None:
             last, clock = event.time, clock or ("dates" if dated(time) else "numbers")
         fields = state, now.room, number, players, log, names, now.ids, last, clock, event.kind, now.past
-        self._put(now, after := Now._make(fields))  # which takes half the time of Now(...)
+        self._replace_current(now, after := LiveState._make(fields))  # which takes half the time of Now(...)
         if not number % EVERY and number - now.past.checkpoints[-1].number >= now.room // SHARE:
             self._keep_checkpoint(after)
-        return shown.item(0) if self.single and event.kind is Matches else self._guess(event.kind, shown[:size])
+        return (
+            shown.item(0)
+            if self.single and event.kind is Matches
+            else self._unpack_prediction(event.kind, shown[:size])
+        )
 
-    def _keep_checkpoint(self, now: Now) -> None:
+    def _keep_checkpoint(self, now: LiveState) -> None:
         state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
         kept = now.past.checkpoints
         kept = (kept[0], *kept[1:][-1:], Checkpoint(now.number, now.players, state))
@@ -267,24 +278,24 @@ class Ongoing:
         if self.now is now:
             self.now = after
 
-    def undo(self, now: Now, n: int) -> None:
+    def undo(self, now: LiveState, n: int) -> None:
         """Forget the last n events."""
-        self._put(now, self._replayed(now, now.number - n))
+        self._replace_current(now, self._replayed(now, now.number - n))
         LOG.info("%d results are undone", n)
 
-    def correct(self, now: Now, place: int, event: Event) -> None:
+    def correct(self, now: LiveState, place: int, event: PackedEvent) -> None:
         """Put an event in place of another, of the same players and time."""
-        later = [event, *map(self._event, now.log[place + 1 : now.number])]
-        self._put(now, self._replayed(now, place, later))
+        later = [event, *map(self._unpack_event, now.log[place + 1 : now.number])]
+        self._replace_current(now, self._replayed(now, place, later))
         LOG.info("result %d is corrected, and %d are rated again", place, len(later) - 1)
 
-    def foresee(self, now: Now, event: Event, new: list[Any], size: int | None = None) -> Any:
+    def foresee(self, now: LiveState, event: PackedEvent, new: list[Any], size: int | None = None) -> Any:
         """The prediction of an event; arguments as of `learn`."""
-        now = self._with_room(now, new)
+        now = self._grow_capacity(now, new)
         guess, _ = online.foresee(*self._arguments(now.state, event, now.number))
         return plain(jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), guess))
 
-    def _guess(self, kind: type, shown: Any) -> Any:
+    def _unpack_prediction(self, kind: type, shown: Any) -> Any:
         """The prediction among what was shown."""
         shape = self.shapes[kind][0]
         shape = shape[0] if self.rules[kind].infer is not None else shape
@@ -293,7 +304,7 @@ class Ongoing:
 
     # --- What is known. ---
 
-    def rated(self, now: Now) -> Rated:
+    def rated(self, now: LiveState) -> Rated:
         """The history as `rate` would have returned it; ValueError if there is none."""
         past, kind = now.past, now.kind
         base = past.table
@@ -304,7 +315,7 @@ class Ongoing:
         assert kind is not None
         state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
         players = np.array(now.names, object if isinstance((*now.names, "")[0], str) else None)
-        read: Any = read_matches if kind is Matches else read_contests
+        read: Any = unpack_matches if kind is Matches else unpack_contests
         events, rows = read(now.log[past.number :], self.layouts, self.float)
         shown, infers = online.columns(rows, self.shapes[kind], kind), self.rules[kind].infer is not None
         (guess, before), (inferred, _) = shown if infers else (shown, (None, None))
@@ -314,10 +325,12 @@ class Ongoing:
         onto = base if base is not None and count_rows(base) else None  # a table of nothing may be of any events
         rated = kept(self.system, data, None, onto, History(state, guess, before), performed)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
-        self._put(now, now._replace(past=past._replace(table=rated, number=now.number, rows=past.rows + len(own))))
+        self._replace_current(
+            now, now._replace(past=past._replace(table=rated, number=now.number, rows=past.rows + len(own)))
+        )
         return rated
 
-    def ratings(self, now: Now, ids: Any, time: float | None) -> Rating:
+    def ratings(self, now: LiveState, ids: Any, time: float | None) -> Rating:
         """Of some ids, on the host: as their last events left them, or as of a time."""
         which = np.array(ids, np.int32), None if time is None else np.array(time, self.float)
         spec = self.known, self.system.summary

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.arguments import MOST_SAMPLES, Key, Numbers, check_arguments, check_count
+from jaxrate.arguments import MAX_SAMPLES, Key, Numbers, check_arguments, check_count
 from jaxrate.events import FAR, Array, fail_where, matches
 from jaxrate.records.moments import as_of
 from jaxrate.records.rated import Rated, find, opened
@@ -188,7 +188,7 @@ def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int
     Raises:
       ValueError: if there are no samples, or as `bracket` does; numbers that a function makes are not checked.
     """
-    check_count("samples", samples, 1, MOST_SAMPLES)
+    check_count("samples", samples, 1, MAX_SAMPLES)
     if not callable(win):
         chance, slot = _tournament(win, order)
         return _simulate_given(key, chance, slot, int(samples), CHUNK // len(slot))

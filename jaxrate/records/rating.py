@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.arguments import Key, check_arguments
 from jaxrate.data.dataset import Dataset
 from jaxrate.data.inputs import as_dataset
-from jaxrate.data.names import reason_against
+from jaxrate.data.names import unstorable_reason
 from jaxrate.data.tables import Values, located, pyarrow
 from jaxrate.events import (
     Matches,
@@ -79,10 +79,10 @@ def rate(
         players without their ids, or events before its end (names the row).
     """
     check_system(system)
-    data = as_dataset("rate", data, **_options(onto))
+    data = as_dataset("rate", data, **_read_options(onto))
     _check_names(system, data)
     if onto is None and has_sides(data) and not uses_side(system):
-        log_unused_side(system)
+        warn_unused_side(system)
     events, n = data.events, len(data.players)
     if period is not None:
         if data.clock is None:
@@ -101,7 +101,7 @@ def rate(
     return kept(system, data, period, onto, result, performed)
 
 
-def _options(onto: Rated | None) -> dict[str, Any]:
+def _read_options(onto: Rated | None) -> dict[str, Any]:
     """How to read a table that carries on a history."""
     if onto is None:
         return {}
@@ -112,7 +112,7 @@ def _options(onto: Rated | None) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def log_unused_side(system: RatingSystem) -> None:
+def warn_unused_side(system: RatingSystem) -> None:
     """A warning, once for a system, that data have sides which are worth nothing to it."""
     if getattr(system.params, "side_advantage", None) == 0.0:
         logging.getLogger("jaxrate").warning(
@@ -125,7 +125,7 @@ def _check_names(system: RatingSystem, data: Dataset) -> None:
     """ValueError unless a table can hold the names of players and categories."""
     if _column(data.players) is None:
         for name in data.players.tolist():
-            if reason := reason_against(name):
+            if reason := unstorable_reason(name):
                 raise ValueError(f"player {cell(name)} {reason}")
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
     categories = _categories(system, data)

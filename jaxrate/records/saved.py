@@ -22,7 +22,7 @@ import numpy as np
 from jaxrate.arguments import check_arguments
 from jaxrate.data.tables import pyarrow
 from jaxrate.data.writing import write
-from jaxrate.records.bulk import Stored, as_rated, read_bulk
+from jaxrate.records.bulk import StoredFileRun, rated_from_files, read_file_run
 from jaxrate.records.careers import leaves, rating_table
 from jaxrate.records.checkpoints import NAME
 from jaxrate.records.contents import (
@@ -78,7 +78,7 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     if isinstance(rated, Live):
         rated = rated.rated()
     elif isinstance(rated, RatedFiles):
-        rated = as_rated(rated)
+        rated = rated_from_files(rated)
     about = described(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
@@ -129,8 +129,8 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         jaxrate wrote it in a form that this one cannot carry on, or if the factory makes no such system.
     """
     try:
-        if not (Path(folder) / POINTER).exists() and (stored := read_bulk(Path(folder))) is not None:
-            return _as_bulk(stored, make)
+        if not (Path(folder) / POINTER).exists() and (stored := read_file_run(Path(folder))) is not None:
+            return _restore_file_run(stored, make)
         about, files = read(Path(folder))
         return _as_rated(about, files, make)
     except ValueError as error:
@@ -142,7 +142,7 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
     with file_named("run.json"):
         check_about(about)
     players = about["players"]
-    system = _system(about, make)
+    system = _remake_system(about, make)
     with file_named("state.npz"):
         stored = unpacked(files["state.npz"])
     seasons = about.get("seasons")  # which runs of earlier versions do not say
@@ -169,7 +169,7 @@ def _as_rated(about: dict[str, Any], files: dict[str, bytes], make: Callable[...
     return Rated(system, state, names, games, period, last, clock, guesses, options, categories, seasons)
 
 
-def _system(about: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
+def _remake_system(about: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
     """The system of a run, made again."""
     name, writer = about["system"], f"jaxrate {about['jaxrate']:.20}"
     if make is None and name not in SYSTEMS:
@@ -182,15 +182,17 @@ def _system(about: dict[str, Any], make: Callable[..., RatingSystem] | None) -> 
     return _made(ways, make or SYSTEMS[name], name, settings | about["params"])
 
 
-def _as_bulk(stored: Stored, make: Callable[..., RatingSystem] | None) -> Rated:
+def _restore_file_run(file_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
     with file_named(NAME):
-        check_about(stored.about)
-    about, system = stored.about, _system(stored.about, make)
+        check_about(file_run.about)
+    about, system = file_run.about, _remake_system(file_run.about, make)
     with file_named(NAME):
-        state = as_state(system, about["players"], stored.state)
+        state = as_state(system, about["players"], file_run.state)
     clock, period, last = (about[name] for name in ("clock", "period", "last"))
-    games, matches = stored.games, int(stored.games.sum()) // 2
-    return as_rated(RatedFiles(system, state, stored.players, games, matches, last, clock, period, {}, {}, Path()))
+    games, matches = file_run.games, int(file_run.games.sum()) // 2
+    return rated_from_files(
+        RatedFiles(system, state, file_run.players, games, matches, last, clock, period, {}, {}, Path())
+    )
 
 
 def _made(ways: list[str], make: Callable[..., RatingSystem], name: str, given: dict[str, Any]) -> RatingSystem:

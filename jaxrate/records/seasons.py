@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import MOST_SAMPLES, Key, check_arguments, check_count
+from jaxrate.arguments import MAX_SAMPLES, Key, check_arguments, check_count
 from jaxrate.data.tables import Values
 from jaxrate.events import Array, matches
 from jaxrate.records.fixtures import fixtures, played
@@ -123,7 +123,7 @@ def season(
     unknown = [name for name in ties if name not in TIES]
     if unknown:
         raise ValueError(f"no tie-break {unknown[0]!r}; there are {' and '.join(TIES)}")
-    check_count("samples", samples, 1, MOST_SAMPLES)
+    check_count("samples", samples, 1, MAX_SAMPLES)
     found = fixtures(rated, coming, newcomers=newcomers, **columns)
     before = None if results is None else played(rated, results, newcomers, columns)
     names = list(dict.fromkeys([*([] if before is None else before[0].ravel()), *found["a"], *found["b"]]))

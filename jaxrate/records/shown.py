@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.tables import Values
-from jaxrate.data.writing import frame, plain_columns
+from jaxrate.data.writing import frame, to_numpy_columns
 from jaxrate.text import decimals, html_table, number, table
 
 LEFT = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
@@ -23,13 +23,13 @@ def table_to_pandas(table: Any) -> Any:
 
 def table_to_json(table: Any) -> str:
     """The table in JSON: a list for each column by its name, dates as text, null for what is missing."""
-    columns = table if isinstance(table, Columns) else as_columns(table)
+    columns = table if isinstance(table, Columns) else as_column_table(table)
     return json.dumps({name: _plain(np.asarray(values)) for name, values in columns.items()}, ensure_ascii=False)
 
 
-def as_columns(table: Any) -> "Columns":
+def as_column_table(table: Any) -> "Columns":
     """The columns of a result that prints as a table."""
-    return Columns(plain_columns(table, "s"))
+    return Columns(to_numpy_columns(table, "s"))
 
 
 class Columns(dict[str, Values]):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.columns import is_name
-from jaxrate.data.names import reason_against
+from jaxrate.data.names import unstorable_reason
 from jaxrate.events import LAST_ID, Context, Matches, Ragged, Rounds, Shown, build_rounds, matches
 from jaxrate.events.checks import check_known
 from jaxrate.replay.online import packed
@@ -40,7 +40,7 @@ def within(name: str, value: Any, low: float, high: float, above: bool = False) 
     return value
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether it is a whole number, and not a truth value."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
@@ -50,7 +50,7 @@ def check_name(name: Any, others: Sequence[Any]) -> None:
     kind = next((kind for kind in KINDS if isinstance(name, kind)), None)
     if kind is None or isinstance(name, bool) or not is_name(name):
         raise ValueError(f"{cell(name)} cannot be the name of a player")
-    if reason := reason_against(name):
+    if reason := unstorable_reason(name):
         raise ValueError(f"player {cell(name)} {reason}")
     if others and not isinstance(others[0], kind):
         raise ValueError(f"player {cell(name)} is of another type than {cell(others[0])}; a table needs names of one")
@@ -110,19 +110,19 @@ def one_contest(
     )
 
 
-def context_of(match: Matches, categories: Any) -> dict[str, Any]:
+def match_context(match: Matches, categories: Any) -> dict[str, Any]:
     """What `one_match` was told of a match beside players, score and time."""
     context = match.context
-    told: dict[str, Any] = {"side": context.side, "weight": context.weight, "category": context.category}
-    told = {name: x.tolist() for name, x in told.items() if x is not None}
+    match_columns: dict[str, Any] = {"side": context.side, "weight": context.weight, "category": context.category}
+    match_columns = {name: x.tolist() for name, x in match_columns.items() if x is not None}
     if categories is not None and context.category is not None and np.ndim(context.category) == 1:
-        told["category"] = [categories.tolist()[i] for i in told["category"]]
+        match_columns["category"] = [categories.tolist()[i] for i in match_columns["category"]]
     if context.columns:
-        told["columns"] = {name: float(x) for name, x in context.columns.items()}
-    return told
+        match_columns["columns"] = {name: float(x) for name, x in context.columns.items()}
+    return match_columns
 
 
-def contest_told(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
+def contest_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
     """The ids, sizes of teams, time, and further arguments that `one_contest` made a padded contest of."""
     there = contest.rank != LAST_ID
     sizes = np.unique(contest.team[there], return_counts=True)[1]

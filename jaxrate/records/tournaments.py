@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import MOST_SAMPLES, Key, check_arguments, check_count
+from jaxrate.arguments import MAX_SAMPLES, Key, check_arguments, check_count
 from jaxrate.data.tables import Values
 from jaxrate.events import Array
 from jaxrate.records.fixtures import fixtures
@@ -111,7 +111,7 @@ def tournament(
     """
     if rated.contests is not None:
         raise ValueError("a tournament is of matches of two, and this history is of contests")
-    check_count("samples", samples, 1, MOST_SAMPLES)
+    check_count("samples", samples, 1, MAX_SAMPLES)
     told = _parsed(plan)
     n = len(told.names)
     pairs = np.array([*combinations(range(n), 2)], np.int32)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import MOST_SAMPLES, check_arguments, check_count
+from jaxrate.arguments import MAX_SAMPLES, check_arguments, check_count
 from jaxrate.records.rated import find
 from jaxrate.records.shown import Columns, table_to_json, table_to_pandas
 from jaxrate.strengths.found import POINTS, Strengths
@@ -99,7 +99,7 @@ def rank_sets(found: Strengths, *, level: float = 0.95, samples: int = 4000, see
     found.check_converged()
     covariance = _covariance(found)
     check_share("level", level)
-    check_count("samples", samples, 1, MOST_SAMPLES)
+    check_count("samples", samples, 1, MAX_SAMPLES)
     known = np.flatnonzero(np.isfinite(found.rating))
     rating, square = found.rating[known], covariance[np.ix_(known, known)]
     if found.samples is None:

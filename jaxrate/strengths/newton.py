@@ -126,9 +126,9 @@ def hessian(problem: Problem, found: Terms, extra: int) -> tuple[Array, Array]:
     return jnp.block([[laplacian, border], [border.T, corner]]), scale
 
 
-def solve_by_gradients(apply: Any, precondition: Any, b: Array, tolerance: Array) -> Array:
+def solve_by_conjugate_gradients(apply_matrix: Any, precondition: Any, b: Array, tolerance: Array) -> Array:
     """The solution of A x = b by preconditioned conjugate gradients, to a residual of a share of that of zero."""
-    return cg(apply, b, tol=tolerance, maxiter=PRODUCTS, M=precondition)[0]
+    return cg(apply_matrix, b, tol=tolerance, maxiter=PRODUCTS, M=precondition)[0]
 
 
 def centred(problem: Problem, step: Array) -> Array:
@@ -154,7 +154,9 @@ def sparse_direction(problem: Problem, found: Terms, slope: Array, size: Array) 
     diagonal = jnp.concatenate([diagonal, *more])[: slope.shape[0]]
     scale = degree.sum() / n
     apply = partial(product, problem, found, scale)
-    return centred(problem, solve_by_gradients(apply, lambda r: r / diagonal, slope, jnp.clip(0.01 * size, 1e-8, 0.01)))
+    return centred(
+        problem, solve_by_conjugate_gradients(apply, lambda r: r / diagonal, slope, jnp.clip(0.01 * size, 1e-8, 0.01))
+    )
 
 
 def near_direction(inverse: Array, problem: Problem, found: Terms, slope: Array, size: Array) -> Array:
@@ -162,7 +164,7 @@ def near_direction(inverse: Array, problem: Problem, found: Terms, slope: Array,
     matrix, _ = hessian(problem, found, slope.shape[0] - problem.held.shape[0])
     del size
     close = jnp.full((), 0.1 * CLOSE, slope.dtype)
-    step = solve_by_gradients(lambda v: matrix @ v, lambda r: inverse @ r, slope, close)
+    step = solve_by_conjugate_gradients(lambda v: matrix @ v, lambda r: inverse @ r, slope, close)
     return centred(problem, step)
 
 
@@ -288,6 +290,6 @@ def own(problem: Problem, weight: Array) -> Array:
     apply = partial(product, bare, found, degree.sum() / n)
     border = [gathered(bare, weight * problem.covariates[:, j], None) for j in range(problem.covariates.shape[1])]
     close = jnp.full((), 1e-9, weight.dtype)
-    solved = [solve_by_gradients(apply, lambda r: r / diagonal, column, close) for column in border]
+    solved = [solve_by_conjugate_gradients(apply, lambda r: r / diagonal, column, close) for column in border]
     squares = problem.covariates.T @ (weight[:, None] * problem.covariates)
     return squares - jnp.stack(border) @ jnp.stack(solved).T

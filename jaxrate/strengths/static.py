@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.arguments import MOST_SAMPLES, check_arguments, check_count
+from jaxrate.arguments import MAX_SAMPLES, check_arguments, check_count
 from jaxrate.data.dataset import Dataset
-from jaxrate.data.inputs import read_source
+from jaxrate.data.inputs import read_if_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.records.rated import find
 from jaxrate.replay.rows import check_concrete
@@ -80,7 +80,7 @@ def static(
         if an anchor does not play, if a covariate says nothing that players and other covariates do not, or if a column
         is missing; names the row of a score that is no result.
     """
-    data = read_source(data)
+    data = read_if_source(data)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     _check(ties, prior, errors, samples)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
@@ -131,7 +131,7 @@ def _check(ties: str | None, prior: float | None, errors: str | None, samples: i
             raise ValueError(f"{name} must be one of {shown}, got {given!r}{near(given, [x for x in known if x])}")
     if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
         raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
-    check_count("samples", samples, 2, MOST_SAMPLES)
+    check_count("samples", samples, 2, MAX_SAMPLES)
 
 
 def _anchors(anchors: Mapping[Any, float] | None, players: NumPy, plays: NumPy) -> tuple[NumPy, NumPy]:

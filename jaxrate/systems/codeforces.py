@@ -87,7 +87,7 @@ def _own(who: Array, everyone: Field) -> Array:
 def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     if isinstance(event, Matches):
-        weight = field.weight(duels.as_contest(event))[0]
+        weight = field.weight(duels.match_as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
         return jax.nn.sigmoid(field.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
     there, (_, _, _, below, above) = field.real(event), ranks(points, params, rows, event)
@@ -127,7 +127,7 @@ def infer(
 def update(
     points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
 ) -> State:
-    return infer(points, skip_ties, params, rows, duels.as_contest(event), key)[0]
+    return infer(points, skip_ties, params, rows, duels.match_as_contest(event), key)[0]
 
 
 def _balance(who: Array, everyone: Field, from_below: Array, target: Array) -> Array:
@@ -163,7 +163,7 @@ def codeforces(
     rules = Rules(prepare, advance, bind(predict, POINTS), bind(update, POINTS, skip_ties))
     traits = Traits(baseline=True, contests=True, infer=bind(infer, POINTS, skip_ties))
     static = (("skip_ties", skip_ties),)
-    kinds, check = (Matches, Rounds), bind(duels.check_results, "codeforces")
+    kinds, check = (Matches, Rounds), bind(duels.check_match_results, "codeforces")
     return RatingSystem(
         "codeforces", params, SPACE, kinds, init, rules, summary, static, never, check=check, traits=traits
     )

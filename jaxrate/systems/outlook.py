@@ -43,14 +43,14 @@ class Draws(NamedTuple):
 
 DRAWS = Draws(
     draw_odds=Parameter(
-        "positive", POSITIVE, "1", "odds of a draw between equals, to a win of one of them", of_draws=True
+        "positive", POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True
     ),
     draw_strength=Parameter(
         "real",
         MAYBE_ANY,
         "1 per point",
         "growth of log(draw_odds) with the mean rating of both above a newcomer's",
-        of_draws=True,
+        concerns_draws=True,
     ),
 )
 

@@ -74,7 +74,7 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     del constants
     if isinstance(event, Matches):
-        weight = field.weight(duels.as_contest(event))[0]
+        weight = field.weight(duels.match_as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
     return expected.share(places(rows, event)[0], field.real(event))
 
@@ -114,7 +114,7 @@ def infer(
 
 
 def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
-    return infer(skip_ties, constants, rows, duels.as_contest(event), key)[0]
+    return infer(skip_ties, constants, rows, duels.match_as_contest(event), key)[0]
 
 
 def _deviate(part: Array, rest: Array, count: Array, there: Array) -> Array:
@@ -160,7 +160,11 @@ def topcoder(
     params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
     rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
     traits = Traits(contests=True, infer=bind(infer, bool(skip_ties)), fixed_scale=True)
-    static, kinds, check = (("skip_ties", bool(skip_ties)),), (Matches, Rounds), bind(duels.check_results, "topcoder")
+    static, kinds, check = (
+        (("skip_ties", bool(skip_ties)),),
+        (Matches, Rounds),
+        bind(duels.check_match_results, "topcoder"),
+    )
     return RatingSystem(
         "topcoder", params, SPACE, kinds, init, rules, summary, static, never, check=check, traits=traits
     )

@@ -65,7 +65,7 @@ SPACE = Params(
     beta=LIKE.beta,
     tau=LIKE.tau,
     epsilon=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", of_draws=True
+        "positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", concerns_draws=True
     ),
     kappa=Parameter("fixed", LEFT, "1", "least share of a variance that is left by a match or round"),
     drift=LIKE.drift,

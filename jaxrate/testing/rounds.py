@@ -95,7 +95,7 @@ def rounds_are_predicted_as_in_a_run(case: Case) -> None:
         near("predictions", np.asarray(found), wanted, 1e-12)
 
 
-SIZES_OF_POINTS = {"points": 1, "points^2 per day": 2}  # units of hyperparameters, and their powers of points
+POINT_EXPONENTS = {"points": 1, "points^2 per day": 2}  # units of hyperparameters, and their powers of points
 
 
 def ratings_have_any_unit_and_zero(case: Case) -> None:
@@ -104,7 +104,7 @@ def ratings_have_any_unit_and_zero(case: Case) -> None:
     if system.traits.fixed_scale:
         return
     params, first, tolerance = system.params, rated(case, one.state), 1e-9 if case.double else 1e-4
-    units = [(name, SIZES_OF_POINTS.get(about.unit, 0)) for name, about in system.space._asdict().items()]
+    units = [(name, POINT_EXPONENTS.get(about.unit, 0)) for name, about in system.space._asdict().items()]
     values = {name: getattr(params, name) for name, _ in units}
     larger = params._replace(**{name: values[name] * 32.0**k for name, k in units if values[name] is not None})
     away = 8.0 * params.initial_rating  # twelve thousand points, if newcomers have 1500

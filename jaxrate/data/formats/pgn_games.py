@@ -50,7 +50,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
     path, further = find(path), option_columns(options, [RATING_DIFFERENCE])
-    used = _tags(further)
+    used = _tag_pattern(further)
     texts: dict[str, list[str | None]] = {name: [] for name in further}
     elo = array("i")
     codes: dict[bytes, int] = {}
@@ -85,16 +85,16 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
                 raise RowError(len(line) - 1, str(error)) from None
             score.append(points[result])
             undated.append(day is None)
-            elo.extend(_rating(tags.get(color, b"")) for color in (b"WhiteElo", b"BlackElo"))
+            elo.extend(_parse_rating(tags.get(color, b"")) for color in (b"WhiteElo", b"BlackElo"))
             for tag, column in texts.items():
                 text = tags.get(tag.encode())
-                column.append(None if text is None else _unescaped(text))
+                column.append(None if text is None else _unescape(text))
             seconds.append((day or 0) * 86_400 + second)
         if not line:
             raise ValueError("no game has a result" if games else 'not PGN, no tag such as [White "Ann"]')
         dated = not all(undated)
         fail_where(dated & np.array(undated, bool), lambda row: "no date, but other games have one")
-    names = [_unescaped(name) for name in codes]
+    names = [_unescape(name) for name in codes]
     player = np.array(number).reshape(-1, 2)
     difference = rating_difference(*np.array(elo, float).reshape(-1, 2).T)
     table: dict[str, Any] = {name: pyarrow().array(column, pyarrow().large_string()) for name, column in texts.items()}
@@ -107,7 +107,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
     return data._replace(rows=np.array(kept)[data.rows])
 
 
-def _tags(further: list[str]) -> re.Pattern[bytes]:
+def _tag_pattern(further: list[str]) -> re.Pattern[bytes]:
     """The tags that are read; ValueError for a name that no tag can have."""
     for name in further:
         if not re.fullmatch(r"[A-Za-z0-9_]+", name):
@@ -115,12 +115,12 @@ def _tags(further: list[str]) -> re.Pattern[bytes]:
     return re.compile(TAG % "|".join(dict.fromkeys([*USED_TAGS, *further])).encode())
 
 
-def _unescaped(text: bytes) -> str:
+def _unescape(text: bytes) -> str:
     """The text of a tag, with quotation marks and backslashes as they are meant."""
     return re.sub(r"\\(.)", r"\1", decoded(text))
 
 
-def _rating(text: bytes) -> int:
+def _parse_rating(text: bytes) -> int:
     """A rating, 0 where there is none."""
     return int(text) if text.isdigit() and len(text) < 6 else 0
 

@@ -15,7 +15,7 @@ from jaxrate.systems.blat_mmr.luck import NumPy
 RANK = {"float32": 1e-8, "float64": 4e-15}  # of the greatest singular value, below which others are left out
 LARGE = 2048  # strengths beyond which singular values take too long
 TAIL = {"float32": 1e-8, "float64": 1e-17}  # of the greatest share of a row, below which a band leaves shares out
-EQUAL = 1e-9  # relative: differences by rounding
+RELATIVE_TOLERANCE = 1e-9  # relative: differences by rounding
 SQUARE = 40.0  # bytes that an element of a matrix takes while it is looked at
 
 
@@ -110,10 +110,10 @@ def default_edges(kernel: Kernel, points: Frozen, step: float | None, width: flo
     """
     x = np.asarray(points)
     gaps = np.diff(x, axis=0)
-    if taken(kernel).names or x.ndim > 1 or (len(gaps) and np.ptp(gaps) > EQUAL * np.abs(x).max()):
+    if taken(kernel).names or x.ndim > 1 or (len(gaps) and np.ptp(gaps) > RELATIVE_TOLERANCE * np.abs(x).max()):
         return "source"
-    found = shares(kernel, points, step, width, ())
-    return "global" if np.allclose(found[1:, 1:], found[:-1, :-1], rtol=EQUAL, atol=0.0) else "source"
+    matrix = shares(kernel, points, step, width, ())
+    return "global" if np.allclose(matrix[1:, 1:], matrix[:-1, :-1], rtol=RELATIVE_TOLERANCE, atol=0.0) else "source"
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ from jaxrate.roots import decreasing_root
 from jaxrate.systems.rounds.field import UNIT
 from jaxrate.systems.rounds.performance import C
 
-APART = 2.0  # deviations: the mean and the mode of a density with one maximum are at most sqrt 3 apart
+MODE_DISTANCE = 2.0  # deviations: the mean and the mode of a density with one maximum are at most sqrt 3 apart
 
 
 class Influence(NamedTuple):
@@ -114,15 +114,15 @@ def mode(past: Past, start: Array, square: Array, influence: Influence = LOGISTI
         value = past.weight * (past.mean - x) + jnp.sum(past.force * value, axis=1)
         return value, -past.weight - jnp.sum(past.force * past.inverse * slope, axis=1)
 
-    wide = APART * influence.inverse / past.inverse
+    wide = MODE_DISTANCE * influence.inverse / past.inverse
     low = jnp.minimum(past.mean, jnp.min(past.performance - wide, axis=1))
     high = jnp.maximum(past.mean, jnp.max(past.performance + wide, axis=1))
-    return decreasing_root(pull, start, low, high, _unit(square))
+    return decreasing_root(pull, start, low, high, _rating_unit(square))
 
 
-def _unit(square: Array) -> Array:
+def _rating_unit(noise_variance: Array) -> Array:
     """[P] the size of differences of ratings, of beta^2."""
-    return UNIT * jnp.sqrt(lax.stop_gradient(square))
+    return UNIT * jnp.sqrt(lax.stop_gradient(noise_variance))
 
 
 def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influence = LOGISTIC) -> Array:
@@ -137,9 +137,9 @@ def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influen
             value, slope = influence.pull((p - x) * inverse)
             return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
 
-        wide = APART * jnp.sqrt(square)
+        wide = MODE_DISTANCE * jnp.sqrt(square)
         ends = jnp.minimum(rating, p - wide), jnp.maximum(rating, p + wide)
-        return lax.stop_gradient(decreasing_root(balance, rating, *ends, _unit(square)))
+        return lax.stop_gradient(decreasing_root(balance, rating, *ends, _rating_unit(square)))
     gap = jnp.abs(distance)
     pull = force * inverse
     step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far

@@ -7,7 +7,7 @@ from jaxrate.events import Array
 from jaxrate.parameters import DEVIATION, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, RATING, Parameter, Range
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazards import Table
-from jaxrate.systems.rounds.performance import Ties
+from jaxrate.systems.rounds.performance import TieSplit
 
 
 class Params(NamedTuple):
@@ -46,7 +46,7 @@ class Model(NamedTuple):
 
     density: Density  # of the noise of a performance
     history: int | None  # performances kept; None: normal ones, which need not be
-    split_ties: Ties
+    split_ties: TieSplit
     skip_ties: bool  # contests in which all tie change nothing
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32

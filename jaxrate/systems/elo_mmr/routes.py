@@ -46,7 +46,7 @@ def look(
     deviation: Array,
     event: Rounds,
     points: int,
-    split_ties: performance.Ties,
+    split_ties: performance.TieSplit,
 ) -> Known:
     """What performances and the ranks needed both follow from; the arguments are those of `logistic_sums`."""
     if table is None and density.name == "logistic":
@@ -55,14 +55,14 @@ def look(
     return performance.standing(noise, rating, deviation, event, points, split_ties)
 
 
-def infer(known: Known, event: Rounds, split_ties: performance.Ties) -> Array:
+def infer(known: Known, event: Rounds, split_ties: performance.TieSplit) -> Array:
     """[P] the performances of a round."""
     if isinstance(known, performance.Standing):
         return performance.general(known, event, split_ties)
     return performance.logistic(known, event, split_ties)
 
 
-def rank_needed(known: Known, event: Rounds, split_ties: performance.Ties) -> Array:
+def rank_needed(known: Known, event: Rounds, split_ties: performance.TieSplit) -> Array:
     """[P] the worst ranks at which performances are at least the ratings."""
     if isinstance(known, performance.Standing):
         return inferred.general(known, event, split_ties)

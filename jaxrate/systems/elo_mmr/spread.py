@@ -19,7 +19,7 @@ def given_noise(name: str, weight: float | None, limit: float | None, beta: floa
     return None, None, beta, gamma
 
 
-class Usual(NamedTuple):
+class ContestVariances(NamedTuple):
     """Variances of a contest of weight 1."""
 
     growth: float | Array  # gamma^2 = w L^2
@@ -27,15 +27,15 @@ class Usual(NamedTuple):
     noise: float | Array  # beta^2 - L^2: L^2 / w, and of the drift D / w
 
 
-def usual(params: Any) -> Usual:
+def usual(params: Any) -> ContestVariances:
     """Of weight and limit_deviation, or of beta and gamma, if those are given."""
     if params.beta is not None and params.gamma is not None:
         ratio = params.gamma / params.beta  # w / sqrt(1 + w)
         part = 2.0 / (ratio + jnp.sqrt(ratio**2 + 4.0))  # ratio / w, which is 1 if gamma is 0
-        return Usual(params.gamma**2, params.gamma * params.beta * part, (params.beta * part) ** 2)
+        return ContestVariances(params.gamma**2, params.gamma * params.beta * part, (params.beta * part) ** 2)
     square = params.limit_deviation**2
     drift = 0.0 if params.drift is None else params.drift
-    return Usual(params.weight * square, square, (square + drift) / params.weight)
+    return ContestVariances(params.weight * square, square, (square + drift) / params.weight)
 
 
 def noise(constants: Any, rows: State, weight: Array, factor: Array | None) -> tuple[Array, Array]:

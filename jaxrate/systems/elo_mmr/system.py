@@ -78,7 +78,7 @@ def _rho(constants: Constants) -> float | Array:
 
 def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    contest = duels.as_contest(event)
+    contest = duels.match_as_contest(event)
     there, weight = field.real(contest), field.weight(contest)
     square, points = rows.variance + sum(noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
     if model.teams and contest.solo is None:
@@ -90,7 +90,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
 
 def update(model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     del key
-    return _learn(model, constants, rows, duels.as_contest(event))[0]
+    return _learn(model, constants, rows, duels.match_as_contest(event))[0]
 
 
 def infer(
@@ -261,7 +261,7 @@ def elo_mmx(
     return _system("elo_mmx", given, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance)
 
 
-def _tie_share(name: str, split_ties: Any) -> bool | float:
+def _check_split_ties(name: str, split_ties: Any) -> bool | float:
     """The setting of this name; ValueError unless it is one."""
     if isinstance(split_ties, (bool, np.bool_)):
         return bool(split_ties)
@@ -292,7 +292,7 @@ def _system(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    split_ties, skip_ties = _tie_share(name, ties[0]), bool(ties[1])
+    split_ties, skip_ties = _check_split_ties(name, ties[0]), bool(ties[1])
     static: dict[str, Any] = {"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties}
     named = density.name if density.name in DENSITIES else density
     static |= {} if history is None else {"history": history, "density": named}
@@ -311,6 +311,6 @@ def _system(
         tuple(static.items()),
         _clocked,
         _settled,
-        bind(duels.check_results, name),
+        bind(duels.check_match_results, name),
         traits=traits._replace(infer=bind(infer, model)),
     )

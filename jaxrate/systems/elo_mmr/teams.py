@@ -68,7 +68,9 @@ class Known(NamedTuple):
     standing: performance.Standing
 
 
-def look(kind: str, rating: Array, square: Array, event: Rounds, points: int, split_ties: performance.Ties) -> Known:
+def look(
+    kind: str, rating: Array, square: Array, event: Rounds, points: int, split_ties: performance.TieSplit
+) -> Known:
     """What the performances and the ranks needed both follow from; the arguments are those of `predict`."""
     teams = line_up(event)
     known = line(kind, rating, square, event, teams)
@@ -78,7 +80,7 @@ def look(kind: str, rating: Array, square: Array, event: Rounds, points: int, sp
 
 
 def infer(
-    known: Known, rating: Array, variance: Array, noise: Array, event: Rounds, split_ties: performance.Ties
+    known: Known, rating: Array, variance: Array, noise: Array, event: Rounds, split_ties: performance.TieSplit
 ) -> tuple[Array, Array]:
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 
@@ -103,7 +105,7 @@ def infer(
     return rating + part * square * surprise, variance * jnp.maximum(left, least)
 
 
-def rank_needed(known: Known, event: Rounds, split_ties: performance.Ties) -> Array:
+def rank_needed(known: Known, event: Rounds, split_ties: performance.TieSplit) -> Array:
     """[P] the rank that would have kept the ratings of one's team."""
     needed = inferred.general(known.standing, known.ranked, split_ties)
     if event.ceiling is not None:

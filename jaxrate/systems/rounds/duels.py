@@ -9,7 +9,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.events.checks import fail_where
 
 
-def as_contest(event: Matches | Rounds) -> Rounds:
+def match_as_contest(event: Matches | Rounds) -> Rounds:
     """The contest of two that a match is; a contest as it is."""
     if isinstance(event, Rounds):
         return event
@@ -18,7 +18,7 @@ def as_contest(event: Matches | Rounds) -> Rounds:
     return Rounds(event.player, rank, jnp.arange(2, dtype=jnp.int32), jnp.stack([one, one]), event.time, solo=one)
 
 
-def check_results(system: str, events: Any) -> None:
+def check_match_results(system: str, events: Any) -> None:
     """ValueError for matches that are no win, draw or loss, which alone are ranks; names the row."""
     if isinstance(events, Matches):
         score = np.asarray(events.score)

@@ -53,7 +53,7 @@ def logistic(known: performance.LogisticSums, event: Rounds) -> Array:
     return rank_by_sums(known.of_all(centre, False)[0] - 0.5 * gain, gain, event)
 
 
-def general(known: performance.Standing, event: Rounds, split_ties: performance.Ties) -> Array:
+def general(known: performance.Standing, event: Rounds, split_ties: performance.TieSplit) -> Array:
     """The same among any, by bisection; the arguments are those of `performance.general`."""
     noise, (centre, inverse, *_) = known.noise, known.everyone
     centre, inverse = lax.stop_gradient((centre, inverse))

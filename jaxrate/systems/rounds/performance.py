@@ -32,17 +32,17 @@ from jaxrate.systems.rounds.field import SMALL, Field
 from jaxrate.systems.rounds.standings import Curves, Guess, Hazard, cumulative
 
 C = field.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
-Ties = (
+TieSplit = (
     bool | float
 )  # False: a tie is one, True: half a win and half a loss; a number: so much of each, above 0, below 1
 
 
-def tie_weight(split_ties: Ties) -> float | None:
+def tie_weight(split_ties: TieSplit) -> float | None:
     """What a tie counts of a win and of a loss; None: it counts as the density says, as one of each if logistic."""
     return None if split_ties is False else 0.5 if split_ties is True else split_ties
 
 
-def _caution(split_ties: Ties) -> float:
+def _opponent_factor(split_ties: TieSplit) -> float:
     """How many times as many opponents a tie must outweigh if it counts less than half."""
     return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
 
@@ -57,7 +57,7 @@ class LogisticSums(NamedTuple):
 
 
 def logistic_sums(
-    centre: Array, deviation: Array, event: Rounds, points: int, split_ties: Ties = False
+    centre: Array, deviation: Array, event: Rounds, points: int, split_ties: TieSplit = False
 ) -> LogisticSums:
     """Those of a round.
 
@@ -70,13 +70,13 @@ def logistic_sums(
     """
     there, inverse = field.real(event), C / deviation
     gain = jnp.where(there, inverse, 0.0)
-    margin = jnp.log(2.0 * _caution(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
+    margin = jnp.log(2.0 * _opponent_factor(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(there, gain, jnp.inf)))
     widest = jnp.max(jnp.where(there, deviation, 0.0)) / C
     everyone = Field(centre, inverse, gain, *field.reach(centre, widest * margin, there), field.unit(widest))
     return LogisticSums(everyone, *field.sums(field.logistic, everyone, points))
 
 
-def logistic(known: LogisticSums, event: Rounds, split_ties: Ties) -> Array:
+def logistic(known: LogisticSums, event: Rounds, split_ties: TieSplit) -> Array:
     """[P] performances of a round.
 
     Args:
@@ -155,7 +155,7 @@ class Standing(NamedTuple):
 
 
 def standing(
-    noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int, split_ties: Ties = False
+    noise: Noise, centre: Array, deviation: Array, event: Rounds, points: int, split_ties: TieSplit = False
 ) -> Standing:
     """The round, with the arguments of `logistic_sums`.
 
@@ -167,7 +167,7 @@ def standing(
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(there, deviation, 0.0))
-    margins = noise.margins(_caution(split_ties) * jnp.sum(inverse) * widest)
+    margins = noise.margins(_opponent_factor(split_ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (field.reach(centre, widest * margin, there) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
@@ -181,7 +181,7 @@ def standing(
     return Standing(noise, everyone, group, order, begin, end, stiffness, mean, *curves, points)
 
 
-def general(known: Standing, event: Rounds, split_ties: Ties) -> Array:
+def general(known: Standing, event: Rounds, split_ties: TieSplit) -> Array:
     """The same of any, of a round in which everybody's place is known."""
     there = known.end > known.begin
 
@@ -196,7 +196,7 @@ def general(known: Standing, event: Rounds, split_ties: Ties) -> Array:
     return _mended(known, event, again, found)
 
 
-def curvature(known: Standing, event: Rounds, split_ties: Ties, p: Array) -> Array:
+def curvature(known: Standing, event: Rounds, split_ties: TieSplit, p: Array) -> Array:
     """[P] how sharply the ranks tell each performance `p`: -Q' there, without what one's own density adds to it.
 
     So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
@@ -222,7 +222,7 @@ def _mended(known: Standing, event: Rounds, function: Callable[..., Array], *arg
     return numerics.mended(needed, function, known.everyone, known.group, *args)
 
 
-def _drawn(noise: Noise, split_ties: Ties, z: Array) -> tuple[Array, Array]:
+def _drawn(noise: Noise, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
     """What a tie with somebody of deviation 1 adds to Q, and its slope."""
     share = tie_weight(split_ties)
     if share is not None:
@@ -231,7 +231,7 @@ def _drawn(noise: Noise, split_ties: Ties, z: Array) -> tuple[Array, Array]:
     return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
 
 
-def _q(known: Standing, split_ties: Ties) -> Callable[[Array], tuple[Array, Array]]:
+def _q(known: Standing, split_ties: TieSplit) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [P] by group."""
     begin, end, (centre, inverse, *_), group, noise = known.begin, known.end, known.everyone, known.group, known.noise
     share = tie_weight(split_ties)
@@ -258,7 +258,7 @@ def _q(known: Standing, split_ties: Ties) -> Callable[[Array], tuple[Array, Arra
 
 
 def _one_by_one(
-    noise: Noise, split_ties: Ties, who: Array, everyone: Field, group: Array
+    noise: Noise, split_ties: TieSplit, who: Array, everyone: Field, group: Array
 ) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [R] of some, from all [P]."""
     rank, others = group[who][:, None], group[None]

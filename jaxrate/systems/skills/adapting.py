@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxrate.system import Facts, by_period
-from jaxrate.systems.skills.model import noise_name, scale_name
+from jaxrate.systems.skills.model import statistic_noise_name, statistic_scale_name
 
 EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 REVERSION = 3000.0  # days
-NOISE = 300.0  # points, of the difference of two performances
+DEFAULT_NOISE = 300.0  # points, of the difference of two performances
 MEAN_MARGIN = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
-FORM_REVERSION = 30.0  # days
+DEFAULT_FORM_REVERSION = 30.0  # days
 
 
 def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,5 +35,9 @@ def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
     if facts.statistics and changes.get("outcome") != "logistic":
         given["statistics"] = facts.statistics
         for name, noise in zip(facts.statistics, facts.statistic_noise, strict=False):
-            given |= {scale_name(name): NOISE / noise, noise_name(name): NOISE} if noise > 0 else {}
+            given |= (
+                {statistic_scale_name(name): DEFAULT_NOISE / noise, statistic_noise_name(name): DEFAULT_NOISE}
+                if noise > 0
+                else {}
+            )
     return given | by_period(facts, changes)

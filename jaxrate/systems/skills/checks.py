@@ -9,7 +9,7 @@ from jaxrate.events import Context, Matches, Ragged, fail_where
 from jaxrate.systems.skills.model import SIDES, Model
 
 
-def check(model: Model, events: Matches | Ragged) -> None:
+def check_events_fit(model: Model, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     context: Context = flat.context
@@ -25,7 +25,7 @@ def check(model: Model, events: Matches | Ragged) -> None:
             raise ValueError(f"skills needs the column {name!r} of the matches: {where}")
         if name not in model.statistics:
             value = np.asarray(columns[name])
-            fail_where(np.isnan(value), partial(_no_number, name))
+            fail_where(np.isnan(value), partial(_missing_number_message, name))
     check_kinds(model, events)
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
@@ -48,7 +48,7 @@ def check_kinds(model: Model, events: Any) -> None:
     flat: Any = events.events if isinstance(events, Ragged) else events
     for name in model.kinds if model.kinds != (SIDES,) else ():
         values = np.asarray(flat.context.columns[name])
-        fail_where(~np.isin(values, (0, 1)), partial(_no_kind, name, values))
+        fail_where(~np.isin(values, (0, 1)), partial(_kind_message, name, values))
     if model.kinds != (SIDES,):
         return
     pair = np.asarray(flat.player)
@@ -59,9 +59,9 @@ def check_kinds(model: Model, events: Any) -> None:
     fail_where(both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one")
 
 
-def _no_number(name: str, row: int) -> str:
+def _missing_number_message(name: str, row: int) -> str:
     return f"column {name!r} has no number, which only statistics may lack"
 
 
-def _no_kind(name: str, values: Any, row: int) -> str:
+def _kind_message(name: str, values: Any, row: int) -> str:
     return f"column {name!r} is {values[row]:g}; it must be 1 for players of the second kind, 0 for those of the first"

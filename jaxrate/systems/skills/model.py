@@ -105,7 +105,7 @@ SPACE = Params(
     side_advantage=SIDE_ADVANTAGE,
     noise=Parameter("fixed", MAYBE_POSITIVE, "points", "deviation of the difference of two performances"),
     draw_margin=Parameter(
-        "positive", MAYBE_POSITIVE, "points", "difference of performances below which they draw", of_draws=True
+        "positive", MAYBE_POSITIVE, "points", "difference of performances below which they draw", concerns_draws=True
     ),
     margin_scale=Parameter(
         "positive", MAYBE_POSITIVE, "points per unit", "rating points that a unit of the margin is worth"
@@ -141,12 +141,12 @@ STATISTIC_NOISE = Parameter(
 COVARIATE = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
 
 
-def scale_name(statistic: str) -> str:
+def statistic_scale_name(statistic: str) -> str:
     """The hyperparameter that says what a statistic is worth."""
     return f"{statistic}_scale"
 
 
-def noise_name(statistic: str) -> str:
+def statistic_noise_name(statistic: str) -> str:
     """The hyperparameter that says how noisy a statistic is."""
     return f"{statistic}_noise"
 
@@ -180,7 +180,7 @@ class Kind(NamedTuple):
     experience: Any
 
 
-def of_kind(kind: Array | None, first: Any, second: Any) -> Any:
+def select_by_kind(kind: Array | None, first: Any, second: Any) -> Any:
     """[...] of players [...] of these kinds, each what their kind has [..., D]; None: all are of the first."""
     return first if kind is None else jnp.where(kind > 0.5, second, first)
 
@@ -222,7 +222,7 @@ def prepare(model: Model, params: Any) -> Constants:
         highest,
         None if params.match_growth is None else params.match_growth**2,
         None if params.noise is None else params.noise**2,
-        second_kind(model, params) if model.kinds else None,
+        second_kind_constants(model, params) if model.kinds else None,
     )
 
 
@@ -237,7 +237,7 @@ def variances(model: Model, params: Any) -> tuple[Any, Any]:
     )
 
 
-def second_kind(model: Model, params: Any) -> Kind:
+def second_kind_constants(model: Model, params: Any) -> Kind:
     """What players of the second kind have of their own."""
     own = params._replace(growth=params.second_kind_growth, initial_deviation=params.second_kind_initial_deviation)
     by_match = params.second_kind_match_growth
@@ -256,6 +256,6 @@ def summary(model: Model, params: Any, rows: State) -> Rating:
         common = common + rows.mean[:, -1]
         variance = variance + 2.0 * rows.covariance[:, 0, -1] + rows.covariance[:, -1, -1]
     if rows.games is not None:
-        worth = of_kind(rows.kind, params.experience, params.second_kind_experience)
+        worth = select_by_kind(rows.kind, params.experience, params.second_kind_experience)
         common = common + worth * jnp.log1p(rows.games)
     return Rating(common, jnp.sqrt(variance))

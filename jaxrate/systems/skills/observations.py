@@ -13,7 +13,7 @@ from jaxrate.events import Array, Matches, Periods
 from jaxrate.numerics import tail, truncated
 from jaxrate.systems.outlook import Outlook
 from jaxrate.systems.skills.model import Constants, Model
-from jaxrate.systems.skills.statistics import measure, with_result
+from jaxrate.systems.skills.statistics import combine_with_result, measure
 from jaxrate.systems.skills.strengths import Meeting, columns
 
 Q = math.log(10.0) / 400.0
@@ -59,7 +59,7 @@ def messages(model: Model, constants: Constants, pair: Meeting, event: Matches |
     if model.statistics:
         measured = measure(model, constants, pair, event)
         result, _ = messages(model._replace(statistics=()), constants, measured.known, event)
-        return with_result(pair, measured, result)
+        return combine_with_result(pair, measured, result)
     if model.outcome == "logistic":
         return (
             logistic(pair.ahead, pair.second.variance, event.score),

@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.events import Array, Periods
 from jaxrate.system import elapsed, within
 from jaxrate.systems import reversion
-from jaxrate.systems.skills.model import SIDES, Constants, Model, State, of_kind
+from jaxrate.systems.skills.model import SIDES, Constants, Model, State, select_by_kind
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
@@ -23,20 +23,20 @@ def begun(model: Model, constants: Constants, rows: State, event: Any) -> State:
     The time within a rating period has passed, but no season in it that begins by the clock.
     """
     if model.kinds:
-        rows = in_kinds(model, constants, rows, event)
+        rows = assign_kinds(model, constants, rows, event)
     if isinstance(event, Periods):
         rows = by_clock(model, constants, rows, within(event, constants.params.period, rows.time))
-    return rows if model.league_season is None else in_league_season(model, constants, rows, event)
+    return rows if model.league_season is None else apply_league_seasons(model, constants, rows, event)
 
 
-def in_kinds(model: Model, constants: Constants, rows: State, event: Any) -> State:
+def assign_kinds(model: Model, constants: Constants, rows: State, event: Any) -> State:
     """The rows, newcomers with the deviations of their kind. Whoever has played stays of the kind that they were."""
     one = jnp.ones_like(event.score)
     by_side = model.kinds == (SIDES,)
     first, second = (0.0 * one, one) if by_side else (event.context.columns[name] for name in model.kinds)
     new = jnp.isinf(rows.time)
     kind: Any = rows.kind
-    kind = jnp.where(new, highest_of_players(event, first, second, 0.0), kind)
+    kind = jnp.where(new, highest_per_player(event, first, second, 0.0), kind)
     new = new & (kind > 0.5)
     if model.size == 1:
         covariance = jnp.where(new, constants.second.newcomer, rows.covariance)
@@ -45,18 +45,18 @@ def in_kinds(model: Model, constants: Constants, rows: State, event: Any) -> Sta
     return rows._replace(kind=kind, covariance=covariance)
 
 
-def in_league_season(model: Model, constants: Constants, rows: State, event: Any) -> State:
+def apply_league_seasons(model: Model, constants: Constants, rows: State, event: Any) -> State:
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
     number = event.context.columns[model.league_season]
     last: Any = rows.season
-    now, params = highest_of_players(event, number, number, -jnp.inf), constants.params
+    now, params = highest_per_player(event, number, number, -jnp.inf), constants.params
     count = jnp.maximum(now - last, 0.0)
     keep, added = reversion.by_season(params.season_keep, params.season_growth, count)
     rows = changed(model, constants, rows, keep, common(model, added))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
 
-def highest_of_players(event: Any, first: Array, second: Array, least: float) -> Array:
+def highest_per_player(event: Any, first: Array, second: Array, least: float) -> Array:
     """[A] of each player the highest number of their games [M], from those of first and of second players.
 
     Of a single match, [2]. `least` is that of games that are padding.
@@ -72,20 +72,22 @@ def by_clock(model: Model, constants: Constants, rows: State, passed: Array) -> 
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
     keep, span = reversion.by_clock(constants.params.reversion, passed)
     if model.size > 1:
-        growth, _ = of_players(model, constants, rows)
+        growth, _ = player_growth_and_limits(model, constants, rows)
         span = span[..., None] * jnp.broadcast_to(growth, (*passed.shape, model.size))
     else:
-        span = of_players(model, constants, rows)[0] * span
+        span = player_growth_and_limits(model, constants, rows)[0] * span
     if model.form:
-        keep, span = with_form(model, constants.params, keep, span, passed)
+        keep, span = append_form_decay(model, constants.params, keep, span, passed)
     return changed(model, constants, rows, keep, span)
 
 
-def with_form(model: Model, params: Any, keep: Array | None, span: Array, passed: Array) -> tuple[Array, Array]:
+def append_form_decay(
+    model: Model, params: Any, keep: Array | None, span: Array, duration: Array
+) -> tuple[Array, Array]:
     """[..., D] shares that are kept, and what is added to the variances, where form falls back by a time of its own."""
-    own = -passed / params.form_reversion
-    all_kept = jnp.ones_like(passed) if keep is None else keep
-    others = jnp.broadcast_to(all_kept[..., None], (*passed.shape, model.size - 1))
+    own = -duration / params.form_reversion
+    all_kept = jnp.ones_like(duration) if keep is None else keep
+    others = jnp.broadcast_to(all_kept[..., None], (*duration.shape, model.size - 1))
     keep = jnp.concatenate([others, jnp.exp(own)[..., None]], axis=-1)
     added = -(params.form_deviation**2) * jnp.expm1(2.0 * own)
     return keep, jnp.concatenate([span[..., :-1], added[..., None]], axis=-1)
@@ -108,7 +110,7 @@ def changed(model: Model, constants: Constants, rows: State, keep: Array | None,
       added: [..., D] to the variances; [...] if D = 1.
     """
     mean, covariance = rows.mean, rows.covariance
-    newcomer, highest = constants.newcomer, of_players(model, constants, rows)[1]
+    newcomer, highest = constants.newcomer, player_growth_and_limits(model, constants, rows)[1]
     if model.size > 1:
         newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
         keep = keep[..., None] if keep is not None and keep.ndim < mean.ndim else keep
@@ -123,14 +125,14 @@ def changed(model: Model, constants: Constants, rows: State, keep: Array | None,
     return rows._replace(mean=mean, covariance=widened(model, covariance, added))
 
 
-def of_players(model: Model, constants: Constants, rows: State) -> tuple[Any, Any]:
+def player_growth_and_limits(model: Model, constants: Constants, rows: State) -> tuple[Any, Any]:
     """[..., D] or [D] of these players: by how much variances grow, and how high time lets them."""
     if constants.second is None:
         return constants.growth, constants.highest
     kind: Any = rows.kind
     kind = kind if model.size == 1 else kind[..., None]
     pairs = (constants.growth, constants.second.growth), (constants.highest, constants.second.highest)
-    growth, highest = (of_kind(kind, *pair) for pair in pairs)
+    growth, highest = (select_by_kind(kind, *pair) for pair in pairs)
     return growth, highest
 
 

@@ -14,11 +14,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Array, Matches, Periods
-from jaxrate.systems.skills.model import Constants, Model, noise_name, scale_name
+from jaxrate.systems.skills.model import Constants, Model, statistic_noise_name, statistic_scale_name
 from jaxrate.systems.skills.strengths import Meeting, Strength, columns
 
 
-class Measured(NamedTuple):
+class MeasuredMatch(NamedTuple):
     """A match after its statistics, and before its result."""
 
     known: Meeting  # of which the first player has all of the variance of d
@@ -27,14 +27,14 @@ class Measured(NamedTuple):
     log_density: Array  # [...] of the statistics, in their own units
 
 
-def measure(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> Measured:
+def measure(model: Model, constants: Constants, pair: Meeting, event: Matches | Periods) -> MeasuredMatch:
     """What the statistics of each match say; one that is missing says nothing."""
     ahead, variance = pair.ahead, pair.first.variance + pair.second.variance
     precision = surprise = log_density = jnp.zeros_like(ahead)
     for name in model.statistics:
         value = columns(event)[name]
         there, params = ~jnp.isnan(value), constants.params
-        scale, noise = getattr(params, scale_name(name)), getattr(params, noise_name(name)) ** 2
+        scale, noise = getattr(params, statistic_scale_name(name)), getattr(params, statistic_noise_name(name)) ** 2
         value = scale * jnp.where(there, value, 0.0)
         square = noise + variance
         off, inverse = value - ahead, 1.0 / square
@@ -45,13 +45,13 @@ def measure(model: Model, constants: Constants, pair: Meeting, event: Matches | 
         ahead = ahead + jnp.where(there, variance * inverse * off, 0.0)
         variance = jnp.where(there, variance * noise * inverse, variance)
     known = Meeting(Strength(None, ahead, variance), Strength(None, 0.0 * ahead, 0.0 * variance), ahead)
-    return Measured(known, precision, surprise, log_density)
+    return MeasuredMatch(known, precision, surprise, log_density)
 
 
-def with_result(pair: Meeting, measured: Measured, result: Any) -> Any:
+def combine_with_result(meeting: Meeting, measured: MeasuredMatch, result: Any) -> Any:
     """What statistics and result say together of each player, from what the result says of d after the statistics."""
     precision, surprise = result
-    surprise = measured.surprise + surprise + precision * (measured.known.ahead - pair.ahead)
+    surprise = measured.surprise + surprise + precision * (measured.known.ahead - meeting.ahead)
     precision = measured.precision + precision
-    first, second = (1.0 / (1.0 + x.variance * precision) for x in (pair.second, pair.first))
+    first, second = (1.0 / (1.0 + x.variance * precision) for x in (meeting.second, meeting.first))
     return (first * precision, first * surprise), (second * precision, -second * surprise)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Array, Matches, Periods
 from jaxrate.system import advantage, sides
-from jaxrate.systems.skills.model import YEAR, Constants, Model, State, of_kind
+from jaxrate.systems.skills.model import YEAR, Constants, Model, State, select_by_kind
 
 
 class Strength(NamedTuple):
@@ -48,14 +48,14 @@ def match_growth(constants: Constants, row: State, count: Any) -> Any:
         return None
     own = constants.match_growth
     if constants.second is not None:
-        own = of_kind(row.kind, own, constants.second.match_growth)
+        own = select_by_kind(row.kind, own, constants.second.match_growth)
     return own if count is None else own * count
 
 
 def experience(constants: Constants, row: State) -> Array:
     """[...] what the matches that they have played are worth to rows, by their kinds."""
     games: Any = row.games
-    return of_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
+    return select_by_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
 
 
 def ahead(

@@ -61,8 +61,8 @@ from jaxrate.plain import bind
 from jaxrate.side_worth import logistic_lead, normal_lead
 from jaxrate.system import RatingSystem, Traits, check_names, factory
 from jaxrate.systems.reversion import SEASON_KEEP, starts
-from jaxrate.systems.skills.adapting import FORM_REVERSION, NOISE, adapt
-from jaxrate.systems.skills.checks import check
+from jaxrate.systems.skills.adapting import DEFAULT_FORM_REVERSION, DEFAULT_NOISE, adapt
+from jaxrate.systems.skills.checks import check_events_fit
 from jaxrate.systems.skills.model import (
     COVARIATE,
     SIDES,
@@ -72,8 +72,8 @@ from jaxrate.systems.skills.model import (
     Model,
     Params,
     init,
-    noise_name,
-    scale_name,
+    statistic_noise_name,
+    statistic_scale_name,
     summary,
 )
 from jaxrate.systems.skills.observations import OUTCOMES
@@ -106,8 +106,8 @@ def usual(model: Model, given: Params) -> Params:
         "season_keep": (in_seasons, SEASON_KEEP, seasons),
         "season_growth": (in_seasons, 30.0, seasons),
         "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
-        "form_reversion": (model.form, FORM_REVERSION, "needs form_deviation"),
-        "noise": (noisy, NOISE, NOT_FOR_LOGISTIC),
+        "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
+        "noise": (noisy, DEFAULT_NOISE, NOT_FOR_LOGISTIC),
         "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
         "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
         "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
@@ -283,7 +283,7 @@ def skills(
         "statistics": statistics,
     }
     settings = tuple(named)
-    of_statistics = tuple(of(name) for name in statistics for of in (scale_name, noise_name))
+    of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
     further = covariates + of_statistics
     for name in further:
         taken = (*Params._fields, *settings, *Params.__dict__)
@@ -301,7 +301,7 @@ def skills(
     given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second, *form))
     made = params_of(Params._fields + further)
     space = (*SPACE, *(COVARIATE for _ in covariates), *(STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics))
-    first = (0.0,) * len(covariates) + (25.0, NOISE) * len(statistics)
+    first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
     params = made(*given, *(weights.get(name, x) for name, x in zip(further, first, strict=True)))
     return RatingSystem(
         "skills",
@@ -312,7 +312,7 @@ def skills(
         rules_of(model),
         bind(summary, model),
         tuple(named.items()),
-        check=bind(check, model),
+        check=bind(check_events_fit, model),
         traits=Traits(
             categories=True,
             adapt=adapt,

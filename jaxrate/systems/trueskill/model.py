@@ -51,7 +51,7 @@ SPACE = Params(
         Range("0 to 1, without 1", 0.0, 1.0, below=True),
         "1",
         "share of draws between equals, which sets the margin",
-        of_draws=True,
+        concerns_draws=True,
     ),
     drift=CLOCK_DRIFT,
     initial_rating=RATING,

@@ -21,7 +21,7 @@ from jaxrate.text import cell
 NumPy = np.ndarray[Any, Any]
 
 MOST = 1_000_000  # states of all urns
-TINY = 1e-60  # of the greatest probability of a number of balls, below which others are left out
+NEGLIGIBLE_RATIO = 1e-60  # of the greatest probability of a number of balls, below which others are left out
 
 
 class UrnLaw(NamedTuple):
@@ -101,8 +101,8 @@ def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, OWN]) ->
         result[np.arange(len(sizes)), sizes if total else 0] = 1.0
         return result
     logit = _scaled_logits(sizes, np.log(share) - np.log1p(-share), total)
-    urns = [_binomial(n, x) for n, x in zip(sizes.tolist(), logit.tolist(), strict=True)]
-    for k, (urn, others) in enumerate(zip(urns, _sums_of_others(urns, total), strict=True)):
+    urns = [_binomial_counts(n, x) for n, x in zip(sizes.tolist(), logit.tolist(), strict=True)]
+    for k, (urn, others) in enumerate(zip(urns, _counts_of_other_urns(urns, total), strict=True)):
         rest = total - urn.first - np.arange(len(urn.probability)) - others.first
         there = (rest >= 0) & (rest < len(others.probability))
         weight = np.where(there, others.probability[np.where(there, rest, 0)], 0.0) * urn.probability
@@ -170,44 +170,44 @@ def _scaled_logits(sizes: NumPy, logit: NumPy, total: int) -> NumPy:
     return np.asarray(logit + 0.5 * (low + high))
 
 
-def _trim(counts: BallCounts) -> BallCounts:
+def _trim_counts(counts: BallCounts) -> BallCounts:
     """Without what is improbable at either end."""
     p = counts.probability
-    kept = np.flatnonzero(p > TINY * p.max())
+    kept = np.flatnonzero(p > NEGLIGIBLE_RATIO * p.max())
     return BallCounts(counts.first + int(kept[0]), p[kept[0] : kept[-1] + 1])
 
 
-def _binomial(n: int, logit: float) -> BallCounts:
+def _binomial_counts(n: int, logit: float) -> BallCounts:
     """Of n balls, each green with this logit of its probability."""
     logs = _log_choose(n) + np.arange(n + 1) * logit
-    return _trim(BallCounts(0, np.exp(logs - logs.max())))
+    return _trim_counts(BallCounts(0, np.exp(logs - logs.max())))
 
 
-def _add(one: BallCounts, two: BallCounts) -> BallCounts:
+def _convolve_counts(one: BallCounts, two: BallCounts) -> BallCounts:
     """Of the sum of two numbers of balls."""
     p = np.convolve(one.probability, two.probability)
-    return _trim(BallCounts(one.first + two.first, p / p.max()))
+    return _trim_counts(BallCounts(one.first + two.first, p / p.max()))
 
 
-def _sums_of_others(urns: list[BallCounts], total: int) -> list[BallCounts]:
+def _counts_of_other_urns(urns: list[BallCounts], total: int) -> list[BallCounts]:
     """Of the balls of all urns but one, for each: sums of halves, of quarters, and so on, and then back."""
     levels = [urns]
     while len(levels[-1]) > 1:
         level = levels[-1]
-        levels.append([reduce(_add, level[i : i + 2]) for i in range(0, len(level), 2)])
+        levels.append([reduce(_convolve_counts, level[i : i + 2]) for i in range(0, len(level), 2)])
     others = [BallCounts(0, np.ones(1))]
     for level in reversed(levels[:-1]):
         below = []
         for k, inside in enumerate(level):
             outside, sibling = others[k // 2], k ^ 1
             if sibling < len(level):
-                outside = _add(outside, level[sibling])
-            below.append(_needed(outside, inside, total))
+                outside = _convolve_counts(outside, level[sibling])
+            below.append(_restrict_to_total(outside, inside, total))
         others = below
     return others
 
 
-def _needed(outside: BallCounts, inside: BallCounts, total: int) -> BallCounts:
+def _restrict_to_total(outside: BallCounts, inside: BallCounts, total: int) -> BallCounts:
     """Of the numbers outside, those that make the total with a number inside."""
     low = max(total - inside.first - len(inside.probability) + 1, outside.first)
     high = min(total - inside.first, outside.first + len(outside.probability) - 1)

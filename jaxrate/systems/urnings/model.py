@@ -23,7 +23,9 @@ SPACE = Params(
         "fixed", Range(f"whole, from 1 to {LARGEST}", 1.0, LARGEST, whole=True), "balls", "size of a newcomer's urn"
     ),
     initial_proportion=Parameter("fixed", PROPER_SHARE, "share", "green balls in the urn of a newcomer"),
-    draw_weight=Parameter("positive", POSITIVE, "factor", "of the weights of scores between 0 and 1", of_draws=True),
+    draw_weight=Parameter(
+        "positive", POSITIVE, "factor", "of the weights of scores between 0 and 1", concerns_draws=True
+    ),
 )
 
 
