@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import check_argument, is_iterable
+from jaxrate.arguments import check_argument
 from jaxrate.data import tables
 from jaxrate.data.categories import Shares
 from jaxrate.data.columns import keep_rows, to_column, to_flags, to_ids
@@ -20,12 +20,12 @@ from jaxrate.data.evidence import check_known, note_margins
 from jaxrate.data.matches import match_fields, order_of_matches, to_matches
 from jaxrate.data.names import joined, note_alike
 from jaxrate.data.recognition import recognise_columns
+from jaxrate.data.results import check_na_values
 from jaxrate.data.roles import Roles, roles_of
 from jaxrate.data.rows import all_wrong, incomplete, note_incomplete, note_repeats
 from jaxrate.data.tables import Column, Source, Values
 from jaxrate.data.unplayed import ResultSplit, parse_result_columns, split_by_result, warn_unplayed_rows
 from jaxrate.events import Ragged, RowError, warn_alone
-from jaxrate.text import cell
 
 
 def read(
@@ -213,16 +213,6 @@ def read(
         values = getattr(dataset, what)
         note_alike(what, np.array([*values], object) if isinstance(values, dict) else values, stacklevel=3)
     return dataset
-
-
-def check_na_values(na_values: Any) -> None:
-    """ValueError unless these are texts."""
-    if (
-        isinstance(na_values, str)
-        or not is_iterable(na_values)
-        or not all(isinstance(value, str) for value in na_values)
-    ):
-        raise ValueError(f"na_values must be a list of texts, got {cell(na_values)}")
 
 
 def warn_recognised_columns(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.arguments import is_iterable
 from jaxrate.data.columns import missing, to_numbers
 from jaxrate.data.tables import Column, Values, pyarrow
 from jaxrate.events import fail_where
@@ -68,6 +69,16 @@ def replace_na_texts(column: Column, na_values: Iterable[str] = ()) -> Column:
 def _plain(column: Column) -> Any:
     """Text in lower case, without blanks around it."""
     return pyarrow().compute.utf8_lower(pyarrow().compute.utf8_trim_whitespace(column))
+
+
+def check_na_values(na_values: Any) -> None:
+    """ValueError unless these are texts."""
+    if (
+        isinstance(na_values, str)
+        or not is_iterable(na_values)
+        or not all(isinstance(value, str) for value in na_values)
+    ):
+        raise ValueError(f"na_values must be a list of texts, got {cell(na_values)}")
 
 
 def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:

@@ -5,8 +5,6 @@ import logging
 import os
 import re
 import shutil
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -32,6 +30,7 @@ from jaxrate.records.contents import as_state
 from jaxrate.records.folder import held
 from jaxrate.records.rated import Rated
 from jaxrate.records.run_description import described
+from jaxrate.records.stop_signals import catch_stop_signals
 from jaxrate.records.sums import Sums, measures
 from jaxrate.replay.state import check_kind
 from jaxrate.system import RatingSystem, State, check_system
@@ -269,7 +268,7 @@ def _rated(
     (folder / FOLDER).mkdir(exist_ok=True)
     _tidy(folder, done.parts)
     try:
-        with _stopping() as stop:
+        with catch_stop_signals() as stop:
             if done.rows < opened.table.rows:
                 with _hinting(folder):
                     rate_chunks(work, done, seconds, keep, lambda: (time.monotonic() > next_time, stop.is_set()), tell)
@@ -306,35 +305,6 @@ def _tidy(folder: Path, parts: int) -> None:
         number = re.fullmatch(r"part-(\d+)\.parquet", path.name)
         if LEFT.fullmatch(path.name) or (number and path.parent != folder and int(number[1]) >= parts):
             path.unlink()
-
-
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set. Once the work is put away, the signal takes its usual course."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked  # only the main thread hears signals
-        return
-    heard: list[int] = []
-
-    def hear(number: int, frame: Any) -> None:
-        if number == signal.SIGINT and number in heard:
-            raise KeyboardInterrupt  # whoever presses Ctrl-C again does not wait
-        heard.append(number)
-        asked.set()
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    kept = None, signal.SIG_IGN  # handlers that are not of Python cannot be put back; a shell's background ignores
-    before = {number: handler for number, handler in before.items() if handler not in kept}
-    for number in before:
-        signal.signal(number, hear)
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if heard:
-            signal.raise_signal(heard[0])
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from jaxrate.records.ongoing import Ongoing
 from jaxrate.records.rated import Rated, count_rows, opened, show_time
 from jaxrate.records.single import (
     as_teams,
-    check_name,
+    check_names,
     contest_arguments,
     is_integer,
     match_context,
@@ -344,11 +344,7 @@ def live(
         )
     if are_numbers(key):
         raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
-    names = np.asarray([] if players is None else players, object).tolist()
-    for name in names:
-        check_name(name, names[:1])
-    if len(set(names)) < len(names):
-        raise ValueError("players names somebody twice")
+    names = check_names(players)
     if state is not None:
         state = as_state(system, len(names), {name: np.asarray(x) for name, x in leaves(state).items()})
     if system.rules.draw is not None and key is None:

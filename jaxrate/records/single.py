@@ -56,6 +56,16 @@ def check_name(name: Any, others: Sequence[Any]) -> None:
         raise ValueError(f"player {cell(name)} is of another type than {cell(others[0])}; a table needs names of one")
 
 
+def check_names(players: Sequence[Any] | None) -> list[Any]:
+    """The names of players; ValueError for one that a table cannot hold beside the others, or that stands twice."""
+    names: list[Any] = np.asarray([] if players is None else players, object).tolist()
+    for name in names:
+        check_name(name, names[:1])
+    if len(set(names)) < len(names):
+        raise ValueError("players names somebody twice")
+    return names
+
+
 def one_match(ids: list[int], score: float, time: float, context: Mapping[str, Any], categories: Any) -> Matches:
     """Checked `Matches`, one of them; categories by name, where there are names, or by number."""
     given: dict[str, Any] = {}
