@@ -7,7 +7,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
-from jaxrate.arguments import Key, check_arguments
+from jaxrate.arguments import Key, check_arguments, is_whole
 from jaxrate.events import Matches, Rounds
 from jaxrate.records.bulk import rated_from_files
 from jaxrate.records.careers import leaves
@@ -18,15 +18,7 @@ from jaxrate.records.live_matches import needs_of, pack_match
 from jaxrate.records.live_state import LiveState
 from jaxrate.records.ongoing import Ongoing
 from jaxrate.records.rated import Rated, count_rows, opened, show_time
-from jaxrate.records.single import (
-    as_teams,
-    check_names,
-    contest_arguments,
-    is_integer,
-    match_context,
-    one_contest,
-    within,
-)
+from jaxrate.records.single import as_teams, check_names, contest_arguments, match_context, one_contest, within
 from jaxrate.replay.online import packed, padded
 from jaxrate.replay.rows import are_numbers, check_concrete
 from jaxrate.replay.state import check_events
@@ -198,7 +190,7 @@ class Live:
         """
 
         def undo(now: LiveState) -> None:
-            if not is_integer(n) or not 0 <= n <= now.number:
+            if not is_whole(n) or not 0 <= n <= now.number:
                 raise ValueError(f"n must be a whole number from 0 to {now.number}, the results rated live, got {n!r}")
             self._history.undo(now, n)
 
@@ -225,7 +217,7 @@ class Live:
         history = self._history
 
         def correct(now: LiveState) -> None:
-            if not is_integer(index) or not -now.number <= index < now.number:
+            if not is_whole(index) or not -now.number <= index < now.number:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {now.number} {rule}")
             old = history.event(now, place := index % now.number)

@@ -40,11 +40,6 @@ def within(name: str, value: Any, low: float, high: float, above: bool = False) 
     return value
 
 
-def is_integer(value: Any) -> bool:
-    """Whether it is a whole number, and not a truth value."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def check_name(name: Any, others: Sequence[Any]) -> None:
     """ValueError unless it can be a name beside others."""
     kind = next((kind for kind in KINDS if isinstance(name, kind)), None)
