@@ -32,7 +32,7 @@ def notebook(path):
 
 def test_readme_lists_them():
     listed = re.findall(r"\]\((notebooks/\w+\.ipynb)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert listed == [f"notebooks/{path.name}" for path in NOTEBOOKS] and len(listed) == 16
+    assert listed == [f"notebooks/{path.name}" for path in NOTEBOOKS] and len(listed) == 17
 
 
 def test_format(path, notebook):
