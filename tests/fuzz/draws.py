@@ -99,6 +99,8 @@ def settings(random, system, off, tries=200):
             number = None if name in off else float(value(random, about, default))
             if system.name in FIELD and about.unit == "points" and about.space == "positive" and number is not None:
                 number = float(np.clip(number, 1.0, 2000.0))
+            if system.name in FIELD and name == "initial_rating":
+                number = float(np.clip(number, LOWEST, HIGHEST))
             given[name] = default if fixed else number
         for name, about in system.space._asdict().items():
             chain = [x for x in (about.bounds[0], name, about.bounds[1]) if x and given[x] is not None]

@@ -84,3 +84,10 @@ def test_draws_keep_their_digits_far_from_equals(x64):
 def test_a_variance_cannot_be_used_up():
     with pytest.raises(ValueError, match="weng_lin: kappa must be above 0, to 1, got 0.0"):
         jr.weng_lin(kappa=0.0)
+
+
+def test_ratings_so_far_out_that_their_rounding_is_wider_than_performances_stay_finite():
+    """In float32 2.8e8 has steps of 32 points: the interval in which performances lie was empty for a beta of 1."""
+    contest = jr.rounds([0] * 65, [*range(65)], [*range(65)])  # from tables
+    done = jr.run(jr.codeforces(beta=1.0, initial_rating=2.8e8), contest)
+    assert np.isfinite(done.state.rating).all() and np.isfinite(done.prediction).all()

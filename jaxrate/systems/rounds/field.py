@@ -122,9 +122,11 @@ def weight(event: Rounds) -> Array:
 
 
 def reach(centre: Array, margin: Array, there: Array) -> tuple[Array, Array]:
-    """The interval of ratings from the lowest centre to the highest, and a margin beyond."""
+    """The interval of ratings from the lowest centre to the highest, and a margin beyond, wider than their rounding."""
     centre, margin = lax.stop_gradient((centre, margin))  # no answer depends on them
     some = jnp.any(there)  # in a padded round nobody is
+    farthest = jnp.max(jnp.where(there, jnp.abs(centre), 0.0))
+    margin = jnp.maximum(margin, 16.0 * float(np.finfo(centre.dtype).eps) * farthest)
     margin = jnp.where(some, margin, 1.0)
     low = jnp.min(jnp.where(there, centre, jnp.inf))
     high = jnp.max(jnp.where(there, centre, -jnp.inf))

@@ -86,7 +86,9 @@ SPACE = Params(
     growth=Parameter("positive", NOT_NEGATIVE, GROWTH, "growth of the deviation of a common skill"),
     initial_rating=RATING,
     initial_deviation=DEVIATION._replace(bounds=(None, "deviation_max")),
-    deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation to which time leads"),
+    deviation_max=Parameter(
+        "positive", MAYBE_POSITIVE, "points", "largest deviation to which time leads, without form"
+    ),
     modifier_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth of the deviations of modifiers"),
     initial_modifier_deviation=Parameter("positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's modifiers"),
     own_side_growth=Parameter(

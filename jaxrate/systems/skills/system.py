@@ -209,7 +209,7 @@ def skills(
       growth: growth of the deviation of a common skill (points per sqrt(period), >= 0).
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
-      deviation_max: largest deviation to which time leads (points, > 0 or None). None: the newcomer's.
+      deviation_max: largest deviation to which time leads, without form (points, > 0 or None). None: the newcomer's.
       modifier_growth: growth of the deviations of modifiers (points per sqrt(period), >= 0 or None). None: 3, with
         categories.
       initial_modifier_deviation: deviation of a newcomer's modifiers (points, > 0 or None). None: 50, with categories.
