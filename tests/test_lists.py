@@ -48,7 +48,7 @@ def test_names_are_anything_hashable():
         ({"rounds": [*TWO, []]}, "round 2 (counting from 0): no teams"),
         ({"rounds": [["Ada", "Bo"]]}, "round 0, team 0 (counting from 0): players must be a list, got 'Ada'"),
         ({"rounds": [[["Ada"], []]]}, "round 0, team 1 (counting from 0): no players"),
-        ({"rounds": [[["Ada"], ["Bo", "Ada"]]]}, "round 0, team 1 (counting from 0): player 'Ada' is in team 0 alrea"),
+        ({"rounds": [[["Cy"], ["Ada", "Ada"]]]}, "round 0, team 1 (counting from 0): player 'Ada' is in team 1 alrea"),
         ({"rounds": [[["Ada"], [None]]]}, "round 0, team 1 (counting from 0): None cannot be the name of a player"),
         ({"rounds": [[["Ada"], [{}]]]}, "round 0, team 1 (counting from 0): {} cannot be the name of a player"),
         ({"ranks": [[1, 2]]}, "ranks of 1 rounds, but there are 2"),

@@ -59,6 +59,7 @@ from jaxrate.system import (
 from jaxrate.systems import reversion as fading
 
 Q = math.log(10.0) / 400.0
+WIDEST = 1e12  # points^2, the variance where there is no largest deviation: products of it are finite in float32
 
 
 class Params(NamedTuple):
@@ -92,7 +93,7 @@ class Constants(NamedTuple):
     params: Params
     growth: float | Array  # of the variance, per unit of time
     low: float | Array | None  # bounds of the variance
-    high: float | Array | None
+    high: float | Array
 
 
 class State(NamedTuple):
@@ -107,7 +108,8 @@ def init(params: Params, num_players: int) -> State:
 
 
 def prepare(params: Params) -> Constants:
-    return Constants(params, params.c**2 / params.period, square(params.deviation_min), square(params.deviation_max))
+    low, high = square(params.deviation_min), square(params.deviation_max)
+    return Constants(params, params.c**2 / params.period, low, WIDEST if high is None else high)
 
 
 def attenuation(variance: Array) -> Array:
@@ -218,7 +220,7 @@ def glicko(
       initial_rating: rating of a newcomer (points, any number).
       initial_deviation: deviation of a newcomer (points, > 0).
       deviation_min: smallest deviation (points, > 0 or None).
-      deviation_max: largest deviation (points, > 0 or None).
+      deviation_max: largest deviation (points, > 0 or None). None: a million.
       period: length of a rating period (days, or the unit of time, > 0).
       side_advantage: rating points that the better side is worth (points, any number).
       reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).

@@ -91,3 +91,14 @@ def test_ratings_so_far_out_that_their_rounding_is_wider_than_performances_stay_
     contest = jr.rounds([0] * 65, [*range(65)], [*range(65)])  # from tables
     done = jr.run(jr.codeforces(beta=1.0, initial_rating=2.8e8), contest)
     assert np.isfinite(done.state.rating).all() and np.isfinite(done.prediction).all()
+
+
+def test_slopes_of_beliefs_that_no_bound_keeps_narrow_are_finite():
+    """The square of a variance of 1e22 overflowed in float32, and was multiplied by the slope, 0, of a sure result."""
+    system = jr.glicko(c=5e6, period=4e-4, deviation_max=None)
+    matches = jr.matches([[0, 1], [0, 1], [1, 2], [0, 2]], [0.5, 0.0, 0.0, 0.0], [1e3, 1e5, 2e5, 3e5])
+
+    def total(c):
+        return jr.run(system, matches, params=system.params._replace(c=c), schedule="stream").state.rating.sum()
+
+    assert np.isfinite(jax.grad(total)(5e6))
