@@ -235,7 +235,8 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
         (lambda: live.undo(1.0), "n must be a whole number from 0 to 5"),
         (lambda: live.correct(5, score=1), "no result 5: 5 results were rated live, counted from 0; -1 is the last"),
         (lambda: live.correct(0, score=2), "score must be from 0 to 1"),
-        (lambda: live.correct(0, rank=[1, 2]), "a match has a score; give score=, not rank="),
+        (lambda: live.correct(0, rank=[1, 2]), "a match has a score; give score="),
+        (lambda: live.correct(0), "give score=, or what else was wrong"),
         (lambda: live.correct(0, side=3), "side must be from -1 to 1"),
         (lambda: live.correct("last", score=1), "no result 'last'"),
     ):

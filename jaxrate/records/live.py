@@ -222,8 +222,8 @@ class Live:
                 raise ValueError(f"no result {index!r}: {now.number} {rule}")
             old = history.event(now, place := index % now.number)
             if old.kind is Matches:
-                if rank is not None:
-                    raise ValueError("a match has a score; give score=, not rank=")
+                if rank is not None or (score is None and not context):
+                    raise ValueError("a match has a score; give score=, or what else was wrong, and not rank=")
                 told = match_context(old.tree, history.categories) | context
                 result = old.real[0] if score is None else within("score", score, 0.0, 1.0)
                 event = self._match(now.names[old.whole[0]], old.whole[:2], result, old.time, told)
