@@ -86,7 +86,7 @@ def claim(case, holds, message):
         raise AssertionError(f"{message} ({bad.sum()} of {len(bad)}, number {i}: {case.systems[i]!r}, {where})")
 
 
-def check_result(case, run, params):
+def check_result(case, run, params, events):
     """Finite states, probabilities, deviations within bounds."""
     for name, leaf in run.state._asdict().items():
         for x in jax.tree.leaves(leaf):
@@ -100,9 +100,18 @@ def check_result(case, run, params):
         if (most := getattr(params, "deviation_max", None)) is not None:
             form, grown = (getattr(params, name, None) for name in ("form_deviation", "match_growth"))
             most = np.asarray(most) + (0.0 if form is None else np.asarray(form))  # of skill and form
-            most = most + (0.0 if grown is None else np.asarray(grown) * MATCHES**0.5)  # which time does not lead to
-            claim(case, deviation <= most[:, None] * (1 + 1e-5), "a deviation is above its maximum")
+            most = np.broadcast_to(most[:, None], deviation.shape)
+            if grown is not None:  # by matches, not by time; a match of weight 1e6 is so many
+                most = most + np.asarray(grown)[:, None] * played(events, deviation.shape[1]) ** 0.5
+            claim(case, deviation <= most * (1 + 1e-5), "a deviation is above its maximum")
     (check_outlook if case.full else check_prediction)(case, run.prediction)
+
+
+def played(matches, n):
+    """[n] how many matches each has played, by weight."""
+    count = np.zeros(n)
+    np.add.at(count, np.asarray(matches.player), np.asarray(matches.context.weight, float)[:, None])
+    return count
 
 
 def check_prediction(case, guess):
@@ -154,7 +163,7 @@ def fuzz(random, kind=None, double=None, batch=BATCH, deep=True):
         rated = partial(rate, case, params, states)
         whole = rated(as_form(case, events))
         checks = [
-            partial(check_result, case, whole, params),
+            partial(check_result, case, whole, params, events),
             partial(mirror, random, case, events, whole, rated, params, states),
         ]
         if deep:
@@ -195,7 +204,7 @@ def mirror(random, case, events, whole, rated, params, states):
     else:
         apart = draws.league(random, case.systems[0], MATCHES, apart=True)
         whole, result = rated(as_form(case, apart)), rated(as_form(case, other_side(case, apart)))
-        check_result(case, whole, params)
+        check_result(case, whole, params, apart)
         guess = None if case.full else 1.0 - result.prediction
     if not case.full:
         check_alike(case, "predictions", whole.prediction, guess, np.ones_like(guess))
