@@ -35,8 +35,10 @@ def decreasing_root(
       turns: in how many steps it is always found, if that is known. Off the CPU they are then unrolled, which makes one
         kernel of all of them, where a loop takes several a turn.
     """
-    rounding = 4.0 * float(np.finfo(guess.dtype).eps)
+    eps = float(np.finfo(guess.dtype).eps)
+    rounding = 4.0 * eps
     tolerance = 0.005 * rounding**0.5  # Newton converges quadratically: the step after one this small is below rounding
+    near = jnp.sqrt(jnp.asarray(unit, guess.dtype))
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -45,12 +47,13 @@ def decreasing_root(
             low, high = jnp.where(value > 0, x, low), jnp.where(value > 0, high, x)
             newton = x - value / slope
             scale = jnp.maximum(jnp.abs(x), unit)
+            small = jnp.maximum(tolerance * jnp.sqrt(scale) * near, eps * scale)  # after a step h, h^2 / unit is left
             # Steps that do not halve may swing around the root for ever; tiny ones are rounding.
-            halves = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, tolerance * scale)
+            halves = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, small)
             trusted = (newton >= low) & (newton <= high) & halves
             new = jnp.where(trusted, newton, 0.5 * (low + high))
             size = jnp.abs(new - x)
-            moved = jnp.where(size > jnp.where(trusted, tolerance, rounding) * scale, size, 0.0)  # 0: converged
+            moved = jnp.where(size > jnp.where(trusted, small, rounding * scale), size, 0.0)  # 0: converged
             return new, low, high, moved
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)

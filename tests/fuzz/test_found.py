@@ -102,3 +102,16 @@ def test_slopes_of_beliefs_that_no_bound_keeps_narrow_are_finite():
         return jr.run(system, matches, params=system.params._replace(c=c), schedule="stream").state.rating.sum()
 
     assert np.isfinite(jax.grad(total)(5e6))
+
+
+def test_searches_go_on_where_functions_change_within_less_than_the_rounding_of_ratings(in_a_hurry):
+    """Draws of weight 1e5 at 1e5 points: Newton's first step, of 60 scales, was too small beside 1e5 to be tried."""
+    system = jr.codeforces(beta=1.0, initial_rating=1e5)
+    matches = jr.matches([[0, 1], [0, 1]], [0.5, 0.5], weight=[1e5, 1e5])
+
+    def moved(beta):
+        params = system.params._replace(beta=beta)
+        return jr.run(system, matches, params=params, num_players=2, schedule="stream").state.rating.mean() - 1e5
+
+    far, slope = jax.value_and_grad(moved)(1.0)
+    assert abs(far) < 0.05 and np.isfinite(slope)
