@@ -16,7 +16,7 @@ from arena_peers import arena_rank, peers
 from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident
 
 import jaxrate as jr
-from jaxrate.strengths.found import POINTS
+from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH
 
 TIES = "davidson", "rao_kupper", "half", "none"
 
@@ -33,16 +33,18 @@ def arena(options):
     import pyarrow.parquet as pq
 
     table = pq.read_table(path).to_pydict()
-    votes = jr.counts(*(table[name] for name in ("a", "b", "wins_a", "wins_b", "ties")))
+    votes = jr.arena.count_votes(*(table[name] for name in ("a", "b", "wins_a", "wins_b", "ties")))
     rows = []
     for ties in TIES:
-        found = jr.static(votes, ties=ties)
+        found = jr.arena.fit_strengths(votes, ties=ties)
         rows.append({"ties": ties, "votes": found.votes, "nats a vote": -found.log_likelihood / found.votes})
         rows[-1] |= {"tie parameter": found.tie, "steps": found.steps}
         if ties == "half":
-            rows[-1]["off NumPy"] = float(np.abs((found.rating - 1500.0) / POINTS - plain(votes)).max())
-    found = jr.static(votes)
-    ranks = jr.rank_sets(found)
+            rows[-1]["off NumPy"] = float(
+                np.abs((found.rating - 1500.0) / POINTS_PER_LOG_STRENGTH - plain(votes)).max()
+            )
+    found = jr.arena.fit_strengths(votes)
+    ranks = jr.arena.rank_sets(found)
     sets = [
         {"player": str(found.players[i]), "rating": float(found.rating[i]), "error": float(found.standard_error[i])}
         | {"least": int(ranks.least[i]), "greatest": int(ranks.greatest[i])}
@@ -98,8 +100,8 @@ def centre(truth, taste):
     scale = np.sqrt(2.0) * taste
     p = (chance(truth[:, None, None] - truth[None, :, None] + scale * node) * weight).sum(axis=2) / weight.sum()
     a, b = np.triu_indices(len(truth), 1)
-    found = jr.static(jr.counts(a, b, p[a, b], p[b, a]))
-    return (found.rating - 1500.0) / POINTS
+    found = jr.arena.fit_strengths(jr.arena.count_votes(a, b, p[a, b], p[b, a]))
+    return (found.rating - 1500.0) / POINTS_PER_LOG_STRENGTH
 
 
 def coverage(options):
@@ -134,10 +136,10 @@ def coverage(options):
         for seed in range(sets):
             votes = make(np.random.default_rng(seed))
             for way, given in ways.items():
-                found = jr.static(votes, **given)
-                off = (found.rating - 1500.0) - goal * POINTS
+                found = jr.arena.fit_strengths(votes, **given)
+                off = (found.rating - 1500.0) - goal * POINTS_PER_LOG_STRENGTH
                 inside[way].append(np.abs(off) < 1.959964 * found.standard_error)
-                ranks = jr.rank_sets(found, samples=1000)
+                ranks = jr.arena.rank_sets(found, samples=1000)
                 held[way].append(((ranks.least <= place) & (place <= ranks.greatest)).all())
                 width[way].append((ranks.greatest - ranks.least + 1).mean())
         for way in ways:
@@ -151,16 +153,16 @@ def sequential(options):
     tests, rows = (10 if options.quick else 300), []
     shape = np.array([0.02, 0.21, 0.5, 0.24, 0.03])
     points = np.linspace(0.0, 1.0, 5)
-    from jaxrate.strengths.sequential import NORMALISED, likeliest_ratio
+    from jaxrate.arena.sequential_testing import NORMALISED_ELO_UNIT, likeliest_given_ratio
 
     for strength in (0.0, 2.5, 5.0):
-        p = likeliest_ratio(points, shape, strength / NORMALISED * np.sqrt(2.0))
+        p = likeliest_given_ratio(points, shape, strength / NORMALISED_ELO_UNIT * np.sqrt(2.0))
         random, ends, games = np.random.default_rng(0), [], []
         for _ in range(tests):
             counts = np.zeros(5)
             while True:
                 counts += random.multinomial(2000, p)
-                found = jr.sprt(counts, 0.0, 5.0)
+                found = jr.arena.sprt(counts, 0.0, 5.0)
                 if found.decision != "continue":
                     break
             ends.append(found.decision == "H1")
@@ -186,9 +188,11 @@ def speed(options):
     samples = 8 if options.quick else 1000
     table = counted(a, b, won, n)
     calls = {
-        "static, votes": lambda: jr.static(votes).rating,
-        "static, counts": lambda: jr.static(table).rating,
-        f"static, counts, {samples} replicates": lambda: jr.static(table, errors="bootstrap", samples=samples).rating,
+        "static, votes": lambda: jr.arena.fit_strengths(votes).rating,
+        "static, counts": lambda: jr.arena.fit_strengths(table).rating,
+        f"static, counts, {samples} replicates": lambda: (
+            jr.arena.fit_strengths(table, errors="bootstrap", samples=samples).rating
+        ),
         **(peers(a, b, won, n) if not options.quick else {}),
     }
     rows, first = [], None
@@ -211,7 +215,7 @@ def counted(a, b, won, n):
     wins = np.bincount(a * n + b, won, n * n) + np.bincount(b * n + a, ~won, n * n)
     wins = wins.reshape(n, n)
     one, two = np.triu_indices(n, 1)
-    return jr.counts(one, two, wins[one, two], wins[two, one])
+    return jr.arena.count_votes(one, two, wins[one, two], wins[two, one])
 
 
 def off(rating, first):
@@ -233,7 +237,7 @@ def large(options):
     for turn in ("first", "again"):
         forget_peak()
         start, before = time.perf_counter(), used()
-        found = jr.static(votes)
+        found = jr.arena.fit_strengths(votes)
         known = np.isfinite(found.rating)
         rows.append({"turn": turn, "seconds": time.perf_counter() - start, "CPU seconds": used() - before})
         rows[-1]["peak MB"] = resident("VmHWM")
@@ -258,14 +262,17 @@ def moved(options):
         who = spread + taste * random.normal(size=(voters, n))[voter]
         who[votes // 2 :, 5] += gain
         at = np.arange(votes)
-        score = random.random(votes) < chance((who[at, a] - who[at, b]) / POINTS)
+        score = random.random(votes) < chance((who[at, a] - who[at, b]) / POINTS_PER_LOG_STRENGTH)
         players = np.stack([a, b], axis=1)
         return jr.matches(players, score.astype(float), time=at.astype(float), columns={"voter": voter})
 
     for case, taste in cases.items():
         for gain in 0.0, 200.0:
             for cluster in [None, "voter"][: 1 + (taste > 0)]:
-                found = [jr.moved(make(seed, taste, gain, "after" in case), cluster=cluster) for seed in range(sets)]
+                found = [
+                    jr.arena.detect_drift(make(seed, taste, gain, "after" in case), cluster=cluster)
+                    for seed in range(sets)
+                ]
                 named = np.stack([one.moved for one in found])
                 rows.append({"votes": case, "gain": gain, "cluster": cluster})
                 others = np.delete(named, 5, axis=1) if gain else named

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from jaxrate.strengths.found import POINTS
+from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH
 
 
 def peers(a, b, won, n):
@@ -22,7 +22,7 @@ def peers(a, b, won, n):
 
         def by_evalica():
             found = evalica.bradley_terry(left, right, winners).scores
-            return POINTS * np.log(found.sort_index().to_numpy())
+            return POINTS_PER_LOG_STRENGTH * np.log(found.sort_index().to_numpy())
 
         calls["evalica, votes"] = by_evalica
     with suppress(ImportError):
@@ -30,7 +30,7 @@ def peers(a, b, won, n):
 
         wins = np.zeros((n, n))
         np.add.at(wins, (np.where(won, a, b), np.where(won, b, a)), 1.0)
-        calls["choix, counts (ilsr)"] = lambda: POINTS * choix.ilsr_pairwise_dense(wins)
+        calls["choix, counts (ilsr)"] = lambda: POINTS_PER_LOG_STRENGTH * choix.ilsr_pairwise_dense(wins)
     return calls
 
 

@@ -34,9 +34,9 @@ from common import add_only, declare, find, keep, parse
 from fit_peers import cross_entropy
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.system import Facts
-from jaxrate.systems.choosing import make, measured
+from jaxrate.events import slice_events
+from jaxrate.league.system_choice import add_measurements, make_system
+from jaxrate.system import DataFacts
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
@@ -51,7 +51,7 @@ class History(NamedTuple):
     matches: Any
     cut: int
     begin: int = 0
-    facts: Facts = Facts()  # what `skills` is adapted to
+    facts: DataFacts = DataFacts()  # what `skills` is adapted to
     published: Any = ()  # (who, log loss, accuracy or None, source)
     forecast: Any = None  # [n] published probabilities
     outcomes: int = 2  # 3: wins, draws and losses are predicted
@@ -82,8 +82,8 @@ def facts_of(matches, cut, margin=(), seasons=(), statistics=()):
     context = matches.context
     categories = None if context.category is None else int(np.max(context.category)) + 1
     side = context.side is not None
-    facts = Facts(None, categories, None, side, tuple(margin), (), tuple(seasons), statistics=tuple(statistics))
-    return measured(facts, part(matches, 0, cut if margin else cut // 5))
+    facts = DataFacts(None, categories, None, side, tuple(margin), (), tuple(seasons), statistics=tuple(statistics))
+    return add_measurements(facts, slice_events(matches, 0, cut if margin else cut // 5))
 
 
 def tennis(options):
@@ -136,14 +136,14 @@ def tennis_kdd(walkovers, options):
 
 
 def nfl(options):
-    matches = jr.datasets.nfl().matches
+    matches = jr.data.datasets.nfl().matches
     cut = int(np.searchsorted(matches.time, day(NFL_CUT)))
     seasons = begins(matches.context.columns["season"], matches)
     facts = facts_of(matches, cut, ("home_points", "away_points"), seasons)
-    forecast = np.asarray(jr.datasets.nfl_forecast(), np.float64)
+    forecast = np.asarray(jr.data.datasets.nfl_forecast(), np.float64)
     if options.quick:
         few = 400
-        return History(part(matches, 0, few), few * 4 // 5, 0, facts, (), forecast[:few])
+        return History(slice_events(matches, 0, few), few * 4 // 5, 0, facts, (), forecast[:few])
     return History(matches, cut, 0, facts, (), forecast)
 
 
@@ -203,7 +203,7 @@ def skills(facts, without=()):
         fewer, changes = fewer | WITHOUT[name][0], changes | WITHOUT[name][1]
     if not fewer.get("margin", facts.margin):
         changes.pop("compression", None)
-    return make("skills", changes, facts._replace(**fewer))
+    return make_system("skills", changes, facts._replace(**fewer))
 
 
 def lacking(history, without):
@@ -224,7 +224,7 @@ def usual(matches, outcomes):
 def losses(guess, score):
     """[n] the loss of each prediction, and [n] whether it has the winner right; NaN where nobody won."""
     score = np.asarray(score, np.float64)
-    if isinstance(guess, jr.Outlook):
+    if isinstance(guess, jr.forecasts.OutcomeProbabilities):
         chance = np.stack([np.asarray(x, np.float64) for x in (guess.win[:, 1], guess.draw[:, 0], guess.win[:, 0])])
         loss = -np.log(np.maximum(chance, 2.0**-24))[np.rint(2.0 * score).astype(int), np.arange(len(score))]
         ahead = chance[2] > chance[0]
@@ -236,9 +236,9 @@ def losses(guess, score):
 def fitted(label, system, history, options):
     """A row of the table, and the losses of what is scored."""
     matches, cut, began = history.matches, history.cut, time.process_time()
-    learnt = part(matches, 0, cut)
+    learnt = slice_events(matches, 0, cut)
     steps = 2 if options.quick else STEPS if cut > LONG else 100
-    system = jr.outlook(system) if history.outcomes == 3 else system
+    system = jr.forecasts.add_outcomes(system) if history.outcomes == 3 else system
     found = jr.fit(system, learnt, weight=np.arange(cut) >= history.begin, steps=steps)
     loss, right = losses(jr.run(found.system, matches).prediction, matches.score)
     late = loss[cut:]
@@ -270,7 +270,7 @@ def alone(load, options, **changes):
     if history is None:
         return None
     n, cut = len(history.matches.score), history.cut
-    system = make("skills", changes, history.facts)
+    system = make_system("skills", changes, history.facts)
     label = ", ".join(["skills", *(f"{name} at first {x:g}" for name, x in changes.items())])
     row = fitted(label, system, history, options).row
     return {"history": [{"matches": n, "fitted": cut - history.begin, "scored": n - cut}], "systems": [row]}

@@ -26,7 +26,7 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 DUELYST = 1_126_592  # matches in the paper
 SETTLED = 70.0  # points: matches count when both players' deviations are below
@@ -61,7 +61,7 @@ class Rated(NamedTuple):
 
 def rate(system, matches):
     """A draw has the loss of half a win and half a loss, -log sqrt(p (1 - p)); p is kept from 0 and 1 as in metrics."""
-    history = jr.history(system, matches._replace(time=np.zeros_like(matches.time)))
+    history = jr.league.rating_history(system, matches._replace(time=np.zeros_like(matches.time)))
     score, p = np.asarray(matches.score, np.float64), np.asarray(history.prediction, np.float64)
     p = np.clip(p, 2.0**-24, 1.0 - 2.0**-24)
     loss = -score * np.log(p) - (1.0 - score) * np.log1p(-p)
@@ -72,7 +72,7 @@ def rate(system, matches):
 def simulated(quick):
     """Like Duelyst II in its number of matches, in those of its two busiest players, and in how rare its draws are."""
     num_players, num_matches = (100, 4_000) if quick else (20_000, DUELYST)
-    prior = SYSTEMS[BLATMMR]().params.prior_deviation * jr.luck.POINTS
+    prior = SYSTEMS[BLATMMR]().params.prior_deviation * jr.extend.luck.POINTS_PER_NATURAL_UNIT
     return league(
         num_players, num_matches, days=365.0, spread=prior, drift=50.0, activity=0.34, draws=0.003, luck=0.8
     ).matches
@@ -175,9 +175,9 @@ def figure_5_1(rated):
     """Of each system `POINTS` matches that count for it on the left, all of them on the right."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), sharex=True)
     random, points = np.random.default_rng(0), []
-    x = np.arange(max(one.gap[one.settled].max() for one in rated.values()) + 30.0)
+    x = np.arange(max(one.gap[one.settled_deviation].max() for one in rated.values()) + 30.0)
     for number, (name, one) in enumerate(rated.items()):
-        gap, loss = one.gap[one.settled], one.loss[one.settled]
+        gap, loss = one.gap[one.settled_deviation], one.loss[one.settled_deviation]
         right.plot(x, loss_by_gap(gap, loss, x), color=COLOURS[number], label=name)
         some = random.permutation(len(gap))[:POINTS]
         points.append(np.stack([gap[some], loss[some], np.full(len(some), number)]))
@@ -197,12 +197,12 @@ def comparison(name, rated):
 
     On these also how far it is above that of the paper's choice, and the standard error of that difference.
     """
-    common = np.logical_and.reduce([one.settled for one in rated.values()])
+    common = np.logical_and.reduce([one.settled_deviation for one in rated.values()])
     rows = []
     for system, one in rated.items():
         loss, above = one.loss, (one.loss - rated[BLATMMR].loss)[common]
         row = {"data": name, "system": system, "all": loss.size, "loss_all": loss.mean()}
-        row |= {"own": int(one.settled.sum()), "loss_own": mean(loss[one.settled])}
+        row |= {"own": int(one.settled_deviation.sum()), "loss_own": mean(loss[one.settled_deviation])}
         row |= {"common": int(common.sum()), "loss_common": mean(loss[common]), "above_0.8": mean(above)}
         rows.append(row | {"error": above.std(ddof=1) / np.sqrt(len(above)) if len(above) > 1 else None})
     return rows
@@ -231,7 +231,7 @@ def main():
     for name in SETS[-1:] if options.quick else SETS:
         if path := find(options, f"{name}.parquet"):
             real = jr.read(path, drop=DROP.get(name, ())).matches
-            real = part(real, 0, 2_000) if options.quick else real
+            real = slice_events(real, 0, 2_000) if options.quick else real
             rows += comparison(name, {label: rate(system, real) for label, system in systems.items()})
     show(results)
     print(f"({time.perf_counter() - start:.0f} s)")

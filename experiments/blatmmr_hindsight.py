@@ -23,8 +23,8 @@ import numpy as np
 from common import add_only, declare, find, forget_peak, keep, parse, resident
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.smoothing.timelines import timelines
+from jaxrate.events import slice_events
+from jaxrate.smoothing.timelines import build_timelines
 
 GRID = {"size": 181, "half_width": 4.5, "kernel_width": 0.12}
 MOST, STEPS, TENTH, LITTLE = 10_000, 6, 0.1, 1e-9
@@ -89,7 +89,7 @@ def hindsight(matches, given, settled=SETTLED):
     """Means and deviations [n, 2] in points after each match, expected scores without it [n], and how many sweeps."""
     if matches.context.weight is None:
         matches = matches._replace(context=matches.context._replace(weight=np.ones(len(matches.score))))
-    lines = timelines(matches, int(matches.player.max()) + 1, (), 1)
+    lines = build_timelines(matches, int(matches.player.max()) + 1, (), 1)
     new, guess, change, count = jnp.ones((2, len(lines.real), len(given[0])), float), jnp.inf, jnp.inf, 0
     while change > settled and count < SWEEPS:
         message, before, count = new, guess, count + 1
@@ -144,7 +144,7 @@ def simulated(beta, options):
 
 def real(name, columns, options):
     path = None if options.quick else find(options, f"{name}.parquet")
-    return path and (part(jr.read(path, **columns).matches, 0, MOST), None)
+    return path and (slice_events(jr.read(path, **columns).matches, 0, MOST), None)
 
 
 def measured(load, options):
@@ -189,7 +189,7 @@ def measured(load, options):
     pairs = (("BlatMMR, filter", "BlatMMR, hindsight"), ("skills, filter", "skills, hindsight"))
     gains = []
     for one, other in (*pairs, ("skills, hindsight", "BlatMMR, hindsight")):
-        gain = jr.metrics.paired(found[one], found[other], matches.score[out])
+        gain = jr.metrics.compare_log_loss(found[one], found[other], matches.score[out])
         gains.append({"from": one, "to": other, "gain": gain.difference, "error": gain.error})
     return {f"{int(out.sum())} of {len(out)} matches held out": rows, "gains": gains}
 

@@ -21,7 +21,7 @@ from common import add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 LEARNT = 0.7
 MOST = 10_000
@@ -45,7 +45,7 @@ def logistic(x, scale: Annotated[float, "positive"] = 0.5, middle=0.0):
     return 1.0 / jnp.cosh(0.5 * (x - middle) / scale) ** 2
 
 
-Kernel = jr.kernels.Kernel
+Kernel = jr.extend.kernels.Kernel
 SYSTEMS = {  # what the factory is given, and what is fitted beside beta, the side and the kernel's width
     "gaussian": ({}, ("prior_deviation",)),
     "box": ({"kernel": Kernel(box)}, ("prior_deviation",)),
@@ -67,7 +67,7 @@ def table(matches, options):
     for name, (given, free) in list(SYSTEMS.items())[: 2 if options.quick else None]:
         began = time.perf_counter()
         free, steps = ("beta", "kernel_width", *free, *sided), 2 if options.quick else STEPS
-        found = jr.fit(jr.blat_mmr(**GRID | given), part(matches, 0, cut), free=free, steps=steps)
+        found = jr.fit(jr.blat_mmr(**GRID | given), slice_events(matches, 0, cut), free=free, steps=steps)
         seconds = time.perf_counter() - began
         loss = losses(found.system, matches)[cut:]
         gaussian = loss if gaussian is None else gaussian
@@ -83,7 +83,7 @@ def part_go(options):
     if options.quick:
         return table(league(40, 400, seed=1).matches, options)
     path = find(options, "go_tygem.parquet")
-    return path and table(part(jr.read(path, time="t", side="a").matches, 0, MOST), options)
+    return path and table(slice_events(jr.read(path, time="t", side="a").matches, 0, MOST), options)
 
 
 PARTS = {"go_tygem": part_go}

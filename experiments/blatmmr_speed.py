@@ -37,9 +37,9 @@ from common import (
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.events import part
-from jaxrate.replay.compiling import blank, most
-from jaxrate.replay.schedule import plan
+from jaxrate.events import slice_events
+from jaxrate.replay.compile_options import matches_in_cache, state_shapes
+from jaxrate.replay.schedule import make_plan
 
 ALGORITHMS = ("low_rank", "fft", "naive")
 COARSE = {"size": 257, "half_width": 3.5, "kernel_width": 0.055}  # still two steps of the grid
@@ -69,7 +69,7 @@ def rates(data, matches, options, algorithms):
             system = jr.blat_mmr(algorithm=algorithm, **settings)
             count = min(n, max(count // 100, 10) if options.quick else count)
             some = jax.tree.map(lambda x, count=count: x[(n - count) // 2 :][:count], matches)
-            arranged = plan(some, "levels", most=most(blank(system, 2)))
+            arranged = make_plan(some, "levels", most=matches_in_cache(state_shapes(system, 2)))
 
             def call(system=system, some=some, arranged=arranged):
                 return jr.run(system, some, schedule=arranged, num_players=players)
@@ -126,7 +126,9 @@ def moments(system, matches):
     """Means and deviations in natural units, and the predictions."""
     result = jr.run(system, matches)
     rating = jr.ratings(system, result.state)
-    return *(np.asarray(x, np.float64) / jr.luck.POINTS for x in rating), np.asarray(result.prediction)
+    return *(np.asarray(x, np.float64) / jr.extend.luck.POINTS_PER_NATURAL_UNIT for x in rating), np.asarray(
+        result.prediction
+    )
 
 
 def part_gradient(options):
@@ -134,9 +136,9 @@ def part_gradient(options):
     matches = tennis(options)
     if matches is None:
         return None
-    matches = part(matches, 0, 200) if options.quick else matches
+    matches = slice_events(matches, 0, 200) if options.quick else matches
     system = jr.blat_mmr()
-    arranged = plan(matches, "levels", most=most(blank(system, 2)))
+    arranged = make_plan(matches, "levels", most=matches_in_cache(state_shapes(system, 2)))
     score = jnp.asarray(matches.score)
 
     def loss(params):
@@ -184,7 +186,7 @@ def memory(path):
     forget_peak()
     before = resident("VmRSS")
     jax.block_until_ready(jr.run(system, matches))
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, players)))
     above = resident("VmHWM") - before
     row = {"players": players, "state_mb": state / 1e6, "peak_mb": above}
     return row | {"beside_state_mb": above - state / 1e6}

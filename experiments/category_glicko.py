@@ -18,7 +18,7 @@ from common import circumstances, declare, find, parse, race, show, write
 from scipy.optimize import minimize
 
 import jaxrate as jr
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 LENGTHS = 1, 2, 3, 5, 7, 10, 14, 21, 28, 42, 60
 VARIANTS = ("probit", "mode"), ("probit", "map"), ("logistic", "map")  # outcomes and expansions
@@ -76,7 +76,7 @@ def fit(system, events, score, limit):
     names = FITTED[system.name]
     start = system.params._replace(deviation_min=None)
     begin = np.log([float(getattr(start, name)) for name in names])
-    schedule, won = jr.by_level(events), jnp.asarray(score, float)
+    schedule, won = jr.extend.schedule_by_level(events), jnp.asarray(score, float)
 
     def params(x):
         values = dict(zip(names, jnp.exp(x), strict=True))
@@ -123,7 +123,7 @@ def speed(sizes, rounds, variants):
     rows = []
     for matches in sizes:
         played = jr.periods(league(matches), SITE)
-        schedule = jr.by_level(played)
+        schedule = jr.extend.schedule_by_level(played)
 
         def rate(system, played=played, schedule=schedule):
             return jr.run(system, played, schedule=schedule)
@@ -145,7 +145,7 @@ def main():
     if options.quick:
         matches = league(2000, players=100, periods=20)
         results = {"speed": speed([2000], 1, VARIANTS[:1])}
-        results["log loss"] = compare("league", matches, part(matches, 0, 1000), SITE, SITE, 3, 1)
+        results["log loss"] = compare("league", matches, slice_events(matches, 0, 1000), SITE, SITE, 3, 1)
     else:
         races = jr.read(data / "sc2_tlpd_korean.parquet", category=("race_a", "race_b")).matches
         tennis = jr.read(data / "atp.parquet", time="t", drop="walkover", category="surface")
@@ -153,9 +153,11 @@ def main():
         years = [np.searchsorted(time, np.datetime64(f"{year}-01-01").astype(int)) for year in (2000, 2010)]
         results = {"speed": speed([500_000, 2_000_000, 8_000_000], 3, VARIANTS), "period": sweep(races, LENGTHS)}
         show(results)
-        some = part(tennis.matches, *years)
+        some = slice_events(tennis.matches, *years)
         days = float(min(results["period"], key=lambda row: row["probit_mode"])["days"])
-        results["log loss"] = compare("StarCraft II", races, part(races, 0, len(races.score) // 2), days, SITE, 3, 30)
+        results["log loss"] = compare(
+            "StarCraft II", races, slice_events(races, 0, len(races.score) // 2), days, SITE, 3, 30
+        )
         results["log loss"] += compare("ATP tennis", tennis.matches, some, 7.0, 7.0, len(tennis.categories), 12)
     show(results)
     write(options.out, report, results, 6)

@@ -17,7 +17,7 @@ from common import add_only, declare, find, keep, parse
 from figures import plt, save
 
 import jaxrate as jr
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 LENGTHS = 7.0, 14.0
 MATCHUPS = {("Protoss", "Terran"): "PvT", ("Terran", "Zerg"): "TvZ", ("Zerg", "Protoss"): "ZvP"}
@@ -34,7 +34,7 @@ def growth(options):
     """Log losses on the last half, as they come and fitted to the first, both from where a first fit has ended."""
     matches, _ = league_of(options)
     half, rows = len(matches.score) // 2, []
-    learnt, score = part(matches, 0, half), np.asarray(matches.score, np.float64)[half:]
+    learnt, score = slice_events(matches, 0, half), np.asarray(matches.score, np.float64)[half:]
     lengths, limit = ([SITE], 1) if options.quick else (LENGTHS, 15)
     for length in lengths:
         events, learning, found = jr.periods(matches, length), jr.periods(learnt, length), {}
@@ -61,7 +61,7 @@ def with_matchups(player, race, score, time):
     for teams, races in zip(rounds, race.tolist(), strict=True):
         for team, pair in zip(teams, (tuple(races), tuple(races[::-1])), strict=True):
             team += [MATCHUPS[pair]] if pair in MATCHUPS else []
-    data = jr.from_teams(rounds, np.stack([1 - score, score], axis=1).tolist(), time=time.tolist())
+    data = jr.data.from_teams(rounds, np.stack([1 - score, score], axis=1).tolist(), time=time.tolist())
     return data._replace(clock="dates")
 
 

@@ -14,7 +14,7 @@ from common import add_only, declare, keep, parse
 from elo_mmr_tables import load, quality, replay
 
 import jaxrate as jr
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 CONTESTS = 200
 
@@ -24,7 +24,7 @@ def mirrored(x):
     return x - jnp.exp(x)
 
 
-DENSITIES = ["logistic", "normal", "laplace", "gumbel", jr.densities.Density("mirrored gumbel", mirrored)]
+DENSITIES = ["logistic", "normal", "laplace", "gumbel", jr.extend.densities.Density("mirrored gumbel", mirrored)]
 
 
 def part_densities(options):
@@ -33,7 +33,7 @@ def part_densities(options):
     if found is None:
         return None
     rounds, contest = found
-    rounds = part(rounds, 0, int(np.searchsorted(contest[rounds.player_start[:-1]], CONTESTS)))
+    rounds = slice_events(rounds, 0, int(np.searchsorted(contest[rounds.player_start[:-1]], CONTESTS)))
     contest, rows = contest[: rounds.player_start[-1]], []
     for density in DENSITIES[: 3 if options.quick else None]:
         seconds, rating = replay(jr.elo_mmr(density=density, skip_ties=True), rounds)

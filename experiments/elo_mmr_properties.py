@@ -27,10 +27,10 @@ from figures import BLUE, GREEN, ORANGE, PURPLE, RED, plt, save
 from scipy.special import expit
 
 import jaxrate as jr
-from jaxrate.replay.rows import take
-from jaxrate.systems.elo_mmr.belief import diffuse
-from jaxrate.systems.elo_mmr.system import noise
-from jaxrate.systems.rounds.performance import C
+from jaxrate.replay.gather import gather_rows
+from jaxrate.systems.elo_mmr.belief import pseudodiffuse
+from jaxrate.systems.elo_mmr.system import drift_and_noise
+from jaxrate.systems.rounds.performance_inference import C
 
 TRUESKILL = partial(jr.trueskill, initial_rating=1500, initial_deviation=350, beta=200, tau=35, draw_probability=1e-4)
 GLICKO2 = partial(jr.glicko2, tau=1.2, volatility_max=0.5)
@@ -75,9 +75,9 @@ def follow(system, start, opponents, score, deviation, games=0):
         history = jr.periods(jr.matches(pairs, score.ravel(), week), 7.0)
     rating = np.concatenate([np.full(players, start), opponents.ravel()])
     deviations = np.repeat(np.array(deviation, float), [players, opponents.size])
-    rated = jr.history(system, history, state=known(system, rating, deviations, games))
+    rated = jr.league.rating_history(system, history, state=known(system, rating, deviations, games))
     before = np.asarray(rated.before.mean, float).reshape(events, players, -1)[..., 0]
-    rows = take(rated.state, np.arange(players))
+    rows = gather_rows(rated.state, np.arange(players))
     return np.vstack([before, rows.rating]), rows
 
 
@@ -103,8 +103,8 @@ def middle(system, levels, deviation):
 
 def bounds(system, rows):
     """The least and the most [H] that theorem 5.7 says of the change by an endless performance in the next contest."""
-    growth, square = noise(system.rules.prepare(system.params), rows, jnp.ones_like(rows.rating), None)
-    past = diffuse(rows, growth, system.params.rho).past
+    growth, square = drift_and_noise(system.rules.prepare(system.params), rows, jnp.ones_like(rows.rating), None)
+    past = pseudodiffuse(rows, growth, system.params.rho).past
     push, curvature = C / jnp.sqrt(square), jnp.sum(past.force * past.inverse, axis=1)
     return np.asarray(push / (past.weight + curvature), float), np.asarray(push / past.weight, float)
 

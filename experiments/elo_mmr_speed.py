@@ -34,9 +34,9 @@ from figures import plt
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests
-from jaxrate.events import Rounds, part
-from jaxrate.replay.compiling import blank
-from jaxrate.systems.rounds import field, performance, standings
+from jaxrate.events import Rounds, slice_events
+from jaxrate.replay.compile_options import state_shapes
+from jaxrate.systems.rounds import cdf_sums, performance_inference, standing_sums
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}
 REFERENCE = {"elo_mmr": (33, 53), "elo_mmx": (33, 33), "codeforces": (1140, 1140), "topcoder": (611, 611)}
@@ -58,8 +58,8 @@ def part_history(options):
     if rounds is None:
         return None
     n, rows = int(rounds.player_start[-1]), []
-    scheduling = min(clock(lambda: jr.by_level(rounds)) for _ in range(2))
-    arranged = jr.by_level(rounds)
+    scheduling = min(clock(lambda: jr.extend.schedule_by_level(rounds)) for _ in range(2))
+    arranged = jr.extend.schedule_by_level(rounds)
     taken = zip(arranged.blocks, arranged.steps, strict=True)
     slots = sum(steps * block.number.shape[1] * block.size[0] for block, steps in taken)
     sizes = len({block.size for block in arranged.blocks})
@@ -83,9 +83,9 @@ def part_round(options):
                 continue
             system = make()
             rounds = contests(players, before + 1, size=players, seed=1, grid=5, days=2.0).rounds
-            state = jr.run(system, part(rounds, 0, before)).state
-            last = part(rounds, before, before + 1)
-            arranged = jr.by_level(last)
+            state = jr.run(system, slice_events(rounds, 0, before)).state
+            last = slice_events(rounds, before, before + 1)
+            arranged = jr.extend.schedule_by_level(last)
             times = []
             for _ in range(4):
                 copy = jax.tree.map(jnp.copy, state)
@@ -116,7 +116,7 @@ def part_lengths(options):
     rounds = read(options)
     if rounds is None:
         return None
-    arranged, rows = jr.by_level(rounds), []
+    arranged, rows = jr.extend.schedule_by_level(rounds), []
     for rho in (1.0,) if options.quick else (1.0, 0.1):
         found = {}
         for history in LENGTHS[1:3][::-1] if options.quick else LENGTHS[::-1]:
@@ -136,9 +136,11 @@ def part_lengths(options):
 def inferred(name, points, event, centre, deviation):
     """The performances of a round."""
     if name == "logistic":
-        return performance.logistic(performance.logistic_sums(centre, deviation, event, points), event, False)
-    known = performance.standing(performance.NORMAL, centre, deviation, event, points)
-    return performance.general(known, event, False)
+        return performance_inference.logistic_performance(
+            performance_inference.logistic_sums(centre, deviation, event, points), event, False
+        )
+    known = performance_inference.make_standing(performance_inference.NORMAL_NOISE, centre, deviation, event, points)
+    return performance_inference.standing_performance(known, event, False)
 
 
 def part_accuracy(options):
@@ -152,12 +154,14 @@ def part_accuracy(options):
             result = np.round((centre + deviation * random.normal(size=players)) / 10)
             rank = np.searchsorted(np.sort(-result), -result)
             for name in ("logistic", "gaussian")[: 1 if options.quick else None]:
-                exact, small = None, field.SMALL
+                exact, small = None, cdf_sums.DIRECT_LIMIT
                 for direct, double in ((True, True), (False, True), (False, False)):
-                    field.SMALL = performance.SMALL = standings.SMALL = 10**9 if direct else small
+                    cdf_sums.DIRECT_LIMIT = performance_inference.DIRECT_LIMIT = standing_sums.DIRECT_LIMIT = (
+                        10**9 if direct else small
+                    )
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
-                        points = field.in_precision(field.enough(200.0))
+                        points = cdf_sums.points_in_precision(cdf_sums.table_points_for(200.0))
                         given = jnp.asarray(centre, float), jnp.asarray(deviation, float)
                         found = jax.jit(partial(inferred, name, points, event))(*given)
                         found = np.asarray(found, np.float64)
@@ -166,7 +170,7 @@ def part_accuracy(options):
                         about = {"players": players, "spread": spread, "performances": name}
                         about["precision"] = "float64" if double else "float32"
                         rows.append(about | {"largest_difference": np.abs(found - exact).max()})
-                field.SMALL = performance.SMALL = standings.SMALL = small
+                cdf_sums.DIRECT_LIMIT = performance_inference.DIRECT_LIMIT = standing_sums.DIRECT_LIMIT = small
     return {"off direct sums in float64": rows}
 
 
@@ -185,11 +189,11 @@ def memory(options):
     """A row about this process."""
     rounds = read(options)
     system, players = jr.elo_mmr(), int(rounds.events.player.max()) + 1
-    jax.block_until_ready(jr.run(jr.elo_mmx(), part(rounds, 0, 2)))
+    jax.block_until_ready(jr.run(jr.elo_mmx(), slice_events(rounds, 0, 2)))
     forget_peak()
     before = resident("VmRSS")
     jax.block_until_ready(jr.run(system, rounds))
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, players)))
     return {"players": players, "state_mb": state / 1e6, "peak_mb": resident("VmHWM") - before}
 
 

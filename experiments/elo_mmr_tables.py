@@ -33,7 +33,7 @@ from scipy.optimize import minimize
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 SCALE = {"initial_rating": 1500, "initial_deviation": 350, "tau": 35}
 SYSTEMS = {
@@ -45,7 +45,7 @@ SYSTEMS = {
     "Elo-MMR(1)": partial(jr.elo_mmr, skip_ties=True),
 }
 RANKS = 3, 10, 30, 60, 200, 1000, 2500  # distinct ones, of synth_paper
-METRICS = {"pairs": jr.metrics.pair_inversion, "ranks": jr.metrics.rank_deviation}
+METRICS = {"pairs": jr.metrics.pairwise_accuracy, "ranks": jr.metrics.rank_deviation}
 TITLES = (
     "table 1",
     "table 2, percent",
@@ -117,13 +117,13 @@ def load(name, options):
 def replay(system, rounds, params=None):
     """Seconds, predictions and all ratings recorded, and [sum P] ratings before the contests."""
     start = time.perf_counter()
-    rating = jax.block_until_ready(jr.history(system, rounds, params=params)).before.mean
+    rating = jax.block_until_ready(jr.league.rating_history(system, rounds, params=params)).before.mean
     return time.perf_counter() - start, rating
 
 
 def quality(rounds, contest, rating):
     """The metrics in percent (section 6.2), of whom and of what contests section 6.3 says."""
-    scored = jr.metrics.seen(rounds, 5) & (contest >= (contest.max() + 1) // 10)
+    scored = jr.metrics.experience_mask(rounds, 5) & (contest >= (contest.max() + 1) // 10)
     return {key: 100.0 * metric(rounds, rating, mask=scored) for key, metric in METRICS.items()}
 
 
@@ -173,7 +173,7 @@ def share_beaten(rounds):
 
 
 def first_tenth(rounds, contest):
-    return part(rounds, 0, int(np.unique(contest[contest < (contest.max() + 1) // 10]).size))
+    return slice_events(rounds, 0, int(np.unique(contest[contest < (contest.max() + 1) // 10]).size))
 
 
 def grid(name, rounds, contest, systems):
@@ -182,7 +182,7 @@ def grid(name, rounds, contest, systems):
     In the first tenth those count who have been in a contest before.
     """
     head, rows, sign = first_tenth(rounds, contest), [], {"pairs": -1.0, "ranks": 1.0}
-    counts = jr.metrics.seen(head, 1)
+    counts = jr.metrics.experience_mask(head, 1)
     for label in systems:
         system, tried = SYSTEMS[label](), []
         for values in product(*GRIDS[label].values()):
@@ -208,7 +208,7 @@ def fit(name, rounds, contest, quick):
     names, most = (FITTED[:1], 1) if quick else (FITTED, 15_000)
     system, head = SYSTEMS["Elo-MMR(1)"](), first_tenth(rounds, contest)
     size, beaten = np.diff(head.player_start), share_beaten(head)
-    counts = jr.metrics.seen(head, 1) & (np.repeat(size, size) > 1)
+    counts = jr.metrics.experience_mask(head, 1) & (np.repeat(size, size) > 1)
     begin = np.log([getattr(system.params, parameter) for parameter in names])
 
     def loss(logs):

@@ -89,7 +89,7 @@ def chance(system, rounds, unit, params, schedule):
     if unit != "player":
         p = np.asarray(jr.run(system, rounds, params=params, schedule=schedule).prediction, float)
         return p.reshape(len(rounds.player_start) - 1, -1)[:, 0]
-    before = jr.history(system, rounds, params=params, schedule=schedule).before
+    before = jr.league.rating_history(system, rounds, params=params, schedule=schedule).before
     mean, deviation = (np.asarray(x, float).reshape(-1, 10) for x in before)
     spread = (1.0 + params.weight + 1.0 / params.weight) * params.limit_deviation**2
     return ndtr(mean @ np.repeat([1.0, -1.0], 5) / np.sqrt((deviation**2 + spread).sum(axis=1)))
@@ -107,7 +107,7 @@ def teams(name, league, quick):
         if quick and label not in ("Elo-MMX, teams", "TrueSkill, teams"):
             continue
         system, rounds = factory(), rounds_of(league, unit)
-        schedule, best = jr.by_level(rounds), (np.inf,)
+        schedule, best = jr.extend.schedule_by_level(rounds), (np.inf,)
         for values in product(*(x[1:2] if quick else x for x in grid.values())):
             chosen = dict(zip(grid, values, strict=True))
             p = chance(system, rounds, unit, system.params._replace(**chosen), schedule)

@@ -32,7 +32,7 @@ from fit_peers import cross_entropy, numbered
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 SHARE = 0.75  # of a history, that is fitted
 MOST = 200_000  # matches of a history
@@ -65,8 +65,8 @@ def remedies(matches):
         "rising": place,
         "halving": 2.0 ** (4.0 * (place - 1.0)),
         "founders apart": (~founders).astype(float),
-        "founders' first 20": ((place >= FOUNDERS) | jr.metrics.seen(matches, 20)).astype(float),
-        "warm-up 10": jr.metrics.seen(matches, 10).astype(float),
+        "founders' first 20": ((place >= FOUNDERS) | jr.metrics.experience_mask(matches, 20)).astype(float),
+        "warm-up 10": jr.metrics.experience_mask(matches, 10).astype(float),
     }
 
 
@@ -79,7 +79,7 @@ def score(found, matches, cut):
 
 def fitted(system, matches, cut):
     """What follows, by the remedy of the fit."""
-    past, rows = part(matches, 0, cut), {}
+    past, rows = slice_events(matches, 0, cut), {}
     for name, weight in remedies(past).items():
         if weight.any():
             rows[name] = score(jr.fit(system, past, weight=weight), matches, cut)
@@ -113,7 +113,7 @@ def examine(name, matches, systems, keep):
     """The tables of one history; `keep` gets what there is of them after every system."""
     n = len(matches.score)
     cut, players = int(SHARE * n), int(matches.player.max()) + 1
-    young = ~jr.metrics.seen(matches, YOUNG)[cut:]
+    young = ~jr.metrics.experience_mask(matches, YOUNG)[cut:]
     count = {"matches": n, "players": players, "scored": n - cut, "newcomers_scored": int(young.sum())}
     tables, means = {"history": [count]}, {}
     for system in systems.values():
@@ -163,7 +163,7 @@ def from_file(name, low=0, **columns):
         if not path:
             return None
         matches = jr.read(path, sort=False, **columns).matches
-        matches = part(matches, low, low + MOST)
+        matches = slice_events(matches, low, low + MOST)
         return matches._replace(player=numbered(matches.player))
 
     return load
@@ -178,7 +178,7 @@ SETS = {
     "go, from 600,000": from_file("go_tygem", 600_000, time="t", side="a"),
     "tennis, from 500,000": from_file("atp", 500_000, time="t", drop="walkover"),
     "computer chess": from_file("chess_tcec", time="t", side="a"),
-    "american football": lambda options: jr.datasets.nfl().matches,
+    "american football": lambda options: jr.data.datasets.nfl().matches,
     "starcraft": from_file("sc2_tlpd_korean"),
 }
 

@@ -42,9 +42,9 @@ from fit_histories import QUICK, SETS, STRETCH, urns_of
 from fit_peers import PEER_STRETCH, PEERS, cross_entropy, numbered, tune_peer
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.fitting.task import task
-from jaxrate.system import remade
+from jaxrate.events import slice_events
+from jaxrate.fitting.prediction_task import make_task
+from jaxrate.system import replace_params
 
 STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_START = 200_000  # matches before the cut that peers rate at most
@@ -80,10 +80,10 @@ def paired(one, other, low):
 
 def score(system, events):
     key = jax.random.key(SEED)
-    what = task(system, events, "log_loss", key=key)
+    what = make_task(system, events, "log_loss", key=key)
     key = key if system.rules.draw is not None else None
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
-    rounds = isinstance(events, jr.Ragged) and events.pair_start is None
+    rounds = isinstance(events, jr.extend.Ragged) and events.pair_start is None
     event = what.event if rounds else np.arange(len(what.weight))
     return Scored(cross_entropy(guess, np.asarray(what.score, np.float64)), what.weight, event)
 
@@ -95,7 +95,7 @@ def tune(contender, events, steps):
     begin, weight = 0, None
     if contender.most and len(events.score) > contender.most:
         begin, weight = len(events.score) - contender.most, np.arange(contender.most) >= contender.most // 2
-    learnt = contender.build(part(events, begin, len(events.score)) if begin else events)
+    learnt = contender.build(slice_events(events, begin, len(events.score)) if begin else events)
     steps = STEPS if begin else steps
     found = jr.fit(contender.start, learnt, weight=weight, steps=steps)
     fitted = {name: getattr(found.params, name) for name in found.free}
@@ -107,42 +107,42 @@ def tune_urns(system, matches):
     """The size by trial, then the weight of draws by slopes, if there are any."""
     began, key = time.perf_counter(), jax.random.key(SEED)
     sides = urns_of(matches)
-    loss = jr.sweep(system, sides, system.params._replace(size=np.array(SIZES)), key=key)
+    loss = jr.fitting.sweep_parameters(system, sides, system.params._replace(size=np.array(SIZES)), key=key)
     size = SIZES[int(np.argmin(loss))]
-    system, fitted = remade(system, system.params._replace(size=size)), {"size": size}
+    system, fitted = replace_params(system, system.params._replace(size=size)), {"size": size}
     told = {"steps": 0, "reason": "grid"}
     if np.any(matches.score == 0.5):
-        found = jr.fit(jr.outlook(system), sides, key=key)
+        found = jr.fit(jr.forecasts.add_outcomes(system), sides, key=key)
         fitted |= {"draw_weight": found.params.draw_weight}
         told = {"steps": len(found.loss_history) - 1, "reason": found.reason}
-        system = remade(system, found.params)
+        system = replace_params(system, found.params)
     return system, {"fitted": fitted, **told, "seconds": time.perf_counter() - began}
 
 
 def compare(contender, history, steps):
     """A row of the table, the losses of the fitted system, and itself."""
     events, cut = history.events, history.cut
-    system, told = tune(contender, part(events, 0, cut), steps)
+    system, told = tune(contender, slice_events(events, 0, cut), steps)
     all_events = contender.build(events)
     before, after = (score(each, all_events) for each in (contender.plain, system))
     row = {"system": contender.label, "default_loss": before.mean(cut), "fitted_loss": after.mean(cut)}
     row |= paired(after, before, cut)
-    if isinstance(events, jr.Ragged) and not len(events.events.team):
+    if isinstance(events, jr.extend.Ragged) and not len(events.events.team):
         for name, each in (("default_pairs", contender.plain), ("fitted_pairs", system)):
-            rating = jr.history(each, events).before.mean
-            row[name] = jr.metrics.pair_inversion(events, rating, mask=before.event >= cut)
+            rating = jr.league.rating_history(each, events).before.mean
+            row[name] = jr.metrics.pairwise_accuracy(events, rating, mask=before.event >= cut)
     return row | told, after, system
 
 
 def examine(name, history, pool, keep):
     """The tables of one set; `keep` gets what there is of them after every row."""
     events, cut = history.events, history.cut
-    number = len(events.player_start) - 1 if isinstance(events, jr.Ragged) else len(events.score)
+    number = len(events.player_start) - 1 if isinstance(events, jr.extend.Ragged) else len(events.score)
     steps = STEPS if cut > STRETCH else 100
     about = {"events": number, "before_cut": cut, "scored": number - cut}
     waiting, low = {}, max(cut - PEER_START, 0)
     if history.peers:
-        late = part(events, low, number)
+        late = slice_events(events, low, number)
         player, result = numbered(late.player), np.asarray(late.score, np.float64)
         day = np.floor(np.asarray(late.time) - late.time[0]).astype(np.int64)
         waiting = {peer: pool.submit(tune_peer, peer, player, result, day, cut - low) for peer in history.peers}

@@ -20,9 +20,9 @@ import numpy as np
 from common import circumstances, declare, find, forget_peak, parse, resident, rounded, show, spawn, write
 
 import jaxrate as jr
-from jaxrate.fitting.free import Free
-from jaxrate.fitting.slopes import calculate
-from jaxrate.fitting.task import task
+from jaxrate.fitting.derivatives import loss_derivatives
+from jaxrate.fitting.free_parameters import FreeParameters
+from jaxrate.fitting.prediction_task import make_task
 
 SYSTEM = jr.glicko(deviation_max=400)
 FREE = "c", "initial_deviation", "deviation_max"
@@ -31,15 +31,15 @@ GRID = np.geomspace(10, 40, 7), np.geomspace(90, 360, 7), np.geomspace(1.05, 2.0
 
 def losses(matches, most):
     """By the number k of free parameters, from 0: a call that takes the loss and its k slopes, as `fit` does."""
-    what = task(SYSTEM, matches, "log_loss")
+    what = make_task(SYSTEM, matches, "log_loss")
     weight = np.stack([what.weight, 0.0 * what.weight])
     params = jax.tree.map(lambda x: np.full(1, x), SYSTEM.params)
     calls = []
     for k in range(most + 1):
-        free = Free(FREE[:k], ("positive",) * k, ((),) * k, ())
+        free = FreeParameters(FREE[:k], ("positive",) * k, ((),) * k, ())
         x = np.log([[getattr(SYSTEM.params, name) for name in free.names]])
         kind = "forward" if k else "values"
-        calls.append(partial(calculate, kind, what, free, x, np.ones(k), params, weight))
+        calls.append(partial(loss_derivatives, kind, what, free, x, np.ones(k), params, weight))
     return calls
 
 
@@ -84,7 +84,7 @@ def compare(matches, free, grid):
     values = dict(zip(free, np.meshgrid(*grid, indexing="ij"), strict=False))
     if "deviation_max" in values:
         values["deviation_max"] = values["deviation_max"] * values["initial_deviation"]
-    loss, row = timed(lambda: jr.sweep(SYSTEM, matches, SYSTEM.params._replace(**values)))
+    loss, row = timed(lambda: jr.fitting.sweep_parameters(SYSTEM, matches, SYSTEM.params._replace(**values)))
     best = np.unravel_index(np.nanargmin(loss), loss.shape)
     row |= {"way": "grid", "points": loss.size, "loss": loss[best], "fit_is_below_by": loss[best] - fit.loss}
     rows.append(row | {name: x[best] for name, x in values.items()})
@@ -114,7 +114,7 @@ def main():
     if path:
         matches = jr.read(path, drop="walkover", time="t").matches
     else:
-        matches = jr.simulate.league(100, 2000, drift=50.0).matches
+        matches = jr.data.simulate.league(100, 2000, drift=50.0).matches
     if options.memory is not None:
         return print(memory(matches, options.memory))
     os.environ["MALLOC_MMAP_THRESHOLD_"] = "65536"  # of the processes that measure memory: freed arrays are given back

@@ -42,7 +42,7 @@ class History(NamedTuple):
 
 
 def urns_of(matches):
-    return matches if matches.context.side is None else jr.per_side(matches)
+    return matches if matches.context.side is None else jr.urns.split_by_side(matches)
 
 
 def weekly(matches):

@@ -21,11 +21,11 @@ from common import circumstances, declare, parse, results_in, show, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.replay.rows import drawn_for
+from jaxrate.replay.gather import draw_for_events
 from jaxrate.system import Rating
-from jaxrate.systems.elo_mmr.system import noise
-from jaxrate.systems.outlook import Outlook
-from jaxrate.systems.rounds import field
+from jaxrate.systems.elo_mmr.system import drift_and_noise
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.rounds import cdf_sums
 
 REPLICATIONS = 100
 SPACES = {  # of `fit`, and slopes there
@@ -88,7 +88,7 @@ def cases(quick):
     first = Case(elo, {"k": 30.0, "side_advantage": 50.0}, matches(200, 2000 if quick else 20_000, side=True))
     if quick:
         return {"elo": first, "elo_mmr in rounds": contests(30, 60)}
-    skill = jr.outlook(jr.trueskill(tau=0.3, draw_probability=0.2))
+    skill = jr.forecasts.add_outcomes(jr.trueskill(tau=0.3, draw_probability=0.2))
     return {
         "elo": first,
         "glicko": Case(glicko, {"c": 30.0, "initial_deviation": 150.0}, matches(400, 20_000)),
@@ -110,7 +110,7 @@ def cases(quick):
 
 def outcome(law, random):
     """Scores by their probabilities, or ranks by performances, of events [..., size]."""
-    if isinstance(law, Outlook):
+    if isinstance(law, OutcomeProbabilities):
         win, draw = law.win[..., 0], law.draw[..., 0]
         return 0.5 * (random < win) + 0.5 * (random < win + draw)
     if isinstance(law, Performance):
@@ -135,7 +135,7 @@ def drawing(rules, name, size):
     def law(constants, rows, event):
         if not isinstance(event, Rounds):
             return rules.predict(constants, rows, event)
-        spread = noise(constants, rows, field.weight(event), event.noise)
+        spread = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
         if name == "elo_mmr":
             return Performance(rows.rating, jnp.sqrt(rows.variance + spread[0]), jnp.sqrt(spread[1]))
         return Rating(rows.rating, jnp.sqrt(rows.variance + sum(spread)))
@@ -160,7 +160,7 @@ def simulate(case, key):
     with jax.enable_x64(True):
         system = truth._replace(rules=drawing(truth.rules, truth.name, case.size))
         guess, law = jr.run(system, case.events, key=key, schedule="levels").prediction
-        random = drawn_for(system.rules, key, jnp.arange(len(flat.time)))
+        random = draw_for_events(system.rules, key, jnp.arange(len(flat.time)))
         law = jax.tree.map(lambda x: x.reshape(len(flat.time), *case.size, *x.shape[1:]), law)
         flat = replaced(flat, np.asarray(outcome(law, random)).ravel())
         events = case.events._replace(events=flat) if ragged else flat

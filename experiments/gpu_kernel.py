@@ -38,9 +38,9 @@ def compiled(system, settings, plan):
     import jax
     import jax.numpy as jnp
 
-    from jaxrate.replay import kernel
-    from jaxrate.replay.compiling import one_graph
-    from jaxrate.replay.programs import Shape
+    from jaxrate.replay.compile_options import cuda_graph_options
+    from jaxrate.replay.kernel import levels_kernel
+    from jaxrate.replay.scan_programs import MatchProgramShape
 
     there = on_one_device()
 
@@ -49,7 +49,9 @@ def compiled(system, settings, plan):
 
     def replay(params, state, events, number, count):
         def one(params, state):
-            return kernel.levels(system.rules, Shape(plan.size, None, True), params, state, events, number, None, count)
+            return levels_kernel.replay_levels_in_kernel(
+                system.rules, MatchProgramShape(plan.size, None, True), params, state, events, number, None, count
+            )
 
         return one(params, state) if settings == 1 else jax.vmap(one)(params, state)
 
@@ -58,7 +60,11 @@ def compiled(system, settings, plan):
     state = several(jax.eval_shape(lambda x: system.init(x, plan.num_players), system.params))
     given = params, state, *jax.tree.map(shape, (plan.events, plan.number, jnp.int32(plan.num_steps)))
     with tempfile.TemporaryDirectory() as folder:
-        options = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True, "xla_gpu_autotune_level": 0} | one_graph()
+        options = {
+            "xla_dump_to": folder,
+            "xla_dump_hlo_as_text": True,
+            "xla_gpu_autotune_level": 0,
+        } | cuda_graph_options()
         text = jax.jit(replay, donate_argnums=1).lower(*given).compile(compiler_options=options).as_text()
         launches = max(Path(folder).glob("*thunk_sequence*.txt"), key=lambda x: len(x.name)).read_text()
         (code,) = (x for x in map(Path.read_text, Path(folder).glob("*.ptx")) if ".entry levels(" in x)
@@ -91,7 +97,7 @@ def loop_of(code):
 def counted(name, settings, plan):
     import jaxrate as jr
 
-    text, launches, code = compiled(jr.SYSTEMS[name](), settings, plan)
+    text, launches, code = compiled(jr.extend.SYSTEMS[name](), settings, plan)
     kernels = re.findall(r"kCustomKernel \[.*?\] (\S+) grid: \[(\d+),.*?threads: \[(\d+),", launches)
     ((blocks, threads),) = [(int(b), int(t)) for kernel, b, t in kernels if kernel == "levels"]
     loop = loop_of(code)
@@ -131,7 +137,7 @@ def main():
     matches = tennis(options)
     if matches is None:
         return
-    plans = {width: jr.by_level(matches, width) for width in WIDTHS}
+    plans = {width: jr.extend.schedule_by_level(matches, width) for width in WIDTHS}
     jax.default_backend = lambda: "gpu"  # what the library asks to know for what it compiles
     names = ("elo", "glicko2") if options.quick else SYSTEMS
     rows = [estimated(counted(name, settings, plans[64]), plans) for settings in SETTINGS for name in names]

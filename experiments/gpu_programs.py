@@ -11,7 +11,7 @@ graphs it launches a step, 0 if the whole replay is one; and the bytes that a st
 systems also the program of many settings at once, as in `sweep`.
 
 No time is measured. The estimates are of `WAIT` below, of `TURNS` in `gpu_compiled.py`, and of the constants in
-`jaxrate/replay/estimates.py`, where the counts of this version stand too.
+`jaxrate/replay/gpu_estimates.py`, where the counts of this version stand too.
 """
 
 import json
@@ -47,7 +47,7 @@ def histories(system):
         category = np.random.default_rng(0).integers(0, 2, (len(found.score), 2))
         found = found._replace(context=found.context._replace(category=category))
     if jr.Matches in system.events:
-        yield "matches", found, jr.by_level(found, WIDTH)
+        yield "matches", found, jr.extend.schedule_by_level(found, WIDTH)
     if jr.Periods in system.events:
         whole = found._replace(time=np.floor(found.time / found.time[-1] * 4) * 7.0)
         yield "periods", jr.periods(whole, 7.0), "auto"
@@ -60,9 +60,9 @@ def program(system, events, schedule):
     import jax
 
     import jaxrate as jr
-    from jaxrate.replay import pure
+    from jaxrate.replay import pure_scan
 
-    compiled = pure.compiled
+    compiled = pure_scan.compile_replay
 
     def instead(*given, **options):
         found = compiled(*given, **options)
@@ -73,20 +73,20 @@ def program(system, events, schedule):
         call.lower = call
         return call
 
-    pure.compiled = instead
+    pure_scan.compile_replay = instead
     try:
         jr.run(system, events, schedule=schedule, key=None if system.rules.draw is None else jax.random.key(0))
     except Caught as caught:
         return caught.args
     finally:
-        pure.compiled = compiled
+        pure_scan.compile_replay = compiled
 
 
 def many(found, static, rest):
     """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
     import jax
 
-    from jaxrate.replay.compiling import one_graph
+    from jaxrate.replay.compile_options import cuda_graph_options
 
     params, state, *others = rest
     wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))
@@ -94,7 +94,7 @@ def many(found, static, rest):
     def together(params, state, *others):
         return jax.vmap(lambda params, state: found.__wrapped__(*static, params, state, *others))(params, state)
 
-    return jax.jit(together, donate_argnums=1, compiler_options=one_graph()), (), (*wide, *others)
+    return jax.jit(together, donate_argnums=1, compiler_options=cuda_graph_options()), (), (*wide, *others)
 
 
 def size_of_step(static, rest):
@@ -112,7 +112,7 @@ def measured(name, settings):
 
     import jaxrate as jr
 
-    system, rows = jr.SYSTEMS[name](), []
+    system, rows = jr.extend.SYSTEMS[name](), []
     arranged = [*histories(system)]
     jax.default_backend = lambda: "gpu"  # what the library asks to know for what it compiles
     for kind, events, schedule in arranged:
@@ -140,7 +140,7 @@ def steps(options):
         given |= {} if options.quick else {"uniform": league(*UNIFORM, seed=0).matches}
         for name, matches in given.items():
             if matches is not None:
-                plan = jr.by_level(matches)
+                plan = jr.extend.schedule_by_level(matches)
                 yield name, {"matches": plan.num_matches, "steps": plan.num_steps, "width": plan.number.shape[1]}
     finally:
         jax.default_backend = backend
@@ -148,10 +148,10 @@ def steps(options):
 
 def seconds(row, width):
     """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
-    from jaxrate.replay import estimates
+    from jaxrate.replay.kernel import gpu_estimates
 
-    step = estimates.Step(row["launches"], row["bytes"], row["size"])
-    return estimates.seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
+    step = gpu_estimates.StepCost(row["launches"], row["bytes"], row["size"])
+    return gpu_estimates.step_seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
 
 
 def estimated(row, arranged):
@@ -179,20 +179,22 @@ def main():
 
     parser = declare(__doc__, "two systems, and a small league", data="atp.parquet")
     parser.add_argument("--before", type=Path, help="a folder with another version of jaxrate")
-    parser.add_argument("--one", choices=jr.SYSTEMS, help="print the rows of one system")
+    parser.add_argument("--one", choices=jr.extend.SYSTEMS, help="print the rows of one system")
     parser.add_argument("--settings", action="store_true", help="with --one: also many settings at once")
-    parser.add_argument("--only", nargs="+", choices=jr.SYSTEMS, default=[*jr.SYSTEMS], help="some systems")
+    parser.add_argument(
+        "--only", nargs="+", choices=jr.extend.SYSTEMS, default=[*jr.extend.SYSTEMS], help="some systems"
+    )
     options = parse(parser, __file__)
     if not can_compile():
         return
     if options.one:
         print(json.dumps(measured(options.one, options.settings)))
         return
-    from jaxrate.replay import estimates
+    from jaxrate.replay.kernel import gpu_estimates
 
     folders = versions(options.before)
     arranged = dict(steps(options))
-    names = ["glicko", "glicko2"] if options.quick and options.only == [*jr.SYSTEMS] else options.only
+    names = ["glicko", "glicko2"] if options.quick and options.only == [*jr.extend.SYSTEMS] else options.only
     rows = []
     for name in names:
         for version, folder in folders.items():
@@ -201,7 +203,12 @@ def main():
             rows += mine if options.before else [{k: x for k, x in row.items() if k != "version"} for row in mine]
     results = {"histories": [{"history": k} | x for k, x in arranged.items()], "step": rows}
     show(results)
-    constants = {"kernel": estimates.KERNEL, "wait": WAIT, "bandwidth": estimates.BANDWIDTH, "turns": TURNS}
+    constants = {
+        "kernel": gpu_estimates.KERNEL_SECONDS,
+        "wait": WAIT,
+        "bandwidth": gpu_estimates.BANDWIDTH,
+        "turns": TURNS,
+    }
     sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES}
     write(options.out, circumstances("jax-cuda12-plugin"), {"constants": constants, "sizes": sizes} | results)
 

@@ -5,9 +5,9 @@
     python experiments/hindsight_prediction.py --quick      # seconds, on the NFL's first years; writes only to --out
 
 Systems and hyperparameters are those that `benchmarks.py` fitted, for the filter's forecasts, to what came before the
-scored part: `skills` with all kinds of evidence, and without experience. From there on `jr.forecast` smooths the past
-every so many days (`refit`), or once. A gain is the filter's mean log loss less that with hindsight, with its standard
-error over matches.
+scored part: `skills` with all kinds of evidence, and without experience. From there on
+`jr.forecasts.forecast_by_smoothing` smooths the past every so many days (`refit`), or once. A gain is the filter's mean
+log loss less that with hindsight, with its standard error over matches.
 """
 
 import time
@@ -30,11 +30,15 @@ def compared(system, history, label, refits):
     rows, filtered = [], None
     for name, refit in (("never", None), ("once", ONCE), *((str(days), days) for days in refits)):
         began = time.perf_counter()
-        found = jr.forecast(system, matches, start=start, refit=refit) if refit else jr.run(system, matches)
+        found = (
+            jr.forecasts.forecast_by_smoothing(system, matches, start=start, refit=refit)
+            if refit
+            else jr.run(system, matches)
+        )
         guess = np.asarray(found.prediction)[cut:]
         row = {"hyperparameters": label, "refit": name, "log_loss": float(jr.metrics.log_loss(guess, score))}
         if refit:
-            gain = jr.metrics.paired(filtered, guess, score)
+            gain = jr.metrics.compare_log_loss(filtered, guess, score)
             row |= {"gain": gain.difference, "error": gain.error}
         else:
             filtered = guess

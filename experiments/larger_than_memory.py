@@ -27,7 +27,7 @@ import json, sys
 import jaxrate as jr
 from common import resident
 games, out, name, brief, chunk = sys.argv[1:]
-found = jr.rate_files(jr.SYSTEMS[name](), games, out, brief=brief == "1", chunk=int(chunk), resume=True)
+found = jr.league.rate_files(jr.extend.SYSTEMS[name](), games, out, brief=brief == "1", chunk=int(chunk), resume=True)
 told = {"matches": found.matches, "players": len(found.players), "log_loss": found.quality["log loss"]}
 print(json.dumps(told | {"seconds": found.seconds, "peak_mb": resident("VmHWM")}))
 """
@@ -39,7 +39,7 @@ games, out, name = sys.argv[1:]
 start = time.perf_counter()
 data = jr.read(games)
 read = time.perf_counter()
-rated = jr.rate(jr.SYSTEMS[name](), data)
+rated = jr.rate(jr.extend.SYSTEMS[name](), data)
 done = time.perf_counter()
 jr.save(out, rated)
 end = time.perf_counter()
@@ -50,9 +50,9 @@ TIMED = """
 import json, sys, time
 import jax
 import jaxrate as jr
-from jaxrate.records import chunked
+from jaxrate.league.out_of_core import chunk_pipeline
 games, out, name, chunk = sys.argv[1:]
-replayed, rated, told = chunked.replayed, [], []
+replayed, rated, told = chunk_pipeline.execute, [], []
 
 def timed(*given, **options):
     start = time.perf_counter()
@@ -60,9 +60,10 @@ def timed(*given, **options):
     rated.append(time.perf_counter() - start)
     return done
 
-chunked.replayed = timed
-found = jr.rate_files(
-    jr.SYSTEMS[name](), games, out, chunk=int(chunk), progress=lambda rows: told.append((rows, time.perf_counter()))
+chunk_pipeline.execute = timed
+found = jr.league.rate_files(
+    jr.extend.SYSTEMS[name](), games, out, chunk=int(chunk),
+    progress=lambda rows: told.append((rows, time.perf_counter())),
 )
 whole = found.matches // int(chunk)  # chunks, but for the last if it is shorter
 late = told[whole // 2 - 1 : whole]
@@ -81,7 +82,7 @@ def simulated(options, matches, players):
     if not folder.exists():
         made = options.work / "made"
         made.mkdir(parents=True, exist_ok=True)
-        jr.simulate.write(jr.simulate.stream_league(players, matches), made / "league.parquet")
+        jr.data.simulate.write(jr.data.simulate.stream_league(players, matches), made / "league.parquet")
         made.rename(folder)
     return folder
 
@@ -144,25 +145,25 @@ def beside(options):
 
 def alone(options):
     """Reading and writing by themselves: million rows a second."""
-    from jaxrate.data.parts import find_parts
-    from jaxrate.data.streams import datasets, open_matches, roles_in
-    from jaxrate.records.chunked import _write
-    from jaxrate.records.history import History
-    from jaxrate.records.rating import match_columns
+    from jaxrate.data.parquet_table import find_parquet_table
+    from jaxrate.league.dataset_rating import rated_match_columns
+    from jaxrate.league.event_ratings import History
+    from jaxrate.league.out_of_core.chunk_pipeline import _write_predictions_file
+    from jaxrate.league.out_of_core.match_chunks import open_matches, read_match_chunks, resolve_match_roles
     from jaxrate.system import Rating
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
-    parts, rng = find_parts(simulated(options, matches, players)), np.random.default_rng(0)
-    opened = open_matches(parts, roles_in(parts, {}), options.work, options.chunk, "2GB", None)
+    parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
+    opened = open_matches(parts, resolve_match_roles(parts, {}), options.work, options.chunk, "2GB", None)
     start = time.perf_counter()
-    last = [data for _, data, _ in datasets(opened, options.chunk)][-1]
+    last = [data for _, data, _ in read_match_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
     means = (rng.normal(1500.0, 300.0, (n, 2)).astype(np.float32) for _ in range(2))
-    columns = match_columns(last, History(None, rng.random(n, np.float32), Rating(*means)), _names(opened))
+    columns = rated_match_columns(last, History(None, rng.random(n, np.float32), Rating(*means)), _names(opened))
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        _write(options.work / "written.parquet", columns)
+        _write_predictions_file(options.work / "written.parquet", columns)
         times.append(time.perf_counter() - start)
     (options.work / "written.parquet").unlink()
     row = {"reading": matches / reading / 1e6, "writing": n / min(times) / 1e6, "columns_written": len(columns)}
@@ -246,7 +247,7 @@ def systems(options):
             clean(out)
         if not found:
             continue
-        system = jr.SYSTEMS[name]()
+        system = jr.extend.SYSTEMS[name]()
         state = jax.eval_shape(lambda p, system=system: system.init(p, 1), system.params)
         size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
         row = {"system": name, "matches": matches, "players": players, "chunk": chunk, "runs": len(found)}

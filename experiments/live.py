@@ -47,13 +47,13 @@ def matches(options):
         a = rng.integers(0, count, times + 1)
         b = (a + rng.integers(1, count, times + 1)) % count
         for name in SYSTEMS:
-            live = jr.live(jr.SYSTEMS[name](), range(count))
+            live = jr.live.start_history(jr.extend.SYSTEMS[name](), range(count))
             pairs = [*zip(a.tolist(), b.tolist(), strict=True)]
             start = time.perf_counter()
             live.update(*pairs[times], 1.0, time=0.0)
             first = {"first_seconds": time.perf_counter() - start}
             row = typical(lambda i, live=live, pairs=pairs: live.update(*pairs[i], 1.0, time=float(i)), times)
-            run = by_run(jr.SYSTEMS[name](), pairs[: 3 if options.quick else 100], count)
+            run = by_run(jr.extend.SYSTEMS[name](), pairs[: 3 if options.quick else 100], count)
             rows.append({"system": name, "players": count} | row | first | {"by_run_median_us": run})
     if options.openskill:
         from openskill.models import BradleyTerryFull
@@ -72,7 +72,7 @@ def matches(options):
 def contests(options):
     """Contests of ten by Elo-MMR."""
     rng, times = np.random.default_rng(0), 5 if options.quick else 500
-    live = jr.live(jr.elo_mmr(), range(10_000))
+    live = jr.live.start_history(jr.elo_mmr(), range(10_000))
     names = [rng.choice(10_000, 10, replace=False).tolist() for _ in range(times + 1)]
     live.update_round(names[times])
     return {"contests of ten": [{"system": "elo_mmr"} | typical(lambda i: live.update_round(names[i]), times)]}
@@ -80,7 +80,7 @@ def contests(options):
 
 def saving(options):
     """What it takes to keep 10,000 players: in JSON, and by `jr.save` with the table of 1,000 matches."""
-    live = jr.live(jr.glicko(), [f"player {i}" for i in range(10_000)])
+    live = jr.live.start_history(jr.glicko(), [f"player {i}" for i in range(10_000)])
     for i in range(10 if options.quick else 1_000):
         live.update(f"player {i}", f"player {i + 1}", 1.0, time=float(i))
     live.to_json()

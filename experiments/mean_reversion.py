@@ -16,9 +16,9 @@ import numpy as np
 from common import add_only, declare, find, keep, parse
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.records.blending import weighed
-from jaxrate.records.quality import Sides
+from jaxrate.events import slice_events
+from jaxrate.league.blending import blend_one_step_ahead
+from jaxrate.league.evaluation import TwoSidedEvents
 
 STEPS = 40
 START = {  # hyperparameters at first
@@ -50,7 +50,7 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
         plain = None
         for way in only:
             began, given = time.perf_counter(), ways(begin)[way]
-            found = jr.fit(jr.SYSTEMS[name](**START[name] | given), part(matches, 0, cut), steps=STEPS)
+            found = jr.fit(jr.extend.SYSTEMS[name](**START[name] | given), slice_events(matches, 0, cut), steps=STEPS)
             guesses[way].append(jr.run(found.system, matches).prediction)
             loss = losses(guesses[way][-1], score)[cut:]
             best[way] = min(best.get(way, loss), loss, key=np.mean)
@@ -66,7 +66,9 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
                 **{x: getattr(found.params, x) for x in found.free},
             }
     for way in only if len(systems) > 1 else ():
-        weights, together, _ = weighed(guesses[way], Sides(slice(None), score, None), np.arange(len(score)) >= cut)
+        weights, together, _ = blend_one_step_ahead(
+            guesses[way], TwoSidedEvents(slice(None), score, None), np.arange(len(score)) >= cut
+        )
         loss = losses(together, score)[cut:]
         less = loss - best[way]
         error = less.std(ddof=1) / len(less) ** 0.5
@@ -75,9 +77,9 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
 
 
 def nfl(options):
-    matches = jr.datasets.nfl().matches
+    matches = jr.data.datasets.nfl().matches
     if options.quick:
-        matches = part(matches, 0, 600)
+        matches = slice_events(matches, 0, 600)
     season = matches.context.columns["season"]
     cut = 480 if options.quick else int(np.searchsorted(season, 1990))
     return {

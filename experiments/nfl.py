@@ -23,13 +23,13 @@ from PIL import Image
 import jaxrate as jr
 from jaxrate.plots import COLOURS
 
-DATA = jr.datasets.nfl()
+DATA = jr.data.datasets.nfl()
 GUIDE: dict = {}
 exec(
     re.search(r"```python\n(.*?)```", (Path(jr.__file__).parent / "guides/own_system.md").read_text(), re.DOTALL)[1],
     GUIDE,
 )
-MAKE = jr.SYSTEMS | {"margin_elo": GUIDE["margin_elo"]}
+MAKE = jr.extend.SYSTEMS | {"margin_elo": GUIDE["margin_elo"]}
 SYSTEMS = {
     "elo": (jr.elo(side_advantage=60.0), ("k", "side_advantage")),
     "glicko": (jr.glicko(side_advantage=60.0), ("c", "initial_deviation", "side_advantage")),
@@ -64,7 +64,7 @@ def comparison(systems):
     score = np.asarray(matches.score, np.float64)
     n = len(score)
     early, late = np.arange(n) < n * 4 // 5, np.arange(n) >= n * 4 // 5
-    forecast = jr.datasets.nfl_forecast()
+    forecast = jr.data.datasets.nfl_forecast()
     theirs = losses(forecast, score)
     rows = [{"system": "FiveThirtyEight", "fitted_loss": float(theirs[late].mean())}]
     found = {}

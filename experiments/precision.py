@@ -17,7 +17,7 @@ from common import add_only, declare, find, keep, parse, tennis
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
-from jaxrate.events import part
+from jaxrate.events import slice_events
 
 WEEK = 7.0
 PAIRWISE = ("elo", "glicko", "glicko2", "trueskill", "weng_lin", "blat_mmr", "urnings")
@@ -75,14 +75,14 @@ def row(history, name, form, system, events):
 def system_for(name, form):
     """The system as it is for such a history: Urnings have the scores of tennis, periods are weeks."""
     changes = {"period": WEEK} if form == "periods" and name != "elo" else {}
-    return jr.SYSTEMS[name](**changes | ({"categories": 1} if name == "category_glicko" else {}))
+    return jr.extend.SYSTEMS[name](**changes | ({"categories": 1} if name == "category_glicko" else {}))
 
 
 def of_matches(history, matches):
     rows = []
     for form, names in (("matches", PAIRWISE), ("periods", PERIODS)):
         for name in names:
-            some = part(matches, 0, min(len(matches.score), SLOW.get(name, sys.maxsize)))
+            some = slice_events(matches, 0, min(len(matches.score), SLOW.get(name, sys.maxsize)))
             if name == "category_glicko":
                 some = some._replace(context=some.context._replace(category=None))
             events = jr.periods(some, WEEK) if form == "periods" else some
@@ -94,7 +94,7 @@ def of_rounds(history, rounds):
     rows = []
     for name in ROUNDS:
         most = int(np.searchsorted(rounds.player_start, SLOW.get(name, sys.maxsize), side="right")) - 1
-        rows.append(row(history, name, "rounds", system_for(name, "rounds"), part(rounds, 0, most)))
+        rows.append(row(history, name, "rounds", system_for(name, "rounds"), slice_events(rounds, 0, most)))
     return rows
 
 
@@ -121,7 +121,11 @@ def part_codeforces(options):
     if not path:
         return None
     rounds = jr.read(path, rank="rank_lo", last_rank="rank_hi").rounds
-    return {"Codeforces": of_rounds("Codeforces", part(rounds, 0, int(np.searchsorted(rounds.player_start, 200_000))))}
+    return {
+        "Codeforces": of_rounds(
+            "Codeforces", slice_events(rounds, 0, int(np.searchsorted(rounds.player_start, 200_000)))
+        )
+    }
 
 
 def part_contests(options):

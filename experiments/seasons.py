@@ -20,7 +20,7 @@ def timed(call):
 
 
 def rated():
-    return jr.rate(jr.glicko(side_advantage=60.0), jr.datasets.nfl())
+    return jr.rate(jr.glicko(side_advantage=60.0), jr.data.datasets.nfl())
 
 
 def seasons(options):
@@ -29,7 +29,7 @@ def seasons(options):
     for teams in (4, 6) if options.quick else (10, 20, 32):
         some = jr.leaderboard(history, top=teams).player.tolist()
         coming = [(a, b) for a in some for b in some if a != b]
-        play = partial(jr.season, history, coming, samples=samples)
+        play = partial(jr.forecasts.simulate_season, history, coming, samples=samples)
         first, again = timed(play)[0], timed(play)[0]
         rows.append({"teams": teams, "matches": len(coming), "seasons": samples, "first": first, "later": again})
     return {"seconds": rows}
@@ -40,8 +40,8 @@ def balance(options):
     history, rows = rated(), []
     for pool in (4, 6) if options.quick else (8, 10, 16, 30):
         some = jr.leaderboard(history, top=pool).player.tolist()
-        divided, teams = timed(partial(jr.balance, history, some))
-        paired, pairs = timed(partial(jr.pairings, history, some))
+        divided, teams = timed(partial(jr.forecasts.balance_teams, history, some))
+        paired, pairs = timed(partial(jr.forecasts.pair_players, history, some))
         row = {"players": pool, "teams": divided, "proved": bool(teams.optimal), "apart": float(np.ptp(teams.strength))}
         rows.append(row | {"pairings": paired, "pairings_proved": bool(pairs.optimal)})
     return {"seconds": rows}

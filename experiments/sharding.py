@@ -38,9 +38,9 @@ def fresh(system, players, count):
 
 def program(rated):
     """What `run` compiles: the program of the replay, of matches."""
-    from jaxrate.replay import pure
+    from jaxrate.replay import pure_scan
 
-    compiled = pure.compiled
+    compiled = pure_scan.compile_replay
 
     def instead(*given, **options):
         found = compiled(*given, **options)
@@ -50,13 +50,13 @@ def program(rated):
 
         return call
 
-    pure.compiled = instead
+    pure_scan.compile_replay = instead
     try:
         rated()
     except Caught as caught:
         return caught.args[0]
     finally:
-        pure.compiled = compiled
+        pure_scan.compile_replay = compiled
 
 
 def in_loops(text):
@@ -75,7 +75,7 @@ def memory(systems, players, matches, form, devices=DEVICES):
     for name, system in systems.items():
         for count in devices:
             state = fresh(system, players, count)
-            events = jr.simulate.league(players, matches, seed=0).matches
+            events = jr.data.simulate.league(players, matches, seed=0).matches
             found = program(lambda: jr.run(system, events, state=state, schedule=form))  # noqa: B023
             sizes = found.memory_analysis()
             shards = [x.addressable_shards[0].data.nbytes for x in jax.tree.leaves(state)]
@@ -99,14 +99,14 @@ def ways(system, players, matches):
 
     import jaxrate as jr
 
-    events, state = jr.simulate.league(players, matches, seed=0).matches, fresh(system, players, 8)
+    events, state = jr.data.simulate.league(players, matches, seed=0).matches, fresh(system, players, 8)
     for form in ("levels", "stream"):
         for _ in range(2):
             begun = time.perf_counter()
             jax.block_until_ready(jr.run(system, events, state=state, schedule=form))
             seconds = time.perf_counter() - begun
         found = program(lambda: jr.run(system, events, state=state, schedule=form))  # noqa: B023
-        plan = jr.by_level(events)
+        plan = jr.extend.schedule_by_level(events)
         steps = plan.num_steps if form == "levels" else matches
         row = {"schedule": form, "steps": int(steps), "collectives a step": len(in_loops(found.as_text()))}
         yield row | {"seconds": seconds, "us a match": 1e6 * seconds / matches}

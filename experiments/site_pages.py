@@ -21,7 +21,7 @@ def history(options):
     if matches is None:
         return None, {}
     players = np.arange(matches.player.max() + 1)
-    data = jr.Dataset(matches, players, np.arange(len(matches.score)), clock="dates")
+    data = jr.data.Dataset(matches, players, np.arange(len(matches.score)), clock="dates")
     path = None if options.quick else find(options, "atp_players.parquet", "players have no names")
     names = {} if path is None else dict(zip(*_columns(path, "id", "name"), strict=True))
     return jr.rate(jr.glicko2(), data), names
@@ -67,7 +67,7 @@ def measured(options):
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path) / "site"
         start = time.perf_counter()
-        jr.site(rated, folder, title="Tennis", names=names)
+        jr.site.write_site(rated, folder, title="Tennis", names=names)
         seconds = time.perf_counter() - start
         files = [file for file in folder.rglob("*") if file.is_file()]
         sizes = np.array([file.stat().st_size for file in folder.glob("players/*.html")])
@@ -81,7 +81,7 @@ def measured(options):
             "player_kilobytes_most": float(sizes.max() / 1e3),
         }
         start = time.perf_counter()
-        page = jr.report(rated)
+        page = jr.site.write_report(rated)
         one = {
             "players": len(rated.players),
             "seconds": time.perf_counter() - start,

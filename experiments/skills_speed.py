@@ -18,8 +18,8 @@ from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.fitting.problem import evaluate, prepare
-from jaxrate.fitting.task import task
+from jaxrate.fitting.fit_problem import evaluate, prepare_fit
+from jaxrate.fitting.prediction_task import make_task
 
 SURFACES = 5
 SIZE = 1 + SURFACES
@@ -134,7 +134,7 @@ def rounds(options):
 def part_one(options, matches):
     """One number a player."""
     plain = matches._replace(context=matches.context._replace(category=None))
-    schedule = jr.by_level(plain)
+    schedule = jr.extend.schedule_by_level(plain)
     systems = {
         "glicko": jr.glicko(),
         "skills, logistic": jr.skills("logistic"),
@@ -151,7 +151,7 @@ def part_one(options, matches):
 def part_six(options, matches):
     """A modifier for each of five surfaces, and experience."""
     system, num_players = jr.skills(categories=SURFACES, experience=EXPERIENCE), int(matches.player.max()) + 1
-    calls = {"levels": partial(jr.run, system, matches, schedule=jr.by_level(matches))}
+    calls = {"levels": partial(jr.run, system, matches, schedule=jr.extend.schedule_by_level(matches))}
     if numba:
         calls["numba"] = loop_replay(system, matches, num_players)
     table = race(calls, len(matches.score), rounds(options))
@@ -173,8 +173,8 @@ def part_slopes(options, matches):
     if not options.quick:
         systems["six numbers a player"] = jr.skills(categories=SURFACES, experience=EXPERIENCE, reversion=REVERSION)
     for name, system in systems.items():
-        what = task(system, matches, "log_loss")
-        problem = prepare(what, system, None, what.weight)
+        what = make_task(system, matches, "log_loss")
+        problem = prepare_fit(what, system, None, what.weight)
         x, k = problem.start[None], len(problem.start)
         calls = {way: partial(evaluate, problem, way, x, system.params) for way in ("values", "forward")}
         table = race(calls, len(matches.score), 1 if options.quick else 5)

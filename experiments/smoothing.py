@@ -25,14 +25,14 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.events import part
-from jaxrate.records.metrics import log_loss
-from jaxrate.smoothing.passes import Site, at_nodes, backwards, forwards
-from jaxrate.smoothing.sites import met, told
-from jaxrate.smoothing.sweeps import at_players, problem
-from jaxrate.smoothing.timelines import timelines
-from jaxrate.systems.skills.observations import Q
-from jaxrate.systems.skills.strengths import Strength
+from jaxrate.events import slice_events
+from jaxrate.metrics.prediction_metrics import log_loss
+from jaxrate.smoothing.ep_sweeps import gather_at_players, prepare_sweep
+from jaxrate.smoothing.forward_backward import Site, backward_pass, forward_pass, gather_at_nodes
+from jaxrate.smoothing.likelihood_sites import match_sites, pair_players
+from jaxrate.smoothing.timelines import build_timelines
+from jaxrate.systems.skills.match_strengths import Strength
+from jaxrate.systems.skills.outcome_likelihoods import Q
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.reference.whole_history_twin import WholeHistory
@@ -52,13 +52,13 @@ def tennis(options, surfaces=False, first=None):
         matches = matches._replace(time=np.floor(matches.time))
         surface = np.random.default_rng(0).integers(0, 5, (3000, 1)).repeat(2, axis=1)
         matches = matches._replace(context=matches.context._replace(category=surface if surfaces else None))
-        return part(matches, 0, min(first or 3000, 3000))
+        return slice_events(matches, 0, min(first or 3000, 3000))
     path = find(options, "atp.parquet")
     if path is None:
         return None
     more = {"category": "surface"} if surfaces else {}
     matches = jr.read(path, time="t", drop="walkover", sort=False, **more).matches
-    return part(matches, 0, min(first or len(matches.score), len(matches.score)))
+    return slice_events(matches, 0, min(first or len(matches.score), len(matches.score)))
 
 
 def system_of(matches):
@@ -107,7 +107,7 @@ def of_length(options):
     before, system, n = resident("VmRSS"), system_of(matches), len(matches.score)
     row, found = timed(partial(jr.smooth, system, matches))
     title = f"league of {n:,}" if name.isdigit() else name
-    row = {"history": title, "matches": n, "numbers_a_player": system.traits.smoothed.size} | row
+    row = {"history": title, "matches": n, "numbers_a_player": system.traits.smoothing_model.size} | row
     row |= {"sweeps": found.sweeps, "microseconds_a_match": 1e6 * row["seconds"] / n}
     print(json.dumps(row | {"mb_at_most": resident("VmHWM"), "mb_before": before}))
 
@@ -158,7 +158,7 @@ def part_sweeps(options):
         return None
     for name, some in (("wins", matches), ("nfl margins", None)):
         if some is None:
-            data = jr.datasets.nfl()
+            data = jr.data.datasets.nfl()
             system, some = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0), data.matches
         else:
             system = system_of(some)
@@ -171,16 +171,16 @@ def part_sweeps(options):
 
 def plain_sweeps(system, matches, damping, most=400):
     """How many without mixing."""
-    model, num_players = system.traits.smoothed, int(matches.player.max()) + 1
-    lines = timelines(matches, num_players, model.seasons, model.size)
-    made = jax.jit(partial(problem, model))(system.params, lines)
+    model, num_players = system.traits.smoothing_model, int(matches.player.max()) + 1
+    lines = build_timelines(matches, num_players, model.seasons, model.size)
+    made = jax.jit(partial(prepare_sweep, model))(system.params, lines)
 
     @jax.jit
     def sweep(made, lines, site):
-        nodes = Site(*(at_nodes(x, lines) for x in site))
-        cavity, _ = backwards(made.way, forwards(model, made.constants, made.way, nodes)[0], nodes)
-        here = Strength(None, *(at_players(x, lines) for x in cavity[1:]))
-        new = told(model, made.constants, met(here, made.offset), lines.events)
+        nodes = Site(*(gather_at_nodes(x, lines) for x in site))
+        cavity, _ = backward_pass(made.dynamics, forward_pass(model, made.constants, made.dynamics, nodes)[0], nodes)
+        here = Strength(None, *(gather_at_players(x, lines) for x in cavity[1:]))
+        new = match_sites(model, made.constants, pair_players(here, made.offset), lines.events)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
 
     zero = jnp.zeros(lines.place.shape)
@@ -209,7 +209,7 @@ def part_peers(options):
     if options.trueskillthroughtime:
         rows.append(by_ttt(matches, found))
     if options.kickscore:
-        rows.append(by_kickscore(part(matches, 0, n // 10)))
+        rows.append(by_kickscore(slice_events(matches, 0, n // 10)))
     each = rows[0]["seconds"] / n
     for other in rows[1:]:
         if "seconds" in other:
@@ -309,7 +309,7 @@ def part_drift(options):
         row = {"players": players, "matches": n, "growth": growth}
         middle = slice(n // 5, -(n // 5))
         for name, rating in (
-            ("filter", jr.history(system, matches, after=True).after),
+            ("filter", jr.league.rating_history(system, matches, after=True).after),
             ("hindsight", jr.smooth(system, matches).rating),
         ):
             mean, deviation = (np.asarray(x, float) for x in rating)

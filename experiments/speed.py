@@ -41,8 +41,8 @@ from speed_peers import SYSTEMS, elote_replay, numba, numba_replay, riix_replay
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.replay import schedule
-from jaxrate.replay.compiling import worth
-from jaxrate.replay.steps import at_once, slots
+from jaxrate.replay.compile_options import levels_threshold
+from jaxrate.replay.step_assignment import assign_slots, eager_under_tracing
 
 TOLERANCE = 1e-3  # between the predictions of two float32 programs
 SLOW = 50_000  # matches for the Glicko-2 stream
@@ -56,7 +56,7 @@ def all_ways():
 
 def auto_plan(system, matches):
     """The plan that `run` makes by itself."""
-    return schedule.plan(matches, "auto", worth(system, system.params, None, matches))
+    return schedule.make_plan(matches, "auto", levels_threshold(system, system.params, None, matches))
 
 
 def kind(plan):
@@ -72,14 +72,14 @@ def part_atp(options):
         return None
     n, num_players, rows, ratios = {"all": len(matches.score)}, int(matches.player.max()) + 1, [], []
     ways = all_ways()
-    plans = {way: schedule.plan(matches, way) for way in ways}
+    plans = {way: schedule.make_plan(matches, way) for way in ways}
     steps, width = plans["levels"].num_steps, plans["levels"].number.shape[1]
     levels = [{"players": num_players, "steps": steps, "width": width, "fill": plans["levels"].fill}]
     for name, make in [*SYSTEMS.items()][: 2 if options.quick else None]:
         system, peers = make(), {}
         if name == "glicko2" and "stream" in ways:
             few = jax.tree.map(lambda x: x[:SLOW], matches)
-            plans["stream"] = schedule.plan(few, "stream")
+            plans["stream"] = schedule.make_plan(few, "stream")
             n["stream"] = len(few.score)
         auto = f"whole call, auto ({kind(auto_plan(system, matches))})"
         rated = {way: few if name == "glicko2" and way == "stream" else matches for way in plans}
@@ -117,7 +117,7 @@ def part_periods(options):
     n, rounds, building = len(matches.score), 1 if options.quick else 3, partial(jr.periods, matches, length=7.0)
     system, weeks = jr.glicko(), building()
     calls = {"jaxrate": partial(jr.run, system, weeks)}
-    calls["jaxrate, schedule made before"] = partial(jr.run, system, weeks, schedule=jr.by_level(weeks))
+    calls["jaxrate, schedule made before"] = partial(jr.run, system, weeks, schedule=jr.extend.schedule_by_level(weeks))
     ours = list(calls)
     if options.riix:
         calls["riix"] = riix_replay("glicko", matches, int(matches.player.max()) + 1, weekly=True)
@@ -137,7 +137,7 @@ def part_players(options):
     rows, slower, needs, least, ways = [], [], [], {}, all_ways()
     for activity, size in itertools.product(activities, sizes):
         matches = league(size, n, activity=activity).matches
-        plans = {way: schedule.plan(matches, way) for way in ways}
+        plans = {way: schedule.make_plan(matches, way) for way in ways}
         for name in names:
             run = partial(jr.run, SYSTEMS[name](), num_players=size)
             calls = {way: partial(run, matches, schedule=plan) for way, plan in plans.items()}
@@ -172,7 +172,7 @@ def memory(name, way, num_players, path):
     before = resident("VmRSS")
     with np.load(path) as columns:
         matches = jr.matches(**columns)
-    plan = schedule.plan(matches, way)
+    plan = schedule.make_plan(matches, way)
     building = resident("VmHWM") - before
     with suppress(OSError):
         forget_peak()
@@ -190,8 +190,8 @@ def part_schedule(options):
     histories = {"uniform": league(n // 10, n).matches, "atp": None if options.quick else tennis(options)}
     for name, matches in ((name, matches) for name, matches in histories.items() if matches is not None):
         player = np.asarray(matches.player)
-        calls = {"by_level": partial(jr.by_level, matches)}
-        calls["steps alone, width 64"] = partial(at_once(lambda ids: list(slots(ids, 64))), player)
+        calls = {"by_level": partial(jr.extend.schedule_by_level, matches)}
+        calls["steps alone, width 64"] = partial(eager_under_tracing(lambda ids: list(assign_slots(ids, 64))), player)
         for row in race(calls, len(matches.score), rounds, calls).values():
             rows.append({"history": name} | row | {"seconds_per_million": 1 / row["million_per_second"]})
     n = 20_000 if options.quick else 300_000 if jax.default_backend() == "cpu" else 30_000
@@ -199,7 +199,7 @@ def part_schedule(options):
     hub = hub._replace(player=np.stack([np.zeros(n, np.int32), 1 + hub.player[:, 0]], axis=1))
     for name in ("elo", "glicko"):
         system = SYSTEMS[name]()
-        auto, stream = auto_plan(system, hub), schedule.plan(hub, "stream")
+        auto, stream = auto_plan(system, hub), schedule.make_plan(hub, "stream")
         plans = {"auto": auto, "stream": stream, "auto, whole call": "auto", "stream, whole call": "stream"}
         table = race({way: partial(jr.run, system, hub, schedule=plan) for way, plan in plans.items()}, n, rounds)
         for way, row in table.items():
@@ -217,7 +217,7 @@ def part_cli(options):
         if options.quick:
             columns = {"a": matches.player[:, 0], "b": matches.player[:, 1], "score": matches.score, "t": matches.time}
             path = out / "league.parquet"
-            jr.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, path)
+            jr.data.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, path)
         many = 10_000 if options.quick else 10_000_000
         file = [path, "--time", "t", "--drop", "walkover"]
         simulated = ["simulate", out / "big.parquet", "--matches", many, "--players", many // 10, "--activity", 0.8]
@@ -254,7 +254,7 @@ def part_files(options):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "games.csv"
         a, b = names[matches.player.T]
-        jr.write({"a": a, "b": b, "score": matches.score, "date": matches.time.astype("datetime64[D]")}, path)
+        jr.data.write({"a": a, "b": b, "score": matches.score, "date": matches.time.astype("datetime64[D]")}, path)
         rows.append(timed_reading("CSV", jr.read, path, n, options))
         path = Path(folder) / "games.pgn"
         with path.open("w") as file:
@@ -274,7 +274,7 @@ def part_files(options):
                 }
                 tags |= {"BlackElo": "1600", "ECO": "B20", "TimeControl": "180+0", "Termination": "Normal"}
                 file.write("".join(f'[{tag} "{value}"]\n' for tag, value in tags.items()) + f"\n{moves} 1-0\n\n")
-        rows.append(timed_reading("PGN", jr.formats.pgn, path, games, options))
+        rows.append(timed_reading("PGN", jr.data.formats.pgn, path, games, options))
     return {"reading files": rows}
 
 

@@ -85,11 +85,11 @@ def command_lines(options, folder):
         tennis, (teams, races) = folder / "league.parquet", simulated()
         matches = league(300, 3000, seed=2).matches
         columns = {"a": matches.player[:, 0], "b": matches.player[:, 1], "score": matches.score, "t": matches.time}
-        jr.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, tennis)
+        jr.data.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, tennis)
     else:
         teams, races = five_a_side(Path(options.data)), free_for_all(Path(options.data))
-    jr.write(teams, folder / "teams.parquet")
-    jr.write(races, folder / "races.parquet")
+    jr.data.write(teams, folder / "teams.parquet")
+    jr.data.write(races, folder / "races.parquet")
     commands = {
         "two players": [tennis, "--time", "t", "--drop", "walkover"],
         "five against five": [
@@ -121,7 +121,7 @@ def three_ways(name, matches):
     """Log losses of win, draw and loss on the last half, fitted on the first; and slopes against differences."""
     half = len(matches.score) // 2
     outcome = np.round(2.0 * (1.0 - matches.score)).astype(int)  # 0: won, 1: drawn, 2: lost
-    system, schedule = jr.outlook(jr.trueskill()), jr.by_level(matches)
+    system, schedule = jr.forecasts.add_outcomes(jr.trueskill()), jr.extend.schedule_by_level(matches)
     share = float((outcome[:half] == 1).mean())
     begin = np.array([np.log(25.0 / 6.0), np.log(25.0 / 300.0), np.log(share / (1.0 - share)), 0.0])
 

@@ -19,9 +19,9 @@ from common import circumstances, declare, look_for, measure, parse, race, tenni
 from speed_peers import F, compiled, numba
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.replay.compiling import Form, _jit
-from jaxrate.replay.programs import block
+from jaxrate.events import slice_events
+from jaxrate.replay.compile_options import CompilerOptionsKey, _jit_replay
+from jaxrate.replay.scan_programs import replay_block
 
 FEW = 2000  # matches for the packages
 SOME = 200  # rounds for them
@@ -152,7 +152,7 @@ def part_two(options):
     ways, checks, peers = {}, {}, {}
     models = dict([*MODELS.items()][: 1 if options.quick else None])
     systems = {"trueskill": jr.trueskill()} | {f"weng_lin {x}": jr.weng_lin(x) for x in models}
-    schedule = jr.by_level(matches)
+    schedule = jr.extend.schedule_by_level(matches)
     for name, system in systems.items():
         ways[name] = partial(jr.run, system, matches, schedule=schedule)
         checks[name] = partial(jr.run, system, head), f"package of {name}"
@@ -191,8 +191,8 @@ def part_rounds(options):
     results, kinds = {}, (("8 players, free for all", 8, None), ("5 against 5", 10, 2))
     for title, players, teams in kinds[1 if options.quick else 0 :]:
         rounds, lists = drawn(number, players, pool, teams, some)
-        schedule, ways, checks, peers = jr.by_level(rounds), {}, {}, {}
-        head = part(rounds, 0, some)
+        schedule, ways, checks, peers = jr.extend.schedule_by_level(rounds), {}, {}, {}
+        head = slice_events(rounds, 0, some)
         for name, system in {
             "trueskill": jr.trueskill(),
             "weng_lin plackett_luce": jr.weng_lin("plackett_luce"),
@@ -212,13 +212,13 @@ def part_large(options):
     rows = []
     for players in PLAYERS[:1] if options.quick else PLAYERS:
         rounds = jr.rounds(np.zeros(players, int), np.arange(players), np.arange(players))
-        system, schedule = jr.trueskill(), jr.by_level(rounds)
+        system, schedule = jr.trueskill(), jr.extend.schedule_by_level(rounds)
         call = partial(jr.run, system, rounds, schedule=schedule)
         state, (one,) = system.init(system.params, players), schedule.blocks
         so_far = state, jnp.zeros(schedule.size)
         given = schedule.events, schedule.starts, one.number, None, np.int32(1)
-        form = Form(type(rounds.events), 1, stream=False, loops=False, short=False)
-        lowered = _jit(block, inside=False, form=form, outermost=False, hurry=False).lower(
+        form = CompilerOptionsKey(type(rounds.events), 1, stream=False, loops=False, short=False)
+        lowered = _jit_replay(replay_block, inside=False, form=form, outermost=False, hurry=False).lower(
             system.rules, one.size, system.params, so_far, *given
         )
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes

@@ -33,7 +33,7 @@ class Replay(NamedTuple):
 
 
 def replay(system, matches, state, seed=0):
-    history = jr.history(system, matches, state=state, key=jax.random.key(seed))
+    history = jr.league.rating_history(system, matches, state=state, key=jax.random.key(seed))
     player, all_sizes = np.asarray(matches.player), np.asarray(history.state.size)
     size = all_sizes[player]
     before = np.rint(np.asarray(history.before.mean, np.float64) * size).astype(int)
@@ -92,4 +92,4 @@ def answers(data, name, quick, first, second, games):
 
 def at_random(sizes, seed=0):
     """Urns that start anywhere, as in the paper."""
-    return jr.urns(sizes, np.random.default_rng(seed).integers(0, sizes + 1) / sizes)
+    return jr.urns.make_urns(sizes, np.random.default_rng(seed).integers(0, sizes + 1) / sizes)

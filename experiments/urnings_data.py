@@ -64,13 +64,13 @@ def quality(name, matches, prediction, rows, settled):
 
 def figures_of_chess(data, quick):
     matches, names = chess(data, quick)
-    sides, num_players = jr.per_side(matches), len(names)
-    start = jr.urns(np.full(2 * num_players, BALLS))
+    sides, num_players = jr.urns.split_by_side(matches), len(names)
+    start = jr.urns.make_urns(np.full(2 * num_players, BALLS))
     level = np.rint(2 * np.asarray(matches.score)).astype(int)
     results = {}
 
     def full(weight):
-        return replay(jr.outlook(jr.urnings(BALLS, 3, draw_weight=weight)), sides, start)
+        return replay(jr.forecasts.add_outcomes(jr.urnings(BALLS, 3, draw_weight=weight)), sides, start)
 
     rows, runs = [], {weight: full(weight) for weight in DRAW_WEIGHTS}
     for weight, run in runs.items():
@@ -100,7 +100,7 @@ def figures_of_chess(data, quick):
     run = runs[2.5]
     enough = (played >= 2 * BALLS).all(axis=1)
     white, black = (jax.tree.map(lambda x, k=k: np.asarray(x)[k::2][enough], run.state) for k in (0, 1))
-    test = jr.same_skill(white, black)
+    test = jr.urns.compare_skill(white, black)
     p, q = white.green / BALLS, black.green / BALLS
     both = (p + q) / 2
     outside = np.abs(p - q) > 1.96 * np.sqrt(2 * both * (1 - both) / BALLS)
@@ -166,7 +166,7 @@ WHEN = (
 
 def by_urns(run, score, when, expected, least):
     """Of each pair of urns with enough games: [k, 2] the green balls, games, expected and observed share of wins."""
-    settled = run.settled
+    settled = run.settled_deviation
     green, size = getattr(run, when)[settled], run.size[settled]
     pair, which = np.unique(green, axis=0, return_inverse=True)
     which = which.ravel()
@@ -202,7 +202,7 @@ def figures_of_movies(data, quick):
     score = np.asarray(matches.score)
     results = {"figure 7, observed less expected": off("movies", run, score, 10)}
     rows = results["log loss one step ahead: movies"] = []
-    quality("movies of 20, users of 10", matches, run.prediction, rows, run.settled)
+    quality("movies of 20, users of 10", matches, run.prediction, rows, run.settled_deviation)
     paper = replay(jr.urnings(), matches, at_random(np.where(np.arange(len(names)) < movies, 100, USER)))
     quality("movies of 100, users of 10, as in the paper", matches, paper.prediction, rows, None)
 
@@ -239,7 +239,7 @@ def figures_of_learners(data, quick):
     score, least = np.asarray(matches.score), 10 if quick else 100
     results = {"figure 9, observed less expected": off("exercises", run, score, least)}
     rows = results["log loss one step ahead: exercises"] = []
-    quality("learners of 20, exercises of 200", matches, run.prediction, rows, run.settled)
+    quality("learners of 20, exercises of 200", matches, run.prediction, rows, run.settled_deviation)
 
     figure_9, panels = plt.subplots(1, 2, figsize=(9.5, 4.8), sharey=True)
     for panel, (when, title, expected) in zip(panels, WHEN, strict=True):
@@ -276,8 +276,8 @@ def speed(histories, rounds):
     """Warm, with the schedule made in each call ("auto"), and made once ("levels")."""
     rows, key, system = [], jax.random.key(0), jr.urnings()
     for name, (matches, sizes) in histories.items():
-        rate = partial(jr.run, system, matches, state=jr.urns(sizes), key=key)
-        once = jr.by_level(matches)
+        rate = partial(jr.run, system, matches, state=jr.urns.make_urns(sizes), key=key)
+        once = jr.extend.schedule_by_level(matches)
         calls = {f"{name}, {way}": partial(rate, schedule=way) for way in ("auto", "stream")}
         calls[f"{name}, levels made before"] = partial(rate, schedule=once)
         rows += race(calls, len(matches.score), rounds).values()

@@ -29,12 +29,12 @@ def off(prediction, score, bins=20):
 def rows_of(name, make, matches, state):
     score, rows = np.asarray(matches.score), []
     for estimate in ("mean", "share"):
-        run = replay(jr.outlook(make(estimate=estimate)), matches, state)
+        run = replay(jr.forecasts.add_outcomes(make(estimate=estimate)), matches, state)
         levels = run.prediction
         level = np.rint(score * (levels.shape[1] - 1)).astype(int)
         said = levels[np.arange(len(level)), level]
         expected = levels @ np.linspace(0, 1, levels.shape[1])
-        for which, some in (("all", np.ones(len(score), bool)), ("settled", run.settled)):
+        for which, some in (("all", np.ones(len(score), bool)), ("settled", run.settled_deviation)):
             rows.append(
                 {
                     "history": name,
@@ -57,8 +57,11 @@ def main():
     report, data, rows = circumstances(), Path(options.data), []
     matches, names = chess(data, options.quick)
     for weight in (2.0, 5.0):
-        make, start = partial(jr.urnings, BALLS, 3, draw_weight=weight), jr.urns(np.full(2 * len(names), BALLS))
-        rows += rows_of(f"chess, draw weight {weight:g}", make, jr.per_side(matches), start)
+        make, start = (
+            partial(jr.urnings, BALLS, 3, draw_weight=weight),
+            jr.urns.make_urns(np.full(2 * len(names), BALLS)),
+        )
+        rows += rows_of(f"chess, draw weight {weight:g}", make, jr.urns.split_by_side(matches), start)
     for name, file, sizes, quick in (
         ("movies", "movielens_small", (MOVIE, USER), (200, 100, 40_000)),
         ("exercises", "edu_assist2017_pid", (LEARNER, EXERCISE), (200, 60, 60_000)),

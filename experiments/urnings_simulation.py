@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 import jaxrate as jr
-from jaxrate import matchmakers
+from jaxrate.urns import matchmakers
 
 SIZE, RECORDS, PIECES = 100, 5000, 10
 
@@ -57,14 +57,14 @@ def expit(x):
 def play(setting, truth, games, records):
     """In pieces, to tell how far it is; compiling is not timed."""
     system, similar = jr.urnings(SIZE, variant=setting.variant), matchmakers.similar(2.0)
-    state = jr.urns(np.full(len(truth), SIZE), setting.share)
+    state = jr.urns.make_urns(np.full(len(truth), SIZE), setting.share)
     options = dict(matchmaker=similar, corrected=setting.corrected, every=games // records)
     keys = jax.random.split(jax.random.key(SETTINGS.index(setting)), PIECES)
-    jr.urnings_world(system, truth, games // PIECES, keys[0], state=state, **options)
+    jr.urns.simulate_world(system, truth, games // PIECES, keys[0], state=state, **options)
     print(f"{setting.variant}, {setting.share:g} of the balls, {'' if setting.corrected else 'not '}corrected:", end="")
     green, start = [], time.perf_counter()
     for number, key in enumerate(keys):
-        state, some, _ = jr.urnings_world(system, truth, games // PIECES, key, state=state, **options)
+        state, some, _ = jr.urns.simulate_world(system, truth, games // PIECES, key, state=state, **options)
         green.append(some.astype(np.int16))
         print(f" {(number + 1) / PIECES:.0%}", end="", flush=True)
     seconds = time.perf_counter() - start
@@ -79,7 +79,7 @@ def implied(truth, share):
 
 
 def row(setting, truth, played):
-    p, target = played.settled, implied(truth, setting.share)
+    p, target = played.settled_deviation, implied(truth, setting.share)
     mean = p.mean(axis=0)
     slope, intercept = np.polyfit(logit(truth), logit(np.clip(mean, 1e-3, 1 - 1e-3)), 1)
     return {
@@ -134,7 +134,7 @@ def figure_3(truth, played):
     player = len(truth) // 2
     balls = np.arange(SIZE + 1)
     for setting, colour in ((LOW, BLUE), (PAPER, RED), (HIGH, GREEN)):
-        p, target = played[setting].settled, implied(truth, setting.share)
+        p, target = played[setting].settled_deviation, implied(truth, setting.share)
         label = f"$R_+/(nN)$ = {setting.share:g}"
         panels[0].plot(truth[::10], p.mean(axis=0)[::10], ".", color=colour, label=label)
         panels[0].plot(truth, target, color=colour, linewidth=0.8)

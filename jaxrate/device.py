@@ -1,12 +1,14 @@
 """What programs are made for: a processor, or a device on which every kernel is launched."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-from jaxrate.events import Array
+from jaxrate.types import Array
 
 
-def launches() -> bool:
+def has_launch_overhead() -> bool:
     """Whether what is traced is for a device on which each kernel takes microseconds before it does anything.
 
     There few kernels win that do much at once, even needlessly: all pairs, numbers of a player side by side, steps
@@ -15,8 +17,12 @@ def launches() -> bool:
     return jax.default_backend() != "cpu"
 
 
-def stacked(first: Array, second: Array) -> Array:
+def stack_pair(first: Array, second: Array) -> Array:
     """[2, ...] two arrays. Joining them would be a kernel; choosing between them is part of the next one."""
-    if launches():
+    if has_launch_overhead():
         return jnp.where(jnp.arange(2).reshape(2, *first.ndim * (1,)) == 0, first[None], second[None])
     return jnp.stack([first, second])
+
+
+def is_traced(tree: Any) -> bool:
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arguments import is_whole
-from jaxrate.events.checks import check_known
-from jaxrate.text import cell
+from jaxrate.argument_checks import is_whole
+from jaxrate.events.column_checks import check_not_traced
+from jaxrate.text_format import format_cell
 
-ROUNDING = 1e-6  # relative: of numbers in float32
+RELATIVE_TOLERANCE = 1e-6  # relative: of numbers in float32
 
 
 class Range(NamedTuple):
@@ -25,12 +25,12 @@ class Range(NamedTuple):
     above: bool = False  # `low` itself is not allowed
     below: bool = False  # `high` itself is not allowed
     whole: bool = False
-    endless: bool = False  # inf is allowed
+    allows_inf: bool = False  # inf is allowed
     optional: bool = False  # None is allowed: the parameter is then switched off
 
     def allows(self, x: float) -> bool:
         """Whether a number lies within."""
-        if not (math.isfinite(x) or (self.endless and x == math.inf)):
+        if not (math.isfinite(x) or (self.allows_inf and x == math.inf)):
             return False
         ends = (self.low < x if self.above else self.low <= x) and (x < self.high if self.below else x <= self.high)
         return ends and not (self.whole and x % 1)
@@ -45,9 +45,9 @@ NOT_NEGATIVE = Range(">= 0", low=0.0)
 MAYBE_ANY = Range("any number or None", optional=True)
 MAYBE_POSITIVE = Range("> 0 or None", low=0.0, above=True, optional=True)
 MAYBE_NOT_NEGATIVE = Range(">= 0 or None", low=0.0, optional=True)
-SHARE = Range("0 to 1", low=0.0, high=1.0)
-MAYBE_PROPER_SHARE = Range("above 0, below 1, or None", low=0.0, high=1.0, above=True, below=True, optional=True)
-PROPER_SHARE = Range("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
+UNIT_INTERVAL = Range("0 to 1", low=0.0, high=1.0)
+MAYBE_OPEN_UNIT_INTERVAL = Range("above 0, below 1, or None", low=0.0, high=1.0, above=True, below=True, optional=True)
+OPEN_UNIT_INTERVAL = Range("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
 
 
 class Parameter(NamedTuple):
@@ -63,28 +63,32 @@ class Parameter(NamedTuple):
 
 
 @cache
-def params_of(fields: tuple[str, ...]) -> Any:
+def make_params_class(fields: tuple[str, ...]) -> Any:
     """A class of hyperparameters of these names."""
-    made: Any = namedtuple("Params", fields)  # type: ignore[misc]
-    return type("Params", (made,), {"__slots__": (), "__reduce__": _reduced})  # pickle knows no class made on the way
+    base: Any = namedtuple("Params", fields)  # type: ignore[misc]
+    return type(
+        "Params", (base,), {"__slots__": (), "__reduce__": _reduce_params}
+    )  # pickle knows no class made on the way
 
 
-def _reduced(params: Any) -> tuple[Any, ...]:
-    return _restored, (params._fields, tuple(params))
+def _reduce_params(params: Any) -> tuple[Any, ...]:
+    return _restore_params, (params._fields, tuple(params))
 
 
-def _restored(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return params_of(fields)(*values)
+def _restore_params(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return make_params_class(fields)(*values)
 
 
-def counted(system: str, name: str, value: Any, least: int, most: int) -> int:
+def check_whole_number(system: str, name: str, value: Any, minimum: int, maximum: int) -> int:
     """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
-    if not is_whole(value) or not least <= value <= most:
-        raise ValueError(f"{system}: {name} must be a whole number from {least} to {most}, got {cell(value)}")
+    if not is_whole(value) or not minimum <= value <= maximum:
+        raise ValueError(
+            f"{system}: {name} must be a whole number from {minimum} to {maximum}, got {format_cell(value)}"
+        )
     return int(value)
 
 
-def checked(name: str, params: Any, space: Any) -> Any:
+def check_params(name: str, params: Any, space: Any) -> Any:
     """The hyperparameters of a system of this name as floats.
 
     Raises:
@@ -92,15 +96,17 @@ def checked(name: str, params: Any, space: Any) -> Any:
     """
     values: dict[str, float | None] = {}
     for field, value in params._asdict().items():
-        check_known(f"{name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)")
+        check_not_traced(
+            f"{name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)"
+        )
     for field, value, about in zip(params._fields, params, space, strict=True):
         if value is None and about.range.optional:
             values[field] = None
             continue
-        number = _number(value)
+        number = _as_real(value)
         if number is None or not about.range.allows(number):
-            raise ValueError(f"{name}: {field} must be {about.range}, got {cell(value)}")
-        if about.least and number < about.least * (1.0 - ROUNDING):
+            raise ValueError(f"{name}: {field} must be {about.range}, got {format_cell(value)}")
+        if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
             raise ValueError(f"{name}: {field} must be at least {about.least:g} with these settings, got {value!r}")
         values[field] = number
     for field, about in zip(params._fields, space, strict=True):
@@ -112,7 +118,7 @@ def checked(name: str, params: Any, space: Any) -> Any:
     return params._replace(**values)
 
 
-def _number(value: Any) -> float | None:
+def _as_real(value: Any) -> float | None:
     """A real number of any kind, also an array of no dimension, as a float; None if it is none."""
     if isinstance(value, (bool, np.bool_)):
         return None
@@ -144,5 +150,5 @@ PERIOD = Parameter("fixed", POSITIVE, "days, or the unit of time", "length of a 
 SIDE_ADVANTAGE = Parameter("real", ANY, "points", "rating points that the better side is worth")
 CLOCK_DRIFT = Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "drift of a skill by the clock")
 REVERSION = Parameter("positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost")
-SEASON_KEEP = Parameter("unit", MAYBE_PROPER_SHARE, "1", "share of a lead that is kept from season to season")
+SEASON_KEEP = Parameter("unit", MAYBE_OPEN_UNIT_INTERVAL, "1", "share of a lead that is kept from season to season")
 SEASON_GROWTH = Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation by a season")

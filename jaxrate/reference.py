@@ -16,7 +16,7 @@ from typing import Any
 from jaxrate.systems import SYSTEMS
 
 GUIDES = Path(__file__).parent / "guides"
-WINGS = {  # of the package, as the reference calls them
+SECTION_OF_PACKAGE = {  # of the package, as the reference calls them
     "datasets": "Results",
     "data": "Results",
     "events": "Events",
@@ -33,7 +33,7 @@ WINGS = {  # of the package, as the reference calls them
 
 
 # Words that stand in every text are not searched for, and what users call comes before what is within.
-SEARCH = r"""
+SEARCH_SCRIPT = r"""
 {
   const plain = window.pdocSearch, small = /\b(an?|and|as|at|by|for|from|in|is|of|on|or|the|to|with)\b/gi;
   const weight = (found) => found.score * (found.doc.modulename === "jaxrate" ? 4 : 1);
@@ -43,7 +43,7 @@ SEARCH = r"""
 """
 
 
-def describe(module: ModuleType) -> None:
+def add_field_docstrings(module: ModuleType) -> None:
     """Give the fields of a module's NamedTuples the docstrings that Python has no place for."""
     source = inspect.getsource(module)
     for kind in vars(module).values():
@@ -66,7 +66,7 @@ def describe(module: ModuleType) -> None:
             getattr(type(space), name).__doc__ = text[0].upper() + text[1:] + "."
 
 
-def tasks() -> dict[str, dict[str, str]]:
+def guide_titles() -> dict[str, dict[str, str]]:
     """The titles of the guides by file name, by task, as `start.md` lists them."""
     parts = re.split(r"^### ", (GUIDES / "start.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     link = re.compile(r"^- \[(?P<title>.+?)\]\((?P<name>\w+)\.md\)", re.MULTILINE)
@@ -74,7 +74,7 @@ def tasks() -> dict[str, dict[str, str]]:
     return {"": {"start": "Start here"}} | listed
 
 
-def guide(name: str, addresses: dict[str, str]) -> ModuleType:
+def guide_module(name: str, addresses: dict[str, str]) -> ModuleType:
     """A guide in the form of a module. Its links lead to other guides, and public names to their `addresses`."""
     text = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1.html\2)", text)
@@ -87,12 +87,12 @@ def guide(name: str, addresses: dict[str, str]) -> ModuleType:
     return module
 
 
-def page(module: str) -> str:
+def page_path(module: str) -> str:
     """Where the page of a module stands."""
     return f"{module.replace('.', '/')}.html"
 
 
-def write(folder: Path) -> None:
+def write_reference(folder: Path) -> None:
     """Write the pages. ImportError without pdoc."""
     try:
         import pdoc
@@ -105,31 +105,31 @@ def write(folder: Path) -> None:
     systems = sorted({make.__module__ for make in SYSTEMS.values()})
     others = sorted({"jaxrate.system", *modules.values()} - {*systems})
     for name in {*homes.values(), *systems, *others}:
-        describe(import_module(name))
-    members: dict[str, list[str]] = {wing: [] for wing in WINGS.values()}
+        add_field_docstrings(import_module(name))
+    members: dict[str, list[str]] = {wing: [] for wing in SECTION_OF_PACKAGE.values()}
     for name, home in homes.items():
-        members[WINGS[home.split(".")[1]]].append(name)
-    addresses = {name: page(modules[name]) if name in modules else f"jaxrate.html#{name}" for name in public}
-    sources = [guide(name, addresses) for titles in tasks().values() for name in titles]
+        members[SECTION_OF_PACKAGE[home.split(".")[1]]].append(name)
+    addresses = {name: page_path(modules[name]) if name in modules else f"jaxrate.html#{name}" for name in public}
+    sources = [guide_module(name, addresses) for titles in guide_titles().values() for name in titles]
     sources += [import_module(name) for name in ("jaxrate", *systems, *others)]
     pages = {source.__name__: pdoc.doc.Module(source) for source in sources}
     pdoc.render.configure(docformat="google", math=False, show_source=True, template_directory=GUIDES / "pages")
     listed = {"Systems": systems, "Modules": others}
-    pdoc.render.env.globals |= {"tasks": tasks(), "members": members, "modules": listed, "addresses": addresses}
+    pdoc.render.env.globals |= {"tasks": guide_titles(), "members": members, "modules": listed, "addresses": addresses}
     for name, module in pages.items():
-        file = folder / page(name)
+        file = folder / page_path(name)
         file.parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():  # of types that name a class within itself
             warnings.filterwarnings("ignore", "Error parsing type annotation")
             file.write_text(pdoc.render.html_module(module, pages), encoding="utf-8")
     (folder / "index.html").write_text(pdoc.render.html_index(pages), encoding="utf-8")
-    (folder / "search.js").write_text(pdoc.render.search_index(pages) + SEARCH, encoding="utf-8")
+    (folder / "search.js").write_text(pdoc.render.search_index(pages) + SEARCH_SCRIPT, encoding="utf-8")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m jaxrate.reference", description="Write guides and API reference.")
     parser.add_argument("folder", type=Path)
     try:
-        write(parser.parse_args().folder)
+        write_reference(parser.parse_args().folder)
     except ImportError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")

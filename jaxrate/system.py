@@ -26,13 +26,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import Hyperparameters, PlayerState, check_argument, is_number
-from jaxrate.device import launches
-from jaxrate.events import Array, Matches, Periods
-from jaxrate.events.checks import check_known
-from jaxrate.plain import named
-from jaxrate.side_worth import DEFAULT_SIDE_SCORE
-from jaxrate.text import near
+from jaxrate.argument_checks import Hyperparameters, PlayerState, check_argument, is_number
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import Matches, Periods
+from jaxrate.events.column_checks import check_not_traced
+from jaxrate.hashable import display_name
+from jaxrate.side_advantage import DEFAULT_SIDE_SCORE
+from jaxrate.text_format import suggest_name
+from jaxrate.types import Array
 
 Params: TypeAlias = Hyperparameters  # a NamedTuple of floats (or None), one class per system
 Constants = Any  # a NamedTuple of what its rules need of them
@@ -86,53 +87,57 @@ class Rules(NamedTuple):
     predict: Predict
     update: Update
     draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
-    sized: Callable[[Params], Callable[[Params], Constants]] | None = None  # see `sized_for`
+    sized_prepare: Callable[[Params], Callable[[Params], Constants]] | None = None  # see `sized_for`
     infer: Infer | None = None  # in place of `update`; then `run` returns it beside each prediction, as a pair
 
 
-def sized_for(rules: Rules, params: Params) -> Rules:
+def resolve_sizes(rules: Rules, params: Params) -> Rules:
     """The rules with sizes that hold for hyperparameters: numbers or arrays of them, or traced, when they may be any.
 
     Sizes are what must be known before values are, such as how many points carry an integral. Where they depend on
     hyperparameters, `sized` of the rules makes of these a `prepare` with sizes that hold for them, so that values other
     than the system's own are as right.
     """
-    return rules if rules.sized is None else rules._replace(prepare=rules.sized(params), sized=None)
+    return (
+        rules
+        if rules.sized_prepare is None
+        else rules._replace(prepare=rules.sized_prepare(params), sized_prepare=None)
+    )
 
 
-def always(params: Params) -> bool:
+def always_depends_on_time(params: Params) -> bool:
     del params
     return True
 
 
-def never(params: Params) -> bool:
+def never_depends_on_time(params: Params) -> bool:
     del params
     return False
 
 
-def fits(events: Any) -> None:
+def accept_any_events(events: Any) -> None:
     """Any events do."""
     del events
 
 
-def nowhere(params: Params) -> float:
+def zero_deviation(params: Params) -> float:
     """A deviation of zero."""
     del params
     return 0.0
 
 
-def as_given(facts: "Facts", changes: Mapping[str, Any]) -> dict[str, Any]:
+def ignore_facts(facts: "DataFacts", changes: Mapping[str, Any]) -> dict[str, Any]:
     """A system that is the same for all data."""
     del facts
     return dict(changes)
 
 
-def by_period(facts: "Facts", changes: Mapping[str, Any]) -> dict[str, Any]:
+def adapt_period(facts: "DataFacts", changes: Mapping[str, Any]) -> dict[str, Any]:
     """A system that ages by periods: their length is that of the rating periods, unless it is given."""
     return ({} if facts.period is None else {"period": facts.period}) | dict(changes)
 
 
-class Facts(NamedTuple):
+class DataFacts(NamedTuple):
     """What a system may be adapted to."""
 
     score: Any = None  # [n] of the matches; None: there are none
@@ -149,7 +154,7 @@ class Facts(NamedTuple):
     statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
 
 
-class Traits(NamedTuple):
+class SystemTraits(NamedTuple):
     """What a system says of itself."""
 
     teams: bool = False  # teams of a round share their result; `run` refuses them if the system does not know them
@@ -159,10 +164,14 @@ class Traits(NamedTuple):
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
     margin_loss: Predict | None = None  # minus the logarithm of the density of the margin that there was
-    smoothed: Any = None  # its model, if `smooth` knows that
+    smoothing_model: Any = None  # its model, if `smooth` knows that
     infer: Infer | None = None  # its rule `update`, with the `Performances` that it infers
-    adapt: Callable[[Facts, Mapping[str, Any]], dict[str, Any]] = as_given  # what the factory is given for such data
-    lead: Callable[[Params, float], float] | None = None  # points ahead of an equal of whom one expects such a score
+    adapt: Callable[[DataFacts, Mapping[str, Any]], dict[str, Any]] = (
+        ignore_facts  # what the factory is given for such data
+    )
+    lead_for_score: Callable[[Params, float], float] | None = (
+        None  # points ahead of an equal of whom one expects such a score
+    )
     remade: tuple[str, ...] = ()  # what remade its predictions, in order: "calibrated", "outlook"
     contests: bool = False  # it is of contests, and rates a match as one of two: compared on matches only where named
     fixed_scale: bool = False  # constants in points are part of its rules, so that ratings have no other unit or zero
@@ -182,10 +191,12 @@ class RatingSystem(NamedTuple):
     rules: Rules
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
     static: tuple[tuple[str, Any], ...] = ()  # names and values of what else the factory was given
-    clocked: Callable[[Params], bool] = always  # whether elapsed time counts: rounds must come in order
-    settled: Callable[[Params], Any] = nowhere  # the deviation at which those who play on settle
-    check: Callable[[Any], None] = fits  # ValueError if events lack what it needs; names the row
-    traits: Traits = Traits()
+    depends_on_time: Callable[[Params], bool] = (
+        always_depends_on_time  # whether elapsed time counts: rounds must come in order
+    )
+    settled_deviation: Callable[[Params], Any] = zero_deviation  # the deviation at which those who play on settle
+    check: Callable[[Any], None] = accept_any_events  # ValueError if events lack what it needs; names the row
+    traits: SystemTraits = SystemTraits()
     make: "Callable[..., RatingSystem] | None" = None  # the factory that made it
 
     @property
@@ -199,7 +210,7 @@ class RatingSystem(NamedTuple):
         known = {} if self.make is None else signature(self.make).parameters
         usual = {name: about.default for name, about in known.items()}
         shown = (
-            f"{name}={_shown(value)}"
+            f"{name}={_format_setting(value)}"
             for name, value in given.items()
             if value not in (None, ()) or usual.get(name, value) not in (None, (), Signature.empty)
         )
@@ -212,50 +223,50 @@ def check_system(system: Any) -> None:
         raise ValueError(f"name the system first, as jr.glicko(), and not {type(system).__name__}")
 
 
-def _shown(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     if not isinstance(value, float):
-        return named(value)
+        return display_name(value)
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
-Made = ParamSpec("Made")
+FactoryArgs = ParamSpec("FactoryArgs")
 
 
-def factory(make: Callable[Made, RatingSystem]) -> Callable[Made, RatingSystem]:
+def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[FactoryArgs, RatingSystem]:
     """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker."""
-    known = signature(make).parameters
-    more = any(x.kind is x.VAR_KEYWORD for x in known.values())  # it refuses names of itself
+    parameters = signature(make).parameters
+    takes_any_name = any(x.kind is x.VAR_KEYWORD for x in parameters.values())  # it refuses names of itself
     numbers = float, float | None, bool | float, int, int | None  # whose ranges it knows
 
     @wraps(make)
-    def made(*args: Made.args, **given: Made.kwargs) -> RatingSystem:
-        if not more:
-            check_names(make.__name__, given, known)
-        for name, value in [*zip(known, args, strict=False), *given.items()]:
-            about = known.get(name)
+    def made(*args: FactoryArgs.args, **options: FactoryArgs.kwargs) -> RatingSystem:
+        if not takes_any_name:
+            check_names(make.__name__, options, parameters)
+        for name, value in [*zip(parameters, args, strict=False), *options.items()]:
+            about = parameters.get(name)
             if about is None or about.annotation in numbers or value is about.default:
                 continue
             if name == "seasons" and is_number(value):
-                first = next(x.name for x in known.values() if x.kind is x.KEYWORD_ONLY)
+                first = next(x.name for x in parameters.values() if x.kind is x.KEYWORD_ONLY)
                 hint = f"hyperparameters go by name, as {first}={value!r}"
                 raise ValueError(f"{make.__name__}: seasons are their first times, as [0.0, 365.0]; {hint}")
             check_argument(make.__name__, name, about.annotation, value)
-        return make(*args, **given)._replace(make=made)
+        return make(*args, **options)._replace(make=made)
 
     return made
 
 
-def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None:
+def check_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:
     """ValueError for a name that is none of those that a system has."""
-    known = [*known]
-    for name in given:
-        if name not in known:
-            hint = near(name, known)
-            raise ValueError(f"{system} has no parameter {name!r}{hint} (it has {', '.join(known)})")
+    allowed = [*allowed]
+    for name in names:
+        if name not in allowed:
+            hint = suggest_name(name, allowed)
+            raise ValueError(f"{system} has no parameter {name!r}{hint} (it has {', '.join(allowed)})")
 
 
-def remade(system: RatingSystem, params: Params) -> RatingSystem:
+def replace_params(system: RatingSystem, params: Params) -> RatingSystem:
     """The system with other hyperparameters; ValueError where its factory refuses them.
 
     Rules that are not those of its factory stay as they are.
@@ -270,37 +281,37 @@ def remade(system: RatingSystem, params: Params) -> RatingSystem:
     return new if own else system._replace(params=params)
 
 
-def elapsed(time: Array, last: Array) -> Array:
+def elapsed_time(time: Array, last: Array) -> Array:
     """Time since `last`, never negative; zero for a player who has not played yet (`last` = inf)."""
     return jnp.maximum(time - last, 0.0)
 
 
-def within(event: Periods, period: float | Array, last: Array) -> Array:
+def elapsed_within_period(event: Periods, period: float | Array, last: Array) -> Array:
     """[A] how much of the time since `last` passes within a rating period, before its games count.
 
     `advance` lets time pass until the period begins; what it leaves is as of its end. For newcomers no time passes.
     """
-    return elapsed(event.time + period, last) - elapsed(event.time, last)
+    return elapsed_time(event.time + period, last) - elapsed_time(event.time, last)
 
 
-def square(bound: float | Array | None) -> float | Array | None:
+def variance_bound(deviation_bound: float | Array | None) -> float | Array | None:
     """The bound of a variance from that of a deviation."""
-    return None if bound is None else bound**2
+    return None if deviation_bound is None else deviation_bound**2
 
 
-def bounded(x: Array, low: float | Array | None, high: float | Array | None) -> Array:
+def clip_optional(x: Array, low: float | Array | None, high: float | Array | None) -> Array:
     """`x` within bounds, where there are any."""
     x = x if low is None else jnp.maximum(x, low)
     return x if high is None else jnp.minimum(x, high)
 
 
-def full(shape: int | tuple[int, ...], value: float | Array, kind: Any = float) -> Array:
+def full_leaf(shape: int | tuple[int, ...], value: float | Array, kind: Any = float) -> Array:
     """Copies of a hyperparameter, [num_players] or so, in the default precision: NumPy's if nothing is traced here.
 
     (Each shape would be compiled.)
     """
     for length in shape if isinstance(shape, tuple) else (shape,):
-        check_known("num_players", length, "give a number, as arrays of a length are made")
+        check_not_traced("num_players", length, "give a number, as arrays of a length are made")
     dtype = jnp.result_type(kind)
     if isinstance(value, jax.Array) or isinstance(jax.device_put(np.zeros(())), jax.core.Tracer):
         return jnp.full(shape, value, dtype=dtype)
@@ -311,13 +322,13 @@ def full(shape: int | tuple[int, ...], value: float | Array, kind: Any = float) 
 # --- Pairwise systems: one formula serves a single match and a whole rating period. ---
 
 
-def sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
+def split_sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
     """The rows of the first and of the second player: leaves [] for a match, [M] for the pairs of a period."""
     first, second = (event.pair[:, 0], event.pair[:, 1]) if isinstance(event, Periods) else (0, 1)
     return jax.tree.map(lambda x: x[first], rows), jax.tree.map(lambda x: x[second], rows)
 
 
-def advantage(event: Matches | Periods, points: float | Array) -> Array | float:
+def signed_side_advantage(event: Matches | Periods, points: float | Array) -> Array | float:
     """Rating points that the first player enjoys: `points` on their own side, minus that on the other, 0 if neutral."""
     return 0.0 if event.context.side is None else points * event.context.side
 
@@ -340,9 +351,9 @@ def rate_players(
     if isinstance(event, Periods):
         a, b = event.pair[:, 0], event.pair[:, 1]
         zero = jnp.zeros(event.player.shape, first[0].dtype)
-        if launches():  # on a CPU all terms at once take longer
+        if has_launch_overhead():  # on a CPU all terms at once take longer
             terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])
             none = jnp.zeros((*zero.shape, len(first)), zero.dtype)
             return rate(rows, tuple(jnp.moveaxis(none.at[event.pair.T.ravel()].add(terms), -1, 0)))
         return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))
-    return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, sides(rows, event), (first, second)))
+    return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, split_sides(rows, event), (first, second)))

@@ -10,7 +10,7 @@ import jaxrate as jr
 from tests.reference import blat_twin as twin
 
 REFERENCE = dict(np.load(Path(__file__).parent / "reference" / "blat_mmr.npz"))
-GRID, POINTS, Kernel = twin.GRID, jr.luck.POINTS, jr.kernels.Kernel
+GRID, POINTS, Kernel = twin.GRID, jr.extend.luck.POINTS_PER_NATURAL_UNIT, jr.extend.kernels.Kernel
 ALGORITHMS = ("naive", "fft", "low_rank")
 
 close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-13)
@@ -36,14 +36,14 @@ def both(predict, evidence, *args):
 
 def observed(system):
     """The same system, whose predictions are pairs: with the evidence."""
-    functions = (x.rules.predict for x in (system, jr.beliefs.evidence(system)))
+    functions = (x.rules.predict for x in (system, jr.league.beliefs.evidence(system)))
     return system._replace(rules=system.rules._replace(predict=partial(both, *functions)))
 
 
 def moments(system, state):
     """Means and variances in the units of strength, as `jr.ratings` has them."""
     rating = jr.ratings(system, state)
-    unit = jr.luck.parse(system.settings["luck"]).unit if isinstance(system.settings["luck"], str) else POINTS
+    unit = jr.extend.luck.parse(system.settings["luck"]).unit if isinstance(system.settings["luck"], str) else POINTS
     return (np.asarray(rating.mean) - 1500.0) / unit, (np.asarray(rating.deviation) / unit) ** 2
 
 

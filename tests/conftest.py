@@ -19,7 +19,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxrate.replay import compiling
+from jaxrate.replay import compile_options
 
 QUICK = {
     "xla_backend_optimization_level": 0,
@@ -60,14 +60,14 @@ gc.set_threshold(100_000, 20, 20)  # what was traced lives long, and looking thr
 
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
-_options = compiling._options
-compiling._options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
+_options = compile_options._compiler_options
+compile_options._compiler_options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
 
 
 @pytest.fixture
 def in_a_hurry(monkeypatch):
     """The runner's compilations take a sixth of the time, until `monkeypatch.undo()`."""
-    monkeypatch.setattr(compiling, "_hurry", ContextVar("hurry", default=True))
+    monkeypatch.setattr(compile_options, "_QUICKLY", ContextVar("hurry", default=True))
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def share(monkeypatch):
         new = SYSTEM._replace(params=SYSTEM.params._replace(**params), static=(("factors", factors),), make=make)
         return new._replace(traits=SYSTEM.traits._replace(teams=False))
 
-    monkeypatch.setitem(jr.SYSTEMS, "share", make)
+    monkeypatch.setitem(jr.extend.SYSTEMS, "share", make)
     return make
 
 
@@ -126,7 +126,7 @@ def ax():
 
 @pytest.fixture
 def league():
-    from jaxrate import simulate
+    from jaxrate.data import simulate
 
     return simulate.league(40, 600, seed=4, draws=0.2).matches
 
@@ -140,7 +140,7 @@ def games(tmp_path, league):
     path = tmp_path / "games.csv"
     a, b = names[league.player].T
     columns = {"a": a, "b": b, "score": league.score, "time": league.time}
-    jr.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
+    jr.data.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
     return path
 
 

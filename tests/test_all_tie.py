@@ -61,7 +61,7 @@ def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
     np.testing.assert_allclose(got.mean, wanted.rating, rtol=1e-9)
     if got.deviation is not None:
         np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-9)
-    performed = jr.performances(system, events)
+    performed = jr.league.performance_ratings(system, events)
     np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), rtol=1e-9)
     assert np.isnan(performed.performance[3:6]).all() == skip_ties and np.isnan(performed.performance[6])
     assert ((performed.rank_needed > 0) == np.isfinite(performed.performance)).all()

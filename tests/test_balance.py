@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.predictions import matchups
+from jaxrate.forecasts.knockout_brackets import matchup_matrix
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -16,14 +16,14 @@ NAMES = np.array([f"player {i:02}" for i in range(40)], object)
 
 @pytest.fixture(scope="module")
 def rated():
-    league = jr.simulate.league(40, 600, seed=4, draws=0.2).matches
-    return jr.rate(jr.elo(), jr.Dataset(league, NAMES, np.arange(600)))
+    league = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches
+    return jr.rate(jr.elo(), jr.data.Dataset(league, NAMES, np.arange(600)))
 
 
 @pytest.mark.parametrize(("n", "teams"), [(8, 2), (6, 3), (4, 4)])
 def test_no_teams_are_closer(rated, n, teams):
     pool = list(NAMES[3 : 3 + n])
-    found = jr.balance(rated, pool, teams=teams, time_limit=20)
+    found = jr.forecasts.balance_teams(rated, pool, teams=teams, time_limit=20)
     mean = dict(zip(NAMES, np.asarray(jr.ratings(rated).mean, float), strict=True))
     least = np.inf
     for order in itertools.permutations(pool):
@@ -37,8 +37,8 @@ def test_no_teams_are_closer(rated, n, teams):
 
 
 def test_teams_of_a_system_that_knows_them():
-    data = jr.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Cy"], ["Bo", "Di"]]])
-    found = jr.balance(jr.rate(jr.trueskill(), data), ["Ada", "Bo", "Cy", "Di"])
+    data = jr.data.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Cy"], ["Bo", "Di"]]])
+    found = jr.forecasts.balance_teams(jr.rate(jr.trueskill(), data), ["Ada", "Bo", "Cy", "Di"])
     assert "<th" in found._repr_html_() and "Ada, Di" in found._repr_html_()
     assert {"Ada", "Di"} in map(set, found.teams) and found.share == pytest.approx([0.5, 0.5], abs=0.03)
 
@@ -46,66 +46,72 @@ def test_teams_of_a_system_that_knows_them():
 @pytest.mark.parametrize("n", [6, 7])
 def test_no_pairing_is_fairer(rated, n):
     pool = list(NAMES[10 : 10 + n])
-    found = jr.pairings(rated, pool)
-    cost = abs(np.asarray(matchups(rated, players=pool)) - 0.5)
+    found = jr.forecasts.pair_players(rated, pool)
+    cost = abs(np.asarray(matchup_matrix(rated, players=pool)) - 0.5)
     least = min(
         sum(cost[order[i], order[i + 1]] for i in range(0, n - 1, 2)) for order in itertools.permutations(range(n))
     )
     assert found.optimal and abs(found.matches["expected"] - 0.5).sum() == pytest.approx(least, abs=1e-5)
-    assert len(jr.frame(found)) == n // 2 and len(jr.frame(jr.balance(rated, pool[:4]))) == 2
+    assert (
+        len(jr.data.to_frame(found)) == n // 2
+        and len(jr.data.to_frame(jr.forecasts.balance_teams(rated, pool[:4]))) == 2
+    )
     assert len(found.out) == n % 2 and all(f"{name}" in found._repr_html_() for name in pool)
     assert sorted([*found.matches["a"], *found.matches["b"], *found.out]) == pool
     pair = found.matches["a"][0], found.matches["b"][0]
-    other = jr.pairings(rated, pool, apart=[pair])
+    other = jr.forecasts.pair_players(rated, pool, apart=[pair])
     assert set(pair) not in [{a, b} for a, b in zip(other.matches["a"], other.matches["b"], strict=True)]
     assert "none are fairer" in str(found) and ("without a match" in str(found)) == (n == 7)
 
 
 @pytest.mark.parametrize("n", [6, 7])
 def test_neighbours_are_paired_if_nothing_better_is_found_in_time(rated, n, monkeypatch):
-    from jaxrate.records import balance
+    from jaxrate.forecasts import matchmaking
 
     pool = NAMES[:n]
     by_strength = jr.leaderboard(rated, among=pool).player
     nothing = type("Nothing", (), {"x": None, "status": 1})
-    monkeypatch.setattr(balance, "milp", lambda *given, **more: nothing)
-    found = jr.pairings(rated, pool)
+    monkeypatch.setattr(matchmaking, "milp", lambda *given, **more: nothing)
+    found = jr.forecasts.pair_players(rated, pool)
     place = {name: i for i, name in enumerate(by_strength)}
     assert not found.optimal and "perhaps others are fairer" in str(found)
     assert all(abs(place[a] - place[b]) == 1 for a, b in zip(found.matches["a"], found.matches["b"], strict=True))
-    cost = abs(np.asarray(matchups(rated, players=by_strength)) - 0.5)
+    cost = abs(np.asarray(matchup_matrix(rated, players=by_strength)) - 0.5)
     if n % 2:
         sums = []
         for out in range(0, n, 2):
             rest = [i for i in range(n) if i != out]
             sums.append(sum(cost[rest[i], rest[i + 1]] for i in range(0, n - 1, 2)))
         assert abs(found.matches["expected"] - 0.5).sum() == pytest.approx(min(sums), abs=1e-5)
-    teams = jr.balance(rated, NAMES[:6], teams=3)
+    teams = jr.forecasts.balance_teams(rated, NAMES[:6], teams=3)
     assert not teams.optimal and {len(x) for x in teams.teams} == {2}
 
 
 def test_pairings_by_quality(rated):
     full = jr.rate(
-        jr.outlook(jr.elo(), draw_odds=0.5),
-        jr.Dataset(jr.simulate.league(40, 600, seed=4).matches, NAMES, np.arange(600)),
+        jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5),
+        jr.data.Dataset(jr.data.simulate.league(40, 600, seed=4).matches, NAMES, np.arange(600)),
     )
-    found = jr.pairings(full, NAMES[:6], by="quality")
+    found = jr.forecasts.pair_players(full, NAMES[:6], by="quality")
     assert (found.matches["quality"] > 0.3).all() and (np.diff(found.matches["quality"]) <= 0).all()
     alone = rated._replace(system=jr.elo(), predictions=rated.predictions.set_column(4, "score", [np.ones(600)]))
     with refused("elo tells no quality here"):
-        jr.pairings(alone, NAMES[:6], by="quality")
+        jr.forecasts.pair_players(alone, NAMES[:6], by="quality")
 
 
 def test_what_cannot_be_balanced(rated):
     for call, message in (
-        (lambda: jr.balance(rated, NAMES[:5]), "5 players cannot be divided into 2 teams"),
-        (lambda: jr.balance(rated, NAMES[:4], teams=1), "4 players cannot be divided into 1 teams"),
-        (lambda: jr.balance(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
-        (lambda: jr.balance(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),
-        (lambda: jr.pairings(rated, ["player 01"]), "the pool of at least two"),
-        (lambda: jr.pairings(rated, NAMES[:2], by="luck"), "by must be even or quality"),
-        (lambda: jr.pairings(rated, NAMES[:4], apart=[(NAMES[0], x) for x in NAMES[1:4]]), "cannot be kept apart"),
-        (lambda: jr.pairings(rated, ["player 77", "player 01"]), "no player 'player 77'"),
+        (lambda: jr.forecasts.balance_teams(rated, NAMES[:5]), "5 players cannot be divided into 2 teams"),
+        (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], teams=1), "4 players cannot be divided into 1 teams"),
+        (lambda: jr.forecasts.balance_teams(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
+        (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),
+        (lambda: jr.forecasts.pair_players(rated, ["player 01"]), "the pool of at least two"),
+        (lambda: jr.forecasts.pair_players(rated, NAMES[:2], by="luck"), "by must be even or quality"),
+        (
+            lambda: jr.forecasts.pair_players(rated, NAMES[:4], apart=[(NAMES[0], x) for x in NAMES[1:4]]),
+            "cannot be kept apart",
+        ),
+        (lambda: jr.forecasts.pair_players(rated, ["player 77", "player 01"]), "no player 'player 77'"),
     ):
         with refused(message):
             call()

@@ -196,13 +196,13 @@ def test_a_matrix_of_chances_is_a_luck_function():
     strengths, random = np.array([-1.0, 0.5, 2.0]), np.random.default_rng(5)
     upper = np.triu(random.uniform(0.2, 0.8, (3, 3)), 1)
     chances = upper + np.tril(1.0 - upper.T, -1) + 0.5 * np.eye(3)
-    system = jr.blat_mmr(jr.luck.matrix(strengths, chances), support=strengths, kernel="none", beta=1.0)
+    system = jr.blat_mmr(jr.extend.luck.matrix(strengths, chances), support=strengths, kernel="none", beta=1.0)
     prior = np.asarray(system.init(system.params, 1).belief[0], np.float64)
     result = jr.run(system, jr.matches([[0, 1]], [1.0]))
     np.testing.assert_allclose(result.prediction[0], prior @ chances @ prior, rtol=1e-6)
     np.testing.assert_allclose(result.state.belief[0], prior * (chances @ prior) / (prior @ chances @ prior), rtol=1e-6)
     with pytest.raises(ValueError, match="strengths"):
-        jr.luck.matrix([1.0, 0.0], np.full((2, 2), 0.5))
+        jr.extend.luck.matrix([1.0, 0.0], np.full((2, 2), 0.5))
 
 
 @pytest.mark.parametrize("algorithm", ["naive", "fft", "low_rank"])
@@ -233,11 +233,11 @@ OFF_GRID = dict(support=np.sort(np.random.default_rng(3).uniform(-3.0, 3.0, 40))
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", None])
 def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, kernel):
-    mixture = jr.luck.mixture([(0.7, 0.8), (0.3, 2.0)])
+    mixture = jr.extend.luck.mixture([(0.7, 0.8), (0.3, 2.0)])
     matches = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]] * 5, [1.0, 0.5, 0.0, 1.0] * 5)
     for luck in ("laplace(0.8)", mixture):
         one, two = (jr.blat_mmr(luck, kernel=kernel, algorithm=x, **OFF_GRID) for x in ("auto", "naive"))
-        assert [x.rules.sized(x.params).given[1].summing for x in (one, two)] == ["laplace", "naive"]
+        assert [x.rules.sized_prepare(x.params).bound_args[1].summing for x in (one, two)] == ["laplace", "naive"]
         got, wanted = (jr.run(x, matches) for x in (one, two))
         limit = 1e-12 if x64 else 1e-6
         np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=0, atol=limit)
@@ -254,4 +254,4 @@ def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, kernel):
 )
 def test_elsewhere_auto_does_not_take_laplace(luck, options, summing):
     system = jr.blat_mmr(luck, kernel_width=0.3, **options)
-    assert system.rules.sized(system.params).given[1].summing == summing
+    assert system.rules.sized_prepare(system.params).bound_args[1].summing == summing

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.numerics import differences, spectrum
-from jaxrate.systems.blat_mmr import laplace
-from jaxrate.systems.blat_mmr.kernels import Part, spread
+from jaxrate.numerics.special_functions import difference_spectrum, grid_differences
+from jaxrate.systems.blat_mmr import laplace_recursions
+from jaxrate.systems.blat_mmr.kernels import KernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.reference import blat_twin as twin
 
@@ -32,7 +32,7 @@ FAR = np.repeat(np.isin([*twin.CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"])
 
 def singles(system):
     """Beliefs [30, 1001] after the 15 matches, (mean, variance), and the evidence [30]."""
-    system, state = jr.beliefs.evidence(system), start(system, PRIORS)
+    system, state = jr.league.beliefs.evidence(system), start(system, PRIORS)
     result, swapped = (
         jr.run(system, jr.matches(player, score), state=state, schedule="stream")
         for player, score in ((PAIRS, SCORES), (PAIRS[:, ::-1], 1.0 - SCORES))
@@ -131,8 +131,8 @@ def test_the_edges_of_a_kernel(algorithm):
 def test_laplace_sums_on_random_supports(i):
     x, p, y, b, q, t = (REFERENCE[f"laplace_{i}_{name}"] for name in ("x", "rho", "y", "b", "Q_ref", "T_ref"))
     x, p, y = (jnp.asarray(v) for v in (x, p, y))
-    np.testing.assert_allclose(jax.jit(laplace.density_sum)(x, p, y, b), q, rtol=1e-11)
-    up, down = jax.jit(laplace.distribution_sums)(x, p, y, b)
+    np.testing.assert_allclose(jax.jit(laplace_recursions.laplace_density_sum)(x, p, y, b), q, rtol=1e-11)
+    up, down = jax.jit(laplace_recursions.laplace_cdf_sums)(x, p, y, b)
     np.testing.assert_allclose(up, t, rtol=1e-11)
     np.testing.assert_allclose(down, twin.laplace_cdf(x[None] - y[:, None], b) @ p, rtol=1e-11)
 
@@ -142,13 +142,13 @@ def test_laplace_luck_and_kernel_on_the_grid(algorithm):
     """The author's kernel of two components is 5e-3 and more away: he mirrors the first."""
     where, flat, opponent = REFERENCE["laplace_grid_cells"], np.full(1001, 1 / 1001), twin.normal(GRID, 0.7, 0.4)
     likelihood, _, spread_out, author = REFERENCE["laplace_grid"]
-    game = jr.luck.mixture([(0.6, 0.5), (0.4, 1.5)])
+    game = jr.extend.luck.mixture([(0.6, 0.5), (0.4, 1.5)])
     system = jr.blat_mmr(game, kernel=None, draws="outside", algorithm=algorithm)
     after, prediction = match(system, [flat, opponent])
     close((after[0] * prediction * 1001)[where], likelihood)
     kernel = Kernel("laplace", weights=(0.97, 0.03), widths=(0.08, 1.0))
     system = jr.blat_mmr(
-        jr.luck.coin(), kernel=kernel, kernel_width=0.1, algorithm=algorithm.replace("laplace", "auto")
+        jr.extend.luck.coin(), kernel=kernel, kernel_width=0.1, algorithm=algorithm.replace("laplace", "auto")
     )
     after, _ = match(system, [twin.normal(GRID, 0.7, 0.7), opponent])
     close(after[0][where], spread_out)
@@ -172,10 +172,10 @@ def test_example_4_2_a_kernel_of_three_points(algorithm):
     matrix = jnp.asarray(np.where(abs(n[:, None] - n) <= 1, 1 / 3, 0.0))
     tables = {
         "band": jnp.full(3, 1 / 3),
-        "fft": spectrum(jnp.where(abs(differences(100)) <= 1.0, 1 / 3, 0.0)),
+        "fft": difference_spectrum(jnp.where(abs(grid_differences(100)) <= 1.0, 1 / 3, 0.0)),
         "naive": matrix,
     }
-    after = spread("global", algorithm, [Part(1.0, tables[algorithm], jnp.sum(matrix, axis=0))], p)
+    after = spread_belief("global", algorithm, [KernelComponent(1.0, tables[algorithm], jnp.sum(matrix, axis=0))], p)
     close(after, REFERENCE["example_4_2_correct"])
     assert np.abs(after - REFERENCE["example_4_2_author_naive_kernel"]).max() > 0.07
 

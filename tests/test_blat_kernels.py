@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.plain import bind, frozen
-from jaxrate.system import remade
-from jaxrate.systems.blat_mmr import checks, kernels
+from jaxrate.hashable import bind, hashable_array
+from jaxrate.system import replace_params
+from jaxrate.systems.blat_mmr import kernel_matrices, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import quick
 from tests.reference import blat_kernels_twin as slow
@@ -69,21 +69,25 @@ def test_every_route_is_the_loop(x64, name, edges):
     kernel, rows = kernels.parse(SHAPES[name][0]._replace(edges=edges)), SHAPES[name][1](edges)
     belief = np.random.default_rng(1).dirichlet(np.full(SIZE, 0.3), 3)
     wanted = [slow.spread(p, rows, edges) for p in belief]
-    arguments = kernels.taken(kernel)
-    reach = checks.reach(kernel, frozen(GRID), STEP, 0.5, arguments.values, "float64")
+    arguments = kernels.shape_arguments(kernel)
+    reach = kernel_matrices.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64")
     values = dict(zip(arguments.names, arguments.values, strict=True))
 
     @quick
     def every(p):
         found = {}
-        for route in ("naive", "band", *(["fft"] if kernels.of_distance(kernel) else [])):
+        for route in ("naive", "band", *(["fft"] if kernels.depends_on_distance(kernel) else [])):
             points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
-            parts = kernels.parts(kernel, route, width, points, STEP, reach, values)
-            found[route] = kernels.spread(edges, route, parts, p, True)
+            parts = kernels.prepare_components(kernel, route, width, points, STEP, reach, values)
+            found[route] = kernels.spread_belief(edges, route, parts, p, True)
         if name == "homeward":
-            left, right = checks.factors(kernel, frozen(GRID), STEP, 0.5, (0.5,), p.dtype.name)
+            left, right = kernel_matrices.low_rank_factors(
+                kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name
+            )
             assert left.shape == (SIZE, 1)
-            found["low_rank"] = kernels.spread(edges, "low_rank", kernels.of_factors(left, right), p, True)
+            found["low_rank"] = kernels.spread_belief(
+                edges, "low_rank", kernels.low_rank_component(left, right), p, True
+            )
         return found
 
     limit = 1e-12 if x64 else 2e-6
@@ -96,7 +100,7 @@ def test_example_4_2():
     n = np.arange(1, 101)
     p = np.where(np.sqrt(n) % 1 == 0, 0.1, 0.0)
     system = jr.blat_mmr("coin", size=100, half_width=49.5, kernel=Kernel(box), kernel_width=1.5, prior=p)
-    assert system.rules.sized(system.params).given[1].spreading == "band"
+    assert system.rules.sized_prepare(system.params).bound_args[1].spreading == "band"
     after, _ = match(system, [p, p])
     close(after, [REFERENCE["example_4_2_correct"]] * 2)
 
@@ -210,8 +214,10 @@ def test_other_values_are_those_of_a_system_made_for_them(function, fastest, hol
         return -jnp.mean(jnp.log(jnp.where(MATCHES.score == 1.0, p, 1.0 - p)))
 
     value = 1.7 * getattr(system.params, name)
-    made = remade(system, system.params._replace(**{name: value}))
-    routes = [one.rules.sized(made.params).given[1].spreading for one in (made, system)]  # and slopes are traced
+    made = replace_params(system, system.params._replace(**{name: value}))
+    routes = [
+        one.rules.sized_prepare(made.params).bound_args[1].spreading for one in (made, system)
+    ]  # and slopes are traced
     assert routes == [fastest, holds]
     got, slope = quick(jax.value_and_grad(partial(loss, system)))(value)
     close([loss(system, value), got], float(loss(made, value)), atol=1e-11)
@@ -223,7 +229,7 @@ def test_fits_move_them():
     system = jr.blat_mmr(kernel=Kernel(sharp), prior=peaked, **ON_GRID)
     found = jr.fit(system, MATCHES, free=("slope", "scale"), steps=1)
     assert found.loss < found.loss_history[0]
-    assert found.system == remade(system, found.params)
+    assert found.system == replace_params(system, found.params)
     assert found.params.slope != -0.2 and 0.0 < found.params.scale != 0.7
 
 
@@ -274,7 +280,7 @@ HOLE = np.eye(31) - 2.0 * np.eye(31)[3] * np.eye(31)[5][:, None]
         (dict(kernel=Kernel(steadier), algorithm="fft"), "the algorithm fft does not fit"),
         (dict(kernel=Kernel(lambda d, beta=1.0: d)), "beta of <lambda> has the name of something else"),
         (dict(kernel=Kernel(whole)), "whole: a is one of real, positive, unit, not 'whole'"),
-        (dict(kernel=box), "a kernel is a name or a jr.kernels.Kernel, got <function box"),
+        (dict(kernel=box), "a kernel is a name or a jr.extend.kernels.Kernel, got <function box"),
         (dict(kernel=Kernel(sunk), depth=1.0), "kernel sunk is -0.5 from strength"),
         (dict(kernel=Kernel(sunk), height=1.0), "blat_mmr has no parameter 'height'"),
     ],

@@ -74,7 +74,7 @@ def test_a_luck_function_for_each_side(algorithm):
     def black(sigmoid, x, y):
         return 0.9 * sigmoid(x - y - 0.1)
 
-    game = jr.luck.Luck("sided", partial(white, jax.nn.sigmoid), black=partial(black, jax.nn.sigmoid))
+    game = jr.extend.luck.Luck("sided", partial(white, jax.nn.sigmoid), black=partial(black, jax.nn.sigmoid))
     game = game._replace(smooth=True, zero_sum=False)
     system = jr.blat_mmr(game, SIZE, WIDTH, algorithm=algorithm, kernel_width=0.2, beta=0.9)
     sides = [twin.mixed(partial(f, lambda d: twin.bradley_terry(d, 0.0)), 0.9) for f in (white, black)]
@@ -113,7 +113,7 @@ KERNELS = {
 )
 def test_kernels(name, algorithm):
     kernel, after, growth = KERNELS[name]
-    form = jr.kernels.parse(kernel) or Kernel()
+    form = jr.extend.kernels.parse(kernel) or Kernel()
     width = 0.025 if growth else 0.2  # by time: often too narrow for the grid at first
     shape = dict(shape=form.shape, edges=form.edges, step=STEP)
     theirs = lucks(twin.bradley_terry) | on_grid()

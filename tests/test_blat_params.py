@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import remade, sized_for
+from jaxrate.system import replace_params, resolve_sizes
 from tests.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -18,7 +18,7 @@ GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
 SYSTEMS = {
     "low_rank": dict(),
     "of a normal luck": dict(luck="thurstone_mosteller", beta=1.0),  # whose nodes luck makes more
-    "of two widths": dict(kernel=jr.kernels.Kernel(weights=(0.9, 0.1), widths=(1.0, 2.0), edges="source")),
+    "of two widths": dict(kernel=jr.extend.kernels.Kernel(weights=(0.9, 0.1), widths=(1.0, 2.0), edges="source")),
 }
 CASES = [
     ("low_rank", "kernel_width", 0.9),
@@ -61,7 +61,7 @@ def loss(system, params):
 def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
     system = jr.blat_mmr(**GRID | SYSTEMS[case])
     params = other(system, name, value)
-    wanted = jr.run(remade(system, params), MATCHES, schedule="stream")
+    wanted = jr.run(replace_params(system, params), MATCHES, schedule="stream")
     got = jr.run(system, MATCHES, params=params, schedule="stream")
     close(got.prediction, wanted.prediction)
     close(got.state.belief, wanted.state.belief)
@@ -70,12 +70,12 @@ def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
 @pytest.mark.parametrize("name", ["kernel_width", "temperature"])
 def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     system, values = jr.blat_mmr(**GRID), np.array([0.9, 0.3])
-    made = [remade(system, other(system, name, x)) for x in values]
-    runs = [jr.history(x, MATCHES) for x in made]
+    made = [replace_params(system, other(system, name, x)) for x in values]
+    runs = [jr.league.rating_history(x, MATCHES) for x in made]
     losses = [jr.metrics.log_loss(x.prediction, MATCHES.score) for x in runs]
-    close(jr.sweep(system, MATCHES, other(system, name, values)), losses)
+    close(jr.fitting.sweep_parameters(system, MATCHES, other(system, name, values)), losses)
     params = made[0].params
-    close(jr.history(system, MATCHES, params=params).prediction, runs[0].prediction)
+    close(jr.league.rating_history(system, MATCHES, params=params).prediction, runs[0].prediction)
     state = runs[0].state
     close(jr.predict(system, state, MATCHES, params=params), jr.predict(made[0], state, MATCHES))
 
@@ -84,7 +84,7 @@ def test_sweeps_histories_and_predictions_hold_for_other_values(name):
 def test_traced_values_are_as_right(name, value):
     with jax.enable_x64(True):
         system = jr.blat_mmr(**GRID)
-        made = remade(system, other(system, name, value))
+        made = replace_params(system, other(system, name, value))
 
         def at(x):
             return loss(system, other(system, name, x))
@@ -100,14 +100,14 @@ def test_traced_values_are_as_right(name, value):
 
 def test_a_profile_is_that_of_systems_made_for_its_values():
     system = jr.blat_mmr(**GRID)
-    profile = partial(jr.profile, events=MATCHES, name="kernel_width", free=["beta"], steps=0)
-    made = remade(system, other(system, "kernel_width", 0.9))
+    profile = partial(jr.fitting.profile_loss, events=MATCHES, name="kernel_width", free=["beta"], steps=0)
+    made = replace_params(system, other(system, "kernel_width", 0.9))
     close(profile(system, values=[0.2, 0.9]).loss[1], profile(made, values=[0.9]).loss[0])
 
 
 def test_few_sizes_are_compiled():
     system = jr.blat_mmr()
-    rules = partial(sized_for, system.rules)
+    rules = partial(resolve_sizes, system.rules)
     assert rules(system.params) == rules(jax.tree.map(jnp.asarray, system.params))
     assert rules(system.params) == rules(other(system, "prior_deviation", 1.0))
     for name, values in (("kernel_width", np.geomspace(0.03, 3.0, 50)), ("temperature", np.geomspace(0.1, 10.0, 20))):
@@ -115,7 +115,7 @@ def test_few_sizes_are_compiled():
         assert rules(other(system, name, values)) in {rules(other(system, name, x)) for x in values}
     traced = []
     jax.eval_shape(lambda p: traced.append(rules(p)), system.params)
-    assert traced[0].prepare.given[1][:2] == ("fft", "fft")
+    assert traced[0].prepare.bound_args[1][:2] == ("fft", "fft")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,10 @@ def test_few_sizes_are_compiled():
 def test_values_that_cannot_be_right_are_refused(name, value, message):
     system = jr.blat_mmr(**GRID)
     state, params = jr.run(system, MATCHES).state, other(system, name, value)
-    for refused in (partial(jr.run, system), partial(jr.predict, system, state), partial(jr.history, system)):
+    for refused in (
+        partial(jr.run, system),
+        partial(jr.predict, system, state),
+        partial(jr.league.rating_history, system),
+    ):
         with pytest.raises(ValueError, match=message):
             refused(MATCHES, params=params)

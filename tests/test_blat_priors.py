@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import remade
+from jaxrate.system import replace_params
 from tests.blat import close
 from tests.reference import blat_kernels_twin as slow
 from tests.reference import blat_twin as twin
@@ -70,7 +70,7 @@ def test_a_league_from_a_prior_of_ones_own_and_players_who_come_later(double):
 def test_values_of_a_prior_are_hyperparameters(double):
     system = jr.blat_mmr(prior=peaked, place=0.1, **GRID)
     assert system.params[-2:] == (0.7, 0.1) and [x.space for x in system.space][-2:] == ["positive", "real"]
-    league = jr.simulate.league(5, 30, seed=1).matches
+    league = jr.data.simulate.league(5, 30, seed=1).matches
 
     def loss(params):
         p = jr.run(system, league, params=params, schedule="stream").prediction
@@ -82,7 +82,7 @@ def test_values_of_a_prior_are_hyperparameters(double):
         low, high = (float(loss(system.params._replace(**{name: value + d}))) for d in (-step, step))
         np.testing.assert_allclose(getattr(slope, name), (high - low) / (2 * step), rtol=1e-5)
     other = system.params._replace(scale=1.5)
-    close(system.init(other, 2).belief, remade(system, other).init(other, 2).belief)
+    close(system.init(other, 2).belief, replace_params(system, other).init(other, 2).belief)
 
 
 def test_saved_by_a_factory_of_ones_own(tmp_path):
@@ -93,8 +93,10 @@ def test_saved_by_a_factory_of_ones_own(tmp_path):
     again = jr.load(tmp_path / "run", make=at_home)
     assert again.system == rated.system and again.system.params.scale == 0.9
     np.testing.assert_array_equal(again.state.belief, rated.state.belief)
-    assert jr.beliefs.grid(again.system).shape == (31,)
-    widths = jr.blat_mmr(**GRID | {"kernel": jr.kernels.Kernel(widths=(2.0,), edges="source"), "kernel_width": 0.4})
+    assert jr.league.beliefs.grid(again.system).shape == (31,)
+    widths = jr.blat_mmr(
+        **GRID | {"kernel": jr.extend.kernels.Kernel(widths=(2.0,), edges="source"), "kernel_width": 0.4}
+    )
     jr.save(tmp_path / "widths", jr.rate(widths, data))
     assert jr.load(tmp_path / "widths").system == widths
     with pytest.raises(ValueError, match="made with prior of its own"):
@@ -133,8 +135,8 @@ def test_a_prior_narrower_than_the_grid_is_refused():
     with pytest.raises(ValueError, match="prior_deviation must be at least 0.2 with these settings"):
         jr.run(system, league, params=system.params._replace(prior_deviation=0.1))
     narrow = jr.ratings(system, system.init(system.params._replace(prior_deviation=0.2, prior_mean=0.1), 1))
-    np.testing.assert_allclose((narrow.mean[0] - 1500.0) / jr.luck.POINTS, 0.1, rtol=1e-5)
-    np.testing.assert_allclose(narrow.deviation[0] / jr.luck.POINTS, 0.2, rtol=1e-5)
+    np.testing.assert_allclose((narrow.mean[0] - 1500.0) / jr.extend.luck.POINTS_PER_NATURAL_UNIT, 0.1, rtol=1e-5)
+    np.testing.assert_allclose(narrow.deviation[0] / jr.extend.luck.POINTS_PER_NATURAL_UNIT, 0.2, rtol=1e-5)
     with pytest.raises(ValueError, match="prior_deviation 1e-20 is too small for strengths 1.3 away"):
         jr.blat_mmr(support=[-1.0, 0.5, 1.0], kernel="none", prior_mean=-0.3, prior_deviation=1e-20)
     sharp = jr.blat_mmr(support=[-1.0, 0.5, 1.0], kernel="none", prior_mean=-0.3, prior_deviation=1e-14)

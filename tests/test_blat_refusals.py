@@ -12,7 +12,7 @@ from tests.blat import MATCHES, Kernel
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
 
 BELIEFS = jr.blat_mmr().init(jr.blat_mmr().params, 2)
-WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
+WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr("coin(2)"), "coin takes no number"),
         (lambda: jr.blat_mmr("trueskill(-1)"), "trueskill takes a number above 0, got -1"),
         (lambda: jr.blat_mmr("trueskill(x)"), "trueskill.*x"),
-        (lambda: jr.luck.thurstone_mosteller(math.inf), "thurstone_mosteller takes a number above 0"),
-        (lambda: jr.luck.mixture([(1.0, 0.0)]), "a width above 0"),
-        (lambda: jr.luck.mixture([]), "a width above 0"),
-        (lambda: jr.luck.mixture([(0.5, 1.0)]), "the weights must sum to 1, got 0.5"),
+        (lambda: jr.extend.luck.thurstone_mosteller(math.inf), "thurstone_mosteller takes a number above 0"),
+        (lambda: jr.extend.luck.mixture([(1.0, 0.0)]), "a width above 0"),
+        (lambda: jr.extend.luck.mixture([]), "a width above 0"),
+        (lambda: jr.extend.luck.mixture([(0.5, 1.0)]), "the weights must sum to 1, got 0.5"),
         (lambda: jr.blat_mmr(WRONG), r"luck function wrong: L\(x, y\) must be 1 - L\(y, x\).*give Black's too"),
-        (lambda: jr.blat_mmr(jr.luck.Luck("flat", lambda x, y: 0.5 * x)), "must broadcast, got shape"),
-        (lambda: jr.blat_mmr(jr.luck.Luck("sum", lambda x, y: x + y)), r"luck function sum: .*not in \[0, 1\]"),
+        (lambda: jr.blat_mmr(jr.extend.luck.Luck("flat", lambda x, y: 0.5 * x)), "must broadcast, got shape"),
+        (lambda: jr.blat_mmr(jr.extend.luck.Luck("sum", lambda x, y: x + y)), r"luck function sum: .*not in \[0, 1\]"),
         (lambda: jr.blat_mmr(kernel="gauss"), "unknown kernel 'gauss'"),
         (lambda: jr.blat_mmr(kernel=Kernel("box")), "the kernel's shape is one of gaussian, laplace, got 'box'"),
         (lambda: jr.blat_mmr(kernel=Kernel(clock="day")), "the kernel's clock is one of match, time, got 'day'"),
@@ -65,9 +65,12 @@ WRONG = jr.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.4), widths=(1, 2))), "they sum to 1"),
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.5))), "as many weights as widths"),
         (lambda: jr.blat_mmr(kernel=Kernel(widths=(0.0,))), "the widths of a kernel are above 0"),
-        (lambda: jr.beliefs.mode(jr.elo(), BELIEFS), r"elo has no beliefs on a grid; make the system by blat_mmr\(\)"),
-        (lambda: jr.beliefs.quantile(jr.blat_mmr(), BELIEFS, 1.1), r"probability must lie in \[0, 1\], got 1.1"),
-        (lambda: jr.beliefs.outcomes(jr.blat_mmr(), BELIEFS, MATCHES, draws=1.0), "draws must be a share"),
+        (
+            lambda: jr.league.beliefs.mode(jr.elo(), BELIEFS),
+            r"elo has no beliefs on a grid; make the system by blat_mmr\(\)",
+        ),
+        (lambda: jr.league.beliefs.quantile(jr.blat_mmr(), BELIEFS, 1.1), r"probability must lie in \[0, 1\], got 1.1"),
+        (lambda: jr.league.beliefs.outcomes(jr.blat_mmr(), BELIEFS, MATCHES, draws=1.0), "draws must be a share"),
     ],
 )
 def test_bad_input(call, message):

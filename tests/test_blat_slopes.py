@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.events import part
+from jaxrate.events import slice_events
 from tests.blat import (
     MATCHES,
     SETTING,
@@ -65,7 +65,7 @@ def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
     one, two = jr.blat_mmr(), jr.blat_mmr()
     assert one.rules == two.rules
     assert jr.blat_mmr(size=2001).rules != one.rules
-    assert jr.beliefs.evidence(one).rules == jr.beliefs.evidence(two).rules
+    assert jr.league.beliefs.evidence(one).rules == jr.league.beliefs.evidence(two).rules
     setting = dict(size=SIZE, half_width=WIDTH, kernel_width=0.3)
     first, second = jr.blat_mmr(**setting), jr.blat_mmr(**setting, side_advantage=30, prior_mean=0.1)
     assert first.rules == second.rules
@@ -104,10 +104,10 @@ def test_slopes_of_the_log_loss_of_tennis():
     path = Path(__file__).parents[2] / "shared/data/atp.parquet"
     if not path.exists():
         pytest.skip("there is no tennis history beside the repository")
-    matches = part(jr.read(path, drop="walkover").matches, 500_000, 500_600)
+    matches = slice_events(jr.read(path, drop="walkover").matches, 500_000, 500_600)
     system, names = jr.blat_mmr(), ("beta", "prior_deviation", "kernel_width")
     with jax.enable_x64(True):
-        arranged = jr.by_level(matches, 32)
+        arranged = jr.extend.schedule_by_level(matches, 32)
 
         def loss(values):
             params = system.params._replace(**dict(zip(names, values, strict=True)))

@@ -1,4 +1,4 @@
-"""`jr.blend`: weights against the slow twin, what they see, systems of no use, and upcoming matches."""
+"""`jr.league.blend_systems`: weights against the slow twin, what they see, systems of no use, and upcoming matches."""
 
 import re
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.blending import fitted, log_odds, weighed
-from jaxrate.records.quality import Sides
+from jaxrate.league.blending import blend_one_step_ahead, fit_weights, log_odds
+from jaxrate.league.evaluation import TwoSidedEvents
 from tests.reference import blend_twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -23,19 +23,21 @@ def forecasts(n, seed=0):
 
 def weights_of(guesses, score):
     equal = np.full(len(guesses), 1.0 / len(guesses))
-    return fitted(log_odds(guesses), score, np.ones(len(score)), equal)
+    return fit_weights(log_odds(guesses), score, np.ones(len(score)), equal)
 
 
 @pytest.mark.parametrize("begin", [0, 100])
 def test_against_the_twin(begin):
     guesses, score = forecasts(150)
     count = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 150)
-    weights, prediction, quality = weighed(guesses, Sides(slice(None), score, count), np.arange(150) >= begin)
+    weights, prediction, quality = blend_one_step_ahead(
+        guesses, TwoSidedEvents(slice(None), score, count), np.arange(150) >= begin
+    )
     rows = np.stack(guesses, axis=1).tolist()
     wanted, last = blend_twin.ahead(rows, score.tolist(), count.tolist(), begin)
     np.testing.assert_allclose(prediction, wanted, atol=1e-7)
     np.testing.assert_allclose(weights, last, atol=1e-7)
-    assert quality == pytest.approx(jr.metrics.scores(wanted, score, weight=count, mask=np.arange(150) >= begin))
+    assert quality == pytest.approx(jr.metrics.match_metrics(wanted, score, weight=count, mask=np.arange(150) >= begin))
 
 
 def test_weights_are_those_of_the_law_by_which_scores_were_drawn():
@@ -57,7 +59,7 @@ def test_nothing_is_predicted_by_weights_that_have_seen_it():
     guesses, score = forecasts(300)
 
     def ahead(score, begin):
-        return weighed(guesses, Sides(slice(None), score, None), np.arange(300) >= begin)[1]
+        return blend_one_step_ahead(guesses, TwoSidedEvents(slice(None), score, None), np.arange(300) >= begin)[1]
 
     for begin, ends in ((0, (64, 128, 256)), (120, (120, 240))):
         plain = ahead(score, begin)
@@ -70,18 +72,18 @@ def test_nothing_is_predicted_by_weights_that_have_seen_it():
 
 def test_certain_predictions_that_fail_stay_finite():
     guess, score = [np.array([0.0, 1.0, 0.5] * 40), np.full(120, 0.6)], np.array([1.0, 0.0, 1.0] * 40)
-    weights, prediction, _ = weighed(guess, Sides(slice(None), score, None), np.ones(120, bool))
+    weights, prediction, _ = blend_one_step_ahead(guess, TwoSidedEvents(slice(None), score, None), np.ones(120, bool))
     assert np.isfinite(weights).all() and ((prediction > 0) & (prediction < 1)).all()
 
 
 @pytest.fixture
 def data(league):
-    return jr.Dataset(league, np.array([f"player {i:02}" for i in range(40)], object), np.arange(600))
+    return jr.data.Dataset(league, np.array([f"player {i:02}" for i in range(40)], object), np.arange(600))
 
 
 def test_a_blend_predicts_upcoming_matches(data):
     systems = {"slow": jr.elo(k=8), "fast": jr.elo(k=64), "glicko": jr.glicko()}
-    blend = jr.blend(systems, data, last=0.25)
+    blend = jr.league.blend_systems(systems, data, last=0.25)
     runs = {name: jr.run(system, data.matches) for name, system in systems.items()}
     upcoming = jr.matches([[0, 1], [2, 3]], [0.5, 0.5], [1e3, 1e3])
     z = 0.0
@@ -100,16 +102,28 @@ def test_a_blend_predicts_upcoming_matches(data):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda data: jr.blend([jr.elo()], data), "a blend takes two systems or more, got 1"),
-        (lambda data: jr.blend([jr.elo(), jr.elo(k=8)], data), "two systems have the name elo; give each its own"),
-        (lambda data: jr.blend(["elo", "glicko"], data), "blend takes systems, as jr.glicko(), and not str"),
-        (lambda data: jr.blend([jr.elo(), jr.urnings()], data), "urnings draws random numbers"),
+        (lambda data: jr.league.blend_systems([jr.elo()], data), "a blend takes two systems or more, got 1"),
         (
-            lambda data: jr.blend([jr.elo(), jr.category_glicko()], data),
+            lambda data: jr.league.blend_systems([jr.elo(), jr.elo(k=8)], data),
+            "two systems have the name elo; give each its own",
+        ),
+        (
+            lambda data: jr.league.blend_systems(["elo", "glicko"], data),
+            "blend takes systems, as jr.glicko(), and not str",
+        ),
+        (lambda data: jr.league.blend_systems([jr.elo(), jr.urnings()], data), "urnings draws random numbers"),
+        (
+            lambda data: jr.league.blend_systems([jr.elo(), jr.category_glicko()], data),
             "category_glicko rates no single matches; leave it out",
         ),
-        (lambda data: jr.blend([jr.elo(), jr.glicko()], data, last=0), "last must be above 0 and at most 1, got 0"),
-        (lambda data: jr.blend([jr.elo(), jr.glicko()], data.matches), "blend: data must be a Dataset (as of jr.read)"),
+        (
+            lambda data: jr.league.blend_systems([jr.elo(), jr.glicko()], data, last=0),
+            "last must be above 0 and at most 1, got 0",
+        ),
+        (
+            lambda data: jr.league.blend_systems([jr.elo(), jr.glicko()], data.matches),
+            "blend_systems: data must be a Dataset (as of jr.read)",
+        ),
     ],
 )
 def test_refusals(data, call, message):

@@ -18,11 +18,11 @@ N = 300
 def bulk(tmp_path_factory):
     """Matches of 40 players up to the time 1000 in a file, and what was rated of them."""
     folder = tmp_path_factory.mktemp("bulk")
-    league = jr.simulate.league(40, N, seed=3)
+    league = jr.data.simulate.league(40, N, seed=3)
     time = np.linspace(0.0, 1000.0, N)
     a, b = ([f"player {x:02}" for x in side] for side in league.matches.player.T)
     pq.write_table(pa.table({"a": a, "b": b, "score": league.matches.score, "time": time}), folder / "matches.parquet")
-    return jr.rate_files(SYSTEM, folder / "matches.parquet", folder / "rated", chunk=100), folder
+    return jr.league.rate_files(SYSTEM, folder / "matches.parquet", folder / "rated", chunk=100), folder
 
 
 def check_goes_on(live, folder, games):
@@ -48,11 +48,11 @@ def test_a_service_goes_on_from_bulk(bulk, tmp_path, way):
     if way == "saved":
         jr.save(tmp_path / "run", found)
     elif way == "live":
-        jr.save(tmp_path / "run", jr.live(found))
+        jr.save(tmp_path / "run", jr.live.start_history(found))
     begin = found if way == "returned" else jr.load(folder / "rated" if way == "loaded" else tmp_path / "run")
     if way != "returned":
         assert repr(begin).startswith("Rated: 300 matches of ") and begin.games.tolist() == found.games.tolist()
-    check_goes_on(jr.live(begin), folder, found.games)
+    check_goes_on(jr.live.start_history(begin), folder, found.games)
 
 
 def test_matches_of_a_file_are_rated_onto_bulk(bulk):
@@ -71,9 +71,9 @@ def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path
     def stop(rows):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxrate.records.files.EVERY", 0.0)
-    monkeypatch.setattr("jaxrate.records.files.SHARE", 0.0)
+    monkeypatch.setattr("jaxrate.league.out_of_core.parquet_rating.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("jaxrate.league.out_of_core.parquet_rating.CHECKPOINT_WORK_RATIO", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        jr.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
+        jr.league.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
     with refused("of 300 matches are rated there; go on by `rate_files` with resume=True"):
         jr.load(tmp_path / "part")

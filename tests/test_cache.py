@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxrate.cli import cache
+from jaxrate.cli import compilation_cache
 
 pytest.importorskip("pyarrow")
 
@@ -18,7 +18,11 @@ def run(tmp_path):
     games.write_text("winner,loser\nAda,Bo\nBo,Cy\nCy,Ada\n")
 
     def run(*options, home=tmp_path / "cache", **more):
-        kept = {name: x for name, x in os.environ.items() if name not in (cache.SWITCH, *cache.JAX)}
+        kept = {
+            name: x
+            for name, x in os.environ.items()
+            if name not in (compilation_cache.CACHE_VARIABLE, *compilation_cache.JAX_SETTINGS)
+        }
         command = [sys.executable, "-m", "jaxrate", *options, "rate", str(games), "--system", "elo"]
         environment = kept | {"XDG_CACHE_HOME": str(home), "HOME": str(tmp_path)} | more
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -35,23 +39,23 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
     assert run() == said
     (kept,) = (folder / "jaxrate").iterdir()
     files = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
-    assert kept.name == cache.machine() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
+    assert kept.name == compilation_cache.processor_name() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
     assert run() == said
     assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
     assert run(home="/proc/nowhere") == said  # which nobody can write to
 
 
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
-    for name in (cache.SWITCH, *cache.JAX):
+    for name in (compilation_cache.CACHE_VARIABLE, *compilation_cache.JAX_SETTINGS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(cache, "base", lambda: tmp_path)
-    monkeypatch.setattr(cache.warnings, "filterwarnings", lambda *given, **more: None)
-    monkeypatch.setenv(cache.SWITCH, "OFF")
-    cache.keep_programs()
+    monkeypatch.setattr(compilation_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compilation_cache.warnings, "filterwarnings", lambda *given, **more: None)
+    monkeypatch.setenv(compilation_cache.CACHE_VARIABLE, "OFF")
+    compilation_cache.enable_compilation_cache()
     assert not list(tmp_path.iterdir())
-    monkeypatch.delenv(cache.SWITCH)
+    monkeypatch.delenv(compilation_cache.CACHE_VARIABLE)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
-    cache.keep_programs()
+    compilation_cache.enable_compilation_cache()
     assert not list(tmp_path.iterdir()) and os.environ["JAX_COMPILATION_CACHE_DIR"] == "mine"
 
 
@@ -61,18 +65,18 @@ def test_the_oldest_go_first(monkeypatch, tmp_path):
     for age in range(4):
         (tmp_path / str(age)).write_bytes(bytes(100))
         os.utime(tmp_path / str(age), (age, age))
-    cache._shrink(tmp_path)
+    compilation_cache._remove_oldest_programs(tmp_path)
     assert len(list(tmp_path.iterdir())) == 5
-    monkeypatch.setattr(cache, "LARGEST", 399)
-    cache._shrink(tmp_path)
+    monkeypatch.setattr(compilation_cache, "MAX_CACHE_BYTES", 399)
+    compilation_cache._remove_oldest_programs(tmp_path)
     assert sorted(x.name for x in tmp_path.iterdir() if x.is_file()) == ["2", "3"]
 
 
 def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
-    monkeypatch.setattr(cache.sys, "platform", "linux")
+    monkeypatch.setattr(compilation_cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.base() == tmp_path
+    assert compilation_cache.cache_folder() == tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the convention says to ignore
-    assert cache.base() == Path.home() / ".cache"
-    monkeypatch.setattr(cache.sys, "platform", "darwin")
-    assert cache.base() == Path.home() / "Library" / "Caches"
+    assert compilation_cache.cache_folder() == Path.home() / ".cache"
+    monkeypatch.setattr(compilation_cache.sys, "platform", "darwin")
+    assert compilation_cache.cache_folder() == Path.home() / "Library" / "Caches"

@@ -12,7 +12,12 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.systems.category_glicko.model import State
-from jaxrate.systems.category_glicko.posterior import OUTCOMES, Games, apart, most_probable
+from jaxrate.systems.category_glicko.posterior import (
+    OUTCOME_DISTRIBUTIONS,
+    PeriodGames,
+    maximize_posterior,
+    split_strengths,
+)
 from tests.conftest import quick
 from tests.reference import category_glicko_twin as twin
 
@@ -136,7 +141,7 @@ def test_mixtures_against_the_twin(outcome, expansion):
 @pytest.mark.parametrize("outcome", ["probit", "logistic"])
 def test_the_maximum_is_found_however_the_games_went(x64, outcome):
     """Hundreds of wins or losses against a category beside the opposite elsewhere, and beliefs of any width."""
-    random, law, players = np.random.default_rng(1), OUTCOMES[outcome], 40
+    random, law, players = np.random.default_rng(1), OUTCOME_DISTRIBUTIONS[outcome], 40
     spread = random.uniform(0.05, 1.5, (players, 4)) ** 2
     rating, modifiers = random.normal(0, 1, players), random.normal(0, 0.3, (players, 3))
     rows = State(*(jnp.asarray(x, float) for x in (rating, modifiers, spread[:, 0], spread[:, 1:], np.zeros(players))))
@@ -144,10 +149,10 @@ def test_the_maximum_is_found_however_the_games_went(x64, outcome):
     count = 10 ** random.uniform(0, 2.5, len(cell))
     won = np.round(count * random.choice([0.0, 1.0, 0.4], len(cell)))
     games = [random.normal(0, 3, len(cell)), random.uniform(1, 1.5, len(cell)), won, np.round(count) - won]
-    column = Games(jnp.asarray(cell, jnp.int32), *(jnp.asarray(x, float) for x in games))
+    column = PeriodGames(jnp.asarray(cell, jnp.int32), *(jnp.asarray(x, float) for x in games))
     played = jnp.zeros(3 * players, bool).at[cell].set(True).reshape(players, 3)
     guess, ready = rows.rating[:, None] + rows.modifiers, ~played.any(axis=1)
-    found = quick(lambda: apart(rows, played, most_probable(law, rows, column, played, guess, ready)))()
+    found = quick(lambda: split_strengths(rows, played, maximize_posterior(law, rows, column, played, guess, ready)))()
     for i in range(players):
         met = {c: list(zip(*(x[cell == 3 * i + c] for x in games), strict=True)) for c in np.flatnonzero(played[i])}
         if met:

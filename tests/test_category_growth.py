@@ -25,7 +25,7 @@ def test_the_slope_by_growth_is_that_of_differences():
             jr.category_glicko(3, "logistic", "map", "unplayed", period=7),
         )
         wide = system.params._replace(deviation_max=400.0, modifier_deviation_max=400.0)
-        schedule = jr.by_level(events)
+        schedule = jr.extend.schedule_by_level(events)
 
         def total(growth):
             return jnp.sum(
@@ -41,18 +41,18 @@ def test_modifiers_are_given_with_their_deviations_as_of_a_time():
     system = jr.category_glicko(3)
     played = league(5, n=30)
     state = jr.run(system, jr.periods(played, 14.0)).state
-    got = jr.modifiers(system, state)
+    got = jr.league.modifiers(system, state)
     np.testing.assert_array_equal(got.mean, state.modifiers)
     np.testing.assert_allclose(got.deviation, np.sqrt(state.modifier_variance), rtol=1e-6)
-    later = jr.modifiers(system, state, time=float(state.time.max()) + 28.0)
+    later = jr.league.modifiers(system, state, time=float(state.time.max()) + 28.0)
     aged = np.asarray(state.time.max() + 28.0 - state.time)[:, None] / 14.0 * 65.0**2
     wanted = np.minimum(np.sqrt(np.asarray(got.deviation) ** 2 + aged), 160.0)
     np.testing.assert_allclose(later.deviation, wanted, rtol=1e-5)
     assert (wanted > got.deviation).any() and (later.mean == got.mean).all()
     one = jr.category_glicko(1)
-    alone = jr.modifiers(one, one.init(one.params, 2))
+    alone = jr.league.modifiers(one, one.init(one.params, 2))
     assert not alone.mean.any() and not alone.deviation.any()
     with pytest.raises(ValueError, match="is before the last event of player"):
-        jr.modifiers(system, state, time=0.0)
+        jr.league.modifiers(system, state, time=0.0)
     with pytest.raises(ValueError, match="elo has no modifiers; take category_glicko"):
-        jr.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))
+        jr.league.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))

@@ -6,29 +6,29 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.strengths import sequential
+from jaxrate.arena import sequential_testing
 
 
 def table(wins=60, games=100, n=5, spread=0.5, seed=0, repeat=1):
     random = np.random.default_rng(seed)
     a, b = np.triu_indices(n, 1)
     won = random.binomial(games, 1 / (1 + np.exp(spread * (a - b))))
-    return jr.counts(a, b, won * repeat, (games - won) * repeat)
+    return jr.arena.count_votes(a, b, won * repeat, (games - won) * repeat)
 
 
 def test_rank_sets_of_what_is_clear_and_of_what_is_not():
-    clear = jr.rank_sets(jr.static(table(games=5000)))
+    clear = jr.arena.rank_sets(jr.arena.fit_strengths(table(games=5000)))
     assert clear.least.tolist() == clear.greatest.tolist() == [1, 2, 3, 4, 5]
     assert [group.tolist() for group in clear.groups] == [[0], [1], [2], [3], [4]]
-    unclear = jr.rank_sets(jr.static(table(games=4, spread=0.0)))
+    unclear = jr.arena.rank_sets(jr.arena.fit_strengths(table(games=4, spread=0.0)))
     assert set(unclear.least) == {1} and set(unclear.greatest) == {5}
     assert [sorted(group.tolist()) for group in unclear.groups] == [[0, 1, 2, 3, 4]]
     assert "1 to 5" in repr(unclear) and "<td" in unclear._repr_html_()
 
 
 def test_rank_sets_step_down_from_the_definition():
-    found = jr.static(table(games=60, n=6, seed=6))
-    ranks = jr.rank_sets(found, samples=20_000, seed=1)
+    found = jr.arena.fit_strengths(table(games=60, n=6, seed=6))
+    ranks = jr.arena.rank_sets(found, samples=20_000, seed=1)
     random, n = np.random.default_rng(7), 6
     drawn = random.multivariate_normal(np.zeros(n), found.covariance, 20_000, check_valid="ignore")
     pairs = [(j, k) for j in range(n) for k in range(n) if j != k]
@@ -50,48 +50,48 @@ def test_rank_sets_step_down_from_the_definition():
 
 def test_rank_sets_of_anchors_replicates_and_players_without_a_rating():
     votes = table(games=60)
-    held = jr.rank_sets(jr.static(votes, anchors={0: 1700.0, 4: 1300.0}))
+    held = jr.arena.rank_sets(jr.arena.fit_strengths(votes, anchors={0: 1700.0, 4: 1300.0}))
     assert held.apart[0, 4] and not held.apart[4, 0]
-    drawn = jr.rank_sets(jr.static(votes, errors="bootstrap", samples=300))
-    plain = jr.rank_sets(jr.static(votes))
+    drawn = jr.arena.rank_sets(jr.arena.fit_strengths(votes, errors="bootstrap", samples=300))
+    plain = jr.arena.rank_sets(jr.arena.fit_strengths(votes))
     assert (np.abs(drawn.least - plain.least) <= 1).all() and (np.abs(drawn.greatest - plain.greatest) <= 1).all()
-    more = jr.counts([0, 1, 2, 0], [1, 2, 0, 3], [900, 900, 10, 5], [10, 10, 900, 0])
-    free = jr.rank_sets(jr.static(more))
+    more = jr.arena.count_votes([0, 1, 2, 0], [1, 2, 0, 3], [900, 900, 10, 5], [10, 10, 900, 0])
+    free = jr.arena.rank_sets(jr.arena.fit_strengths(more))
     assert (free.least[3], free.greatest[3]) == (1, 4) and free.greatest[:3].max() == 4
 
 
 def test_differences_and_votes_still_needed():
     votes = table(games=20, spread=0.2)
-    found = jr.static(votes)
+    found = jr.arena.fit_strengths(votes)
     points, error = found.difference(0, 2)
     assert points == found.rating[0] - found.rating[2]
     assert found.better(0, 2) == pytest.approx(0.5 * math.erfc(-points / error / math.sqrt(2)))
     assert found.better(0, 2) + found.better(2, 0) == pytest.approx(1.0)
-    needed = jr.votes_needed(found, 0, 2)
+    needed = jr.arena.votes_needed(found, 0, 2)
     won = 1 / (1 + 10 ** (-points / 400))
     a, b = votes.player.T
 
     def after(more):
-        same = jr.counts([*a, 0], [*b, 2], [*votes.wins, more * won], [*votes.losses, more * (1 - won)])
-        points, error = jr.static(same).difference(0, 2)
+        same = jr.arena.count_votes([*a, 0], [*b, 2], [*votes.wins, more * won], [*votes.losses, more * (1 - won)])
+        points, error = jr.arena.fit_strengths(same).difference(0, 2)
         return points / error
 
     assert after(needed - 1) < 1.95996 + 0.84162 <= after(needed)
-    assert jr.votes_needed(jr.static(table(games=5000)), 0, 4) == 0
-    assert jr.votes_needed(found, 0, 2, difference=0.0) == math.inf
-    assert jr.votes_needed(found, 0, 2, difference=10.0) > jr.votes_needed(found, 0, 2, difference=20.0)
+    assert jr.arena.votes_needed(jr.arena.fit_strengths(table(games=5000)), 0, 4) == 0
+    assert jr.arena.votes_needed(found, 0, 2, difference=0.0) == math.inf
+    assert jr.arena.votes_needed(found, 0, 2, difference=10.0) > jr.arena.votes_needed(found, 0, 2, difference=20.0)
 
 
 def test_refusals():
-    found = jr.static(table())
+    found = jr.arena.fit_strengths(table())
     with pytest.raises(ValueError, match="level must be"):
-        jr.rank_sets(found, level=1.0)
+        jr.arena.rank_sets(found, level=1.0)
     with pytest.raises(ValueError, match="power must be"):
-        jr.votes_needed(found, 0, 1, power=0)
+        jr.arena.votes_needed(found, 0, 1, power=0)
     with pytest.raises(ValueError, match="no covariance"):
-        jr.rank_sets(found._replace(covariance=None))
+        jr.arena.rank_sets(found._replace(covariance=None))
     with pytest.raises(ValueError, match="no finite rating"):
-        jr.static(jr.counts([0, 1, 0], [1, 0, 2], [2, 1, 1], [0, 0, 0])).difference(0, 2)
+        jr.arena.fit_strengths(jr.arena.count_votes([0, 1, 0], [1, 0, 2], [2, 1, 1], [0, 0, 0])).difference(0, 2)
 
 
 def likeliest(points, frequency, strength):
@@ -123,27 +123,30 @@ def test_the_ratio_is_that_of_constrained_maxima(kind, counts):
             if kind == "logistic":
                 return mean - 1 / (1 + 10 ** (-elo / 400))
             deviation = math.sqrt(max(p @ points**2 - mean**2, 1e-300))
-            return (mean - 0.5) - elo / sequential.NORMALISED * deviation
+            return (mean - 0.5) - elo / sequential_testing.NORMALISED_ELO_UNIT * deviation
 
         return of
 
     p0, p1 = (likeliest(points, frequency, strength(elo)) for elo in (-3.0, 12.0))
     wanted = np.array(counts) @ np.log(p1 / p0)
-    assert jr.sprt(counts, -3.0, 12.0, kind=kind).llr == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+    assert jr.arena.sprt(counts, -3.0, 12.0, kind=kind).llr == pytest.approx(wanted, rel=1e-5, abs=1e-6)
 
 
 def test_sequential_tests_end():
-    assert jr.sprt([200, 800, 360], 0, 5).decision == "H1"
-    assert jr.sprt([360, 800, 200], 0, 5).decision == "H0"
-    going = jr.sprt([100, 400, 104], 0, 5)
+    assert jr.arena.sprt([200, 800, 360], 0, 5).decision == "H1"
+    assert jr.arena.sprt([360, 800, 200], 0, 5).decision == "H0"
+    going = jr.arena.sprt([100, 400, 104], 0, 5)
     assert going.decision == "continue" and going.lower == -going.upper == pytest.approx(math.log(0.05 / 0.95))
     assert going.games == 604 and going.score == pytest.approx((200 + 104) / 604)
     assert "LLR" in repr(going) and 0.5 < going.better < 0.7
-    pairs = jr.pentanomial([1, 0.5, 0, 1, 0.5, 0.5, 0, 0])
+    pairs = jr.arena.pentanomial([1, 0.5, 0, 1, 0.5, 0.5, 0, 0])
     assert pairs.tolist() == [1, 0, 2, 1, 0]
-    assert jr.sprt(pairs, 0, 5).games == 8
+    assert jr.arena.sprt(pairs, 0, 5).games == 8
     singles = np.random.default_rng(0).choice([0.0, 0.5, 1.0], 4000, p=[0.2, 0.55, 0.25])
-    five, three = jr.sprt(jr.pentanomial(singles), 0, 5), jr.sprt(np.bincount((2 * singles).astype(int)), 0, 5)
+    five, three = (
+        jr.arena.sprt(jr.arena.pentanomial(singles), 0, 5),
+        jr.arena.sprt(np.bincount((2 * singles).astype(int)), 0, 5),
+    )
     assert five.normalised_elo == pytest.approx(three.normalised_elo, rel=0.05)  # independent games
     assert five.llr == pytest.approx(three.llr, rel=0.1)
 
@@ -162,11 +165,11 @@ def test_sequential_tests_end():
 )
 def test_sequential_refusals(results, options, said):
     with pytest.raises(ValueError, match=said):
-        jr.sprt(results, **{"elo0": 0, "elo1": 5} | options)
+        jr.arena.sprt(results, **{"elo0": 0, "elo1": 5} | options)
 
 
 def test_refusals_of_pairs_of_games():
     with pytest.raises(ValueError, match="3 games make no pairs"):
-        jr.pentanomial([1, 0, 1])
+        jr.arena.pentanomial([1, 0, 1])
     with pytest.raises(ValueError, match="row 1 .*0.7"):
-        jr.pentanomial([1, 0.7])
+        jr.arena.pentanomial([1, 0.7])

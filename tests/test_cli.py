@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import cli, simulate
+from jaxrate import cli
 from jaxrate.cli import hyperparameters, progress
-from jaxrate.replay.estimates import Steps, of_gpu
-from jaxrate.systems.choosing import make
+from jaxrate.data import simulate
+from jaxrate.league.system_choice import make_system
+from jaxrate.replay.kernel.gpu_estimates import StepGroup, gpu_seconds
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -31,7 +32,7 @@ def races(tmp_path, league):
     a, b = names[league.player].T
     path = tmp_path / "races.csv"
     columns = {"a": a, "b": b, "score": league.score, "time": league.time, "race_a": race[:, 0], "race_b": race[:, 1]}
-    jr.write(columns | {"map": np.array(["Lost Temple", "Python"])[np.arange(600) % 2]}, path)
+    jr.data.write(columns | {"map": np.array(["Lost Temple", "Python"])[np.arange(600) % 2]}, path)
     return path
 
 
@@ -85,8 +86,8 @@ def test_rate_in_json(jaxrate, games):
     board = jr.leaderboard(rated, top=10)
     assert [row["player"] for row in found["leaderboard"]] == board.player.tolist()
     assert [row["rating"] for row in found["leaderboard"]] == pytest.approx(board.rating.tolist())
-    assert found["against"]["won"] == jr.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
-    assert found["peaks"][0]["rating"] == pytest.approx(jr.peaks(rated, top=1).rating[0])
+    assert found["against"]["won"] == jr.league.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
+    assert found["peaks"][0]["rating"] == pytest.approx(jr.league.peak_ratings(rated, top=1).rating[0])
     career = json.loads(jaxrate("rate", games, "--param", "c=30", "--player", one, "--json")[1])["career"]
     assert [row["score"] for row in career] == jr.career(rated, one)["score"].tolist()
 
@@ -201,12 +202,12 @@ def test_bad_rows_are_named(jaxrate, tmp_path, line, message):
 @pytest.fixture
 def few_systems():
     """Few of those that rate matches, and the order of them all afterwards."""
-    every = dict(jr.SYSTEMS)
+    every = dict(jr.extend.SYSTEMS)
     for name in set(every) - {"elo", "glicko", "elo_mmr", "category_glicko"}:
-        del jr.SYSTEMS[name]
+        del jr.extend.SYSTEMS[name]
     yield
-    jr.SYSTEMS.clear()
-    jr.SYSTEMS.update(every)
+    jr.extend.SYSTEMS.clear()
+    jr.extend.SYSTEMS.update(every)
 
 
 def test_demo_rates_the_nfl(jaxrate, tmp_path, few_systems):
@@ -214,12 +215,12 @@ def test_demo_rates_the_nfl(jaxrate, tmp_path, few_systems):
     picture = tmp_path / "teams.png"
     code, text, errors = jaxrate("demo", "--picture", picture)
     assert code == 0 and errors == "" and text.startswith("The NFL from 1920 to 2021: 16,810 matches of 123 teams")
-    data = jr.datasets.nfl()
+    data = jr.data.datasets.nfl()
     systems = {name: getattr(jr, name)(data.seasons, side_advantage=65) for name in ("elo", "glicko")}
     for name, system in systems.items():
-        found = jr.metrics.scores(jr.run(system, data).prediction, data.matches.score)
+        found = jr.metrics.match_metrics(jr.run(system, data).prediction, data.matches.score)
         assert re.search(rf"\n{name} +{found['log loss']:.4f} +{100 * found['accuracy']:.1f}%\n", text)
-    published = jr.metrics.log_loss(jr.datasets.nfl_forecast(), data.matches.score)
+    published = jr.metrics.log_loss(jr.data.datasets.nfl_forecast(), data.matches.score)
     assert re.search(rf"FiveThirtyEight\) +{published:.4f}", text) and "elo_mmr" not in text
     board = text.split("as of 2021-02-07:\n\n")[1].splitlines()[1:33]
     assert board[0].split()[:4] == ["1", "Kansas", "City", "Chiefs"] and board[-1].startswith("  32")
@@ -302,8 +303,8 @@ def test_a_state_says_who_beat_whom(jaxrate, run):
     first = saved.predictions.slice(0, 1).to_pylist()[0]
     both = "--player", first["a"], "--against", first["b"]
     code, text, _ = jaxrate("rate", "--state", run, *both, "--upsets", "--top", 3)
-    assert code == 0 and text.endswith(f"{jr.head_to_head(saved, first['a'], first['b'])}\n")
-    assert f"least expected\n\n{jr.upsets(saved, player=first['a'], top=3)}\n" in text
+    assert code == 0 and text.endswith(f"{jr.league.head_to_head(saved, first['a'], first['b'])}\n")
+    assert f"least expected\n\n{jr.league.upsets(saved, player=first['a'], top=3)}\n" in text
     assert "--against goes with --player" in jaxrate("rate", "--state", run, *both[2:])[2]
 
 
@@ -649,7 +650,7 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
     def say(constants, rows, event):
         return 0.5 + event.context.columns["lead"] + 0.0 * rows.rating[0]
 
-    monkeypatch.setitem(jr.SYSTEMS, "told", lambda **params: elo._replace(rules=elo.rules._replace(predict=say)))
+    monkeypatch.setitem(jr.extend.SYSTEMS, "told", lambda **params: elo._replace(rules=elo.rules._replace(predict=say)))
     (tmp_path / "games.csv").write_text("a,b,score,lead,weather\nx,y,1,0.25,1\ny,x,0,-0.125,0\n")
     further = ("--columns", "lead", "--columns", "weather", "--out", tmp_path / "run")
     code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "told", *further)
@@ -778,8 +779,8 @@ SHARE = ("--system", "share", "--param", "k=60")
 
 def lines_of(rounds, rating, mask=None):
     """The quality that is printed."""
-    masks = [jr.metrics.seen(rounds, games) & (True if mask is None else mask) for games in (1, 5)]
-    metrics = jr.metrics.pair_inversion, jr.metrics.rank_deviation
+    masks = [jr.metrics.experience_mask(rounds, games) & (True if mask is None else mask) for games in (1, 5)]
+    metrics = jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation
     return [f"{100 * metric(rounds, rating, mask=mask):.2f}%" for mask in masks for metric in metrics]
 
 
@@ -788,8 +789,8 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", out, "--csv", "--player", "driver 03")
     assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
     data = jr.read(contests, contest="race", participant="driver", rank="place")
-    system = jr.SYSTEMS["share"](k=60)
-    result = jr.history(system, data.rounds)
+    system = jr.extend.SYSTEMS["share"](k=60)
+    result = jr.league.rating_history(system, data.rounds)
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
     assert str(jr.leaderboard(jr.rate(system, data), top=10)) in text
     assert "\n30 contests, 180 participations in " in text
@@ -937,7 +938,7 @@ def test_compare_of_contests(jaxrate, contests):
     code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
     assert code == 0 and errors == ""
     data = jr.read(contests, contest="race", participant="driver", rank="place")
-    before = jr.history(jr.SYSTEMS["share"](k=60), data.rounds).before.mean
+    before = jr.league.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
     title, body, notes = text.split("\n\n")
     assert title == "30 contests, 180 participations of 13 players"
     assert notes == "Hyperparameters are the default ones, except those of share.\n"
@@ -947,8 +948,8 @@ def test_compare_of_contests(jaxrate, contests):
     assert re.split("  +", line)[:5] == ["share", *lines_of(data.rounds, before)]
     about = json.loads(jaxrate("compare", contests, *COLUMNS, *systems, "--last", 0.2, "--json")[1])
     assert [about[key] for key in ("contests", "participations", "players", "scored")] == [30, 180, 13, 6]
-    wanted = jr.metrics.pair_inversion(
-        data.rounds, before, mask=(np.arange(180) >= 144) & jr.metrics.seen(data.rounds, 1)
+    wanted = jr.metrics.pairwise_accuracy(
+        data.rounds, before, mask=(np.arange(180) >= 144) & jr.metrics.experience_mask(data.rounds, 1)
     )
     assert about["results"][0]["pair inversion"] == pytest.approx(wanted)
 
@@ -966,7 +967,7 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     assert code == 0 and text.startswith("trueskill: 3 contests, 9 participations of 4 players")
     guess = jr.load(tmp_path / "run").predictions["prediction"].to_numpy()
     assert guess[0] == guess[1] == pytest.approx(1 - guess[2]) and guess[0] > 0.5
-    for label, value in jr.metrics.scores(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
+    for label, value in jr.metrics.match_metrics(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
         assert f"\n{label:<18}{value:.4f}" in text
     head, *lines = text.split("Ada: 3 contests\n\n")[1].splitlines()
     assert re.split("  +", head)[2:6] == ["participants", "teams", "rank", "expected rank"]
@@ -1017,10 +1018,10 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
 
 
 def test_values_of_parameters():
-    values = hyperparameters.parse(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
+    values = hyperparameters.parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
     assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "probit", "g": (0.5,)}
     assert isinstance(values["a"], int)
-    assert make("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
+    assert make_system("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
 
 
 # systems
@@ -1030,12 +1031,12 @@ def test_systems_lists_them_all(jaxrate):
     code, text, _ = jaxrate("systems")
     assert code == 0
     listed, defaults = text.split("\n\n")
-    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.SYSTEMS)
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.extend.SYSTEMS)
     assert "matches: glicko, contests: elo_mmr, teams: trueskill" in defaults and "elo, glicko, glicko2" in defaults
-    for name in jr.SYSTEMS:
+    for name in jr.extend.SYSTEMS:
         code, text, _ = jaxrate("systems", name)
         assert code == 0
-        for field, about in zip(make(name, {}).params._fields, make(name, {}).space, strict=True):
+        for field, about in zip(make_system(name, {}).params._fields, make_system(name, {}).space, strict=True):
             listed = text.partition("Parameters:")[2].splitlines()
             line = next(line for line in listed if line.split()[:1] == [field])
             assert about.meaning in line and about.unit in line and about.range.text in line
@@ -1044,7 +1045,7 @@ def test_systems_lists_them_all(jaxrate):
     assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
     assert jaxrate("systems", "elow")[0] == 2
     told = json.loads(jaxrate("systems", "--json")[1])
-    assert list(told) == list(jr.SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
+    assert list(told) == list(jr.extend.SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
     assert told["glicko2"] == json.loads(jaxrate("systems", "glicko2", "--json")[1])
     tau = next(x for x in told["glicko2"]["parameters"] if x["name"] == "tau")
     assert tau["default"] == 0.5 and told["blat_mmr"]["settings"]["size"] == 1001
@@ -1057,7 +1058,7 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("plan", games)
     assert code == 0 and errors == ""
     assert text.startswith("600 matches of 40 players, 0 to 1000\n")
-    plan = jr.by_level(jr.read(games).matches)
+    plan = jr.extend.schedule_by_level(jr.read(games).matches)
     steps = int((plan.number < plan.size).any(axis=1).sum())
     assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
     assert "a GPU, an H100, is sooner done for " in text
@@ -1069,10 +1070,10 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("plan", games, "--system", "glicko", "--system", "category_glicko", "--json")
     told = json.loads(text)
     assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
-    steps_there = jr.by_level(jr.read(games).matches, 64).num_steps
+    steps_there = jr.extend.schedule_by_level(jr.read(games).matches, 64).num_steps
     assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
     assert told["systems"][0]["fits"] and told["systems"][0]["seconds"] > 0 and told["systems"][0]["memory"] > 5e8
-    assert told["systems"][0]["gpu"] == of_gpu("glicko", "matches", [Steps(steps_there, 64, 2, 1)])
+    assert told["systems"][0]["gpu"] == gpu_seconds("glicko", "matches", [StepGroup(steps_there, 64, 2, 1)])
     assert told["systems"][1] == {"system": "category_glicko", "fits": False, "why": "only with --period"}
 
 
@@ -1085,7 +1086,7 @@ def test_plan_of_dates_in_a_fresh_process(tmp_path):
 
 
 def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
-    monkeypatch.setattr(cli.plan, "of_device", lambda device: 1e8)
+    monkeypatch.setattr(cli.plan, "device_memory", lambda device: 1e8)
     code, text, errors = jaxrate("plan", games)
     assert code == 0 and "memory will not do for elo, glicko, glicko2" in errors
     assert re.search(r"\nelo .* -\n", text)
@@ -1195,13 +1196,13 @@ def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, total, patience)
     screen.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "PATIENCE", patience)
-    with progress.Report(quiet=False, verbose=False).stage("thinking", total) as done:
+    with progress.ProgressReport(quiet=False, verbose=False).stage("thinking", total) as done:
         done(5)
         deadline = time.monotonic() + 10 * (patience == 0)
         while "thinking" not in screen.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
         done(7)
     assert ("thinking" in screen.getvalue()) == (patience == 0)
-    with progress.Report(quiet=True, verbose=False).stage("silent"):
+    with progress.ProgressReport(quiet=True, verbose=False).stage("silent"):
         time.sleep(0.05)
     assert "silent" not in screen.getvalue()

@@ -1,4 +1,4 @@
-"""`jaxrate arena`: what it prints is what `jr.static` and `jr.rank_sets` find; what is wrong is one line."""
+"""`jaxrate arena`: it prints what `jr.arena.fit_strengths` and `rank_sets` return; what is wrong is one line."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def votes():
 @pytest.fixture
 def file(votes, tmp_path):
     path = tmp_path / "votes.csv"
-    jr.write(votes, path)
+    jr.data.write(votes, path)
     return path
 
 
@@ -46,14 +46,14 @@ def same(said, found):
     assert [row["player"] for row in said["players"]] == found.players[order].tolist()
     for name, values in {"rating": found.rating, "standard_error": found.standard_error, "votes": found.games}.items():
         np.testing.assert_allclose([row[name] for row in said["players"]], values[order], rtol=1e-9)
-    ranks = jr.rank_sets(found)
+    ranks = jr.arena.rank_sets(found)
     assert [row["least_rank"] for row in said["players"]] == ranks.least[order].tolist()
     assert [row["greatest_rank"] for row in said["players"]] == ranks.greatest[order].tolist()
 
 
 def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     data = jr.read({name: votes[name] for name in ("a", "b", "score", "length")}, covariates="length")
-    found = jr.static(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})
+    found = jr.arena.fit_strengths(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})
     options = "--covariates", "length", "--cluster", "voter", "--anchor", "Bo=1000"
     said = plain(jaxrate, file, *options)
     same(said, found)
@@ -73,8 +73,8 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     a, b = np.array(list(pairs)).T
     wins, losses, ties = np.array(list(pairs.values())).T
     whole, half = tmp_path / "counts.parquet", tmp_path / "counts.csv"
-    jr.write({"a": a, "b": b, "wins_a": wins, "wins_b": losses, "ties": ties, "date": a}, whole)
-    jr.write({"a": a, "b": b, "up": wins, "down": losses, "bad": ties - 1, "ok": ties * 0 + 1, "first": a}, half)
+    jr.data.write({"a": a, "b": b, "wins_a": wins, "wins_b": losses, "ties": ties, "date": a}, whole)
+    jr.data.write({"a": a, "b": b, "up": wins, "down": losses, "bad": ties - 1, "ok": ties * 0 + 1, "first": a}, half)
     one, two = plain(jaxrate, file)["players"], plain(jaxrate, whole)["players"]
     assert [row["player"] for row in one] == [row["player"] for row in two]
     np.testing.assert_allclose([row["rating"] for row in one], [row["rating"] for row in two], atol=1e-6)
@@ -88,10 +88,10 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
 def test_clusters_go_with_the_rows_that_are_left(jaxrate, votes, file, tmp_path):
     keep = np.arange(400) % 3 > 0
     some = tmp_path / "some.csv"
-    jr.write({name: values[keep] for name, values in votes.items()}, some)
+    jr.data.write({name: values[keep] for name, values in votes.items()}, some)
     voter = np.where(keep, votes["voter"], "")
     dropped = tmp_path / "dropped.csv"
-    jr.write(votes | {"gone": ~keep, "voter": voter}, dropped)
+    jr.data.write(votes | {"gone": ~keep, "voter": voter}, dropped)
     one = plain(jaxrate, some, "--cluster", "voter")
     assert one["players"] == plain(jaxrate, dropped, "--cluster", "voter", "--drop", "gone")["players"]
 
@@ -123,7 +123,7 @@ def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):
 def test_a_side_has_a_coefficient_and_public_formats_are_read(jaxrate, votes, file, tmp_path):
     said = plain(jaxrate, file, "--side", "a")
     data = jr.read({name: votes[name] for name in ("a", "b", "score")}, side="a")
-    found = jr.static(data, covariates=["side"])
+    found = jr.arena.fit_strengths(data, covariates=["side"])
     same(said, found)
     np.testing.assert_allclose(said["coefficient"]["side"], found.coefficient["side"])
     path, games = tmp_path / "games.pgn", ["1-0", "0-1", "1/2-1/2", "1-0"]
@@ -136,7 +136,7 @@ def test_a_side_has_a_coefficient_and_public_formats_are_read(jaxrate, votes, fi
 
 
 def test_ranks_are_left_out_of_many_players(jaxrate, file, monkeypatch):
-    monkeypatch.setattr("jaxrate.cli.arena.RANKED", 4)
+    monkeypatch.setattr("jaxrate.cli.arena.MAX_RANKED", 4)
     code, text, errors = jaxrate("arena", file)
     assert code == 0 and "no ranks: they are found of at most 4 players" in errors
     assert "ranks" not in text and "rating  95 % interval" in text
@@ -147,14 +147,14 @@ def test_contests_are_ranked(jaxrate, tmp_path):
     path = tmp_path / "contests.csv"
     ranks = ["1,x,1", "1,y,2", "1,z,3", "2,y,1", "2,x,2", "2,z,3", "3,z,1", "3,x,2"]
     path.write_text("\n".join(["contest,player,rank", *ranks]) + "\n")
-    same(plain(jaxrate, path), jr.static(jr.read(path)))
+    same(plain(jaxrate, path), jr.arena.fit_strengths(jr.read(path)))
     code, _, errors = jaxrate("arena", path, "--ties", "half")
     assert code == 2 and "contests.csv: rounds have neither covariates nor clusters" in errors
 
 
 def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
-    found = jr.static(jr.read(file, time="time", sort=True))._replace(converged=False, reason="steps")
-    monkeypatch.setattr(jr, "static", lambda *args, **options: found)
+    found = jr.arena.fit_strengths(jr.read(file, time="time", sort=True))._replace(converged=False, reason="steps")
+    monkeypatch.setattr(jr.arena, "fit_strengths", lambda *args, **options: found)
     code, text, errors = jaxrate("arena", file)
     assert code == 1 and "not converged after" in errors and "all steps are used up" in errors and "Davidson" in text
     found = found._replace(reason="no maximum", coefficient={"k": 9e9}, coefficient_error={"k": 1.0})
@@ -217,7 +217,7 @@ def test_a_bad_row_has_its_own_number_where_others_are_dropped(jaxrate, tmp_path
 
 
 def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
-    moved = jr.moved(
+    moved = jr.arena.detect_drift(
         jr.read(votes, time="time", sort=True),
         covariates=(),
         cluster=np.array(votes["voter"])[np.argsort(votes["time"])],
@@ -254,11 +254,14 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     assert "<h1>Votes</h1>" in text and "default-src 'none'" in text
     assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
     assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
-    votes = jr.counts(["<i>x", "<i>x", "y", "z"], ["y", "y", "z", "y"], [3, 1, 1, 0], [2, 1, 0, 0])
-    page = jr.arena_report(jr.static(votes), title="a & b")
+    votes = jr.arena.count_votes(["<i>x", "<i>x", "y", "z"], ["y", "y", "z", "y"], [3, 1, 1, 0], [2, 1, 0, 0])
+    page = jr.site.write_arena_page(jr.arena.fit_strengths(votes), title="a & b")
     assert "<h1>a &amp; b</h1>" in page and "<i>x" not in page and "only lost" in page and 'id="ranks"' not in page
     with pytest.raises(ValueError, match="ranks must be of the same players"):
-        jr.arena_report(jr.static(votes), ranks=jr.rank_sets(jr.static(jr.counts([0, 1], [1, 0], [1, 1], [1, 1]))))
+        jr.site.write_arena_page(
+            jr.arena.fit_strengths(votes),
+            ranks=jr.arena.rank_sets(jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))),
+        )
 
 
 def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):

@@ -23,7 +23,7 @@ def strange(tmp_path):
     path = tmp_path / f"games {TITLE}.csv"
     names = TITLE, "\u202eAda", "Bo\x9b31m", "=1+1"
     rows = [(a, b) for a in names for b in names if a != b]
-    jr.write({"winner": [a for a, _ in rows], "loser": [b for _, b in rows]}, path)
+    jr.data.write({"winner": [a for a, _ in rows], "loser": [b for _, b in rows]}, path)
     return path
 
 
@@ -80,9 +80,9 @@ def league(tmp_path):
     table = {"a": a, "b": b, "date": np.datetime64("2019-08-01") + day, "pa": points[0], "pb": points[1]}
     table |= {"rest": random.integers(-3, 4, 90), "season": [f"{2019 + d // 365}-{20 + d // 365}" for d in day]}
     for name, some in (("games", slice(None)), ("first", slice(0, 60)), ("later", slice(60, None))):
-        jr.write({key: np.asarray(x)[some] for key, x in table.items()}, tmp_path / f"{name}.csv")
+        jr.data.write({key: np.asarray(x)[some] for key, x in table.items()}, tmp_path / f"{name}.csv")
     coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "rest": [0, 1], "season": ["2021-22"] * 2}
-    jr.write(coming, tmp_path / "next.csv")
+    jr.data.write(coming, tmp_path / "next.csv")
     return tmp_path
 
 
@@ -175,8 +175,10 @@ def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
 
 def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
     file, more = tmp_path / "games.csv", tmp_path / "more.csv"
-    jr.write({"winner": ["Ada", "Bo", "Ada"], "loser": ["Bo", "Cy", "Cy"], "surface": ["clay", "grass", "clay"]}, file)
-    jr.write({"a": ["Cy"], "b": ["Ada"], "surface": ["grass"]}, more)
+    jr.data.write(
+        {"winner": ["Ada", "Bo", "Ada"], "loser": ["Bo", "Cy", "Cy"], "surface": ["clay", "grass", "clay"]}, file
+    )
+    jr.data.write({"a": ["Cy"], "b": ["Ada"], "surface": ["grass"]}, more)
     by = "--system", "skills", "--category", "surface"
     code, said, _ = jaxrate("rate", file, *by, "--out", tmp_path / "run")
     assert code == 0 and "skills: 3 matches of 3 players" in said and "strength against" not in said
@@ -185,7 +187,7 @@ def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
 
 
 def test_options_have_the_names_of_arguments():
-    options = {name.replace("-", "_") for name in cli.reading.COLUMNS} - {"format"}
+    options = {name.replace("-", "_") for name in cli.input_options.COLUMN_OPTIONS} - {"format"}
     others = {"source", "players", "categories", "seasons", "history", "upcoming"}  # which are no options
     assert options == {*signature(jr.read).parameters} - others
 
@@ -266,7 +268,7 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     assert one.system.settings["league_season"] == "season"
     np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-5)
     coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "pa": [20, 30], "pb": [30, 20]}
-    jr.write(coming | {"season": ["2021-22"] * 2}, league / "next.csv")
+    jr.data.write(coming | {"season": ["2021-22"] * 2}, league / "next.csv")
     code, _, errors = jaxrate("predict", run, league / "next.csv", "--out", league / "chances.csv")
     assert code == 0, errors
     got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()

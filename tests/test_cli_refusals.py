@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import memory
+from jaxrate import memory_limits
 from jaxrate.data import simulate
-from jaxrate.records.quality import equal_loss
+from jaxrate.league.evaluation import constant_forecast_log_loss
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -86,7 +86,7 @@ def test_it_is_refused_before_the_work(jaxrate, days, tmp_path, monkeypatch, arg
         jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(days)))
     for name in ("rate", "fit", "compare", "predict"):
         monkeypatch.setattr(jr, name, work)
-    monkeypatch.setattr(memory, "of_machine", lambda: 8e9)
+    monkeypatch.setattr(memory_limits, "machine_memory", lambda: 8e9)
     monkeypatch.setattr(simulate, "disk_usage", lambda path: shutil.disk_usage(tmp_path))
     monkeypatch.chdir(tmp_path)
     if any("/proc" in x for x in arguments) and not Path("/proc/self").exists():
@@ -122,10 +122,10 @@ def test_an_advantage_is_on_the_scale_of_each_system(jaxrate, tmp_path):
 
 def nfl_file(folder):
     """Some seasons of the past."""
-    matches, names = jr.datasets.nfl().matches, jr.datasets.nfl().players
+    matches, names = jr.data.datasets.nfl().matches, jr.data.datasets.nfl().players
     a, b = names[matches.player[8000:8600].T]
     columns = {"a": a, "b": b, "score": matches.score[8000:8600], "home": matches.context.side[8000:8600]}
-    jr.write(columns, folder / "nfl.csv")
+    jr.data.write(columns, folder / "nfl.csv")
     return folder / "nfl.csv"
 
 
@@ -145,11 +145,11 @@ def test_a_parameter_that_makes_a_system_worse_than_constants_is_noted(jaxrate, 
 
 def test_constants_know_sides_and_weights():
     matches = jr.matches([[0, 1]] * 4, [1, 0, 0.5, 1], side=[1, -1, 1, 0], weight=[1, 1, 2, 1])
-    data = jr.Dataset(matches, np.array(["x", "y"]), np.arange(4))
+    data = jr.data.Dataset(matches, np.array(["x", "y"]), np.arange(4))
     share = (1 + 1 + 2 * 0.5) / 4  # of those who have the side
     wanted = jr.metrics.log_loss([share, 1 - share, share, 0.5], matches.score, weight=[1, 1, 2, 1])
-    assert equal_loss(data) == pytest.approx(wanted)
-    assert equal_loss(data, 0.25) == pytest.approx(np.log(2))
+    assert constant_forecast_log_loss(data) == pytest.approx(wanted)
+    assert constant_forecast_log_loss(data, 0.25) == pytest.approx(np.log(2))
 
 
 # Without the packages of an extra

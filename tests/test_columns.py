@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.events import Array
-from jaxrate.system import Rating, RatingSystem, Rules, full, rate_players, sides
+from jaxrate.system import Rating, RatingSystem, Rules, full_leaf, rate_players, split_sides
+from jaxrate.types import Array
 
 
 class Params(NamedTuple):
@@ -30,7 +30,7 @@ def advance(constants, rows, time):
 
 
 def predict(constants, rows, event):
-    first, second = sides(rows, event)
+    first, second = split_sides(rows, event)
     return jax.nn.sigmoid((first.rating - second.rating) / 100.0)
 
 
@@ -42,7 +42,7 @@ def update(constants, rows, event, key):
 
 
 def init(params, num_players):
-    return State(full(num_players, 0.0))
+    return State(full_leaf(num_players, 0.0))
 
 
 def summary(params, rows):
@@ -106,7 +106,7 @@ def test_gradients_pass_through_padding(history, in_a_hurry):
 def test_columns_are_arranged_and_padded_with_values_of_theirs(history):
     matches, number = history
     margin = matches.context.columns["margin"]
-    arranged = jr.by_level(matches, 8)
+    arranged = jr.extend.schedule_by_level(matches, 8)
     row, taken = np.asarray(arranged.number), np.asarray(arranged.events.context.columns["margin"])
     assert arranged.fill < 1.0
     np.testing.assert_array_equal(taken[row < len(margin)], margin[row[row < len(margin)]])

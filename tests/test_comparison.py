@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import simulate
-from jaxrate.events import part
-from jaxrate.fitting import bounded_fit
-from jaxrate.side_worth import DEFAULT_SIDE_SCORE, mean_side_score
-from jaxrate.system import Facts
-from jaxrate.systems.choosing import make
+from jaxrate.data import simulate
+from jaxrate.events import slice_events
+from jaxrate.fitting import time_limited_fit
+from jaxrate.league.system_choice import make_system
+from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, mean_side_score
+from jaxrate.system import DataFacts
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 @pytest.fixture
 def data(league):
     names = np.array([f"player {i:02}" for i in range(40)], object)
-    return jr.Dataset(league, names, np.arange(600))
+    return jr.data.Dataset(league, names, np.arange(600))
 
 
 def test_a_comparison_scores_what_run_predicts(data):
@@ -37,10 +37,10 @@ def test_a_comparison_scores_what_run_predicts(data):
             system = jr.glicko(period=50.0)
         assert result.system == system and result.speed is None
         prediction = np.asarray(jr.run(system, events).prediction)[450:]
-        assert result.quality == pytest.approx(jr.metrics.scores(prediction, data.matches.score[450:]))
+        assert result.quality == pytest.approx(jr.metrics.match_metrics(prediction, data.matches.score[450:]))
         predicted.append(prediction)
     for result, prediction in zip(found.results, predicted, strict=True):
-        wanted = jr.metrics.paired(prediction, predicted[0], data.matches.score[450:])
+        wanted = jr.metrics.compare_log_loss(prediction, predicted[0], data.matches.score[450:])
         assert result.behind == pytest.approx(wanted, rel=1e-4, abs=1e-9)
     losses = [result.quality["log loss"] for result in found.results]
     assert losses == sorted(losses) and len(losses) == 6 and done == pytest.approx(np.arange(1, 7) / 6)
@@ -55,18 +55,18 @@ def test_a_comparison_scores_what_run_predicts(data):
 
 def test_a_comparison_of_contests(share):
     rounds = simulate.contests(12, 30, size=6, seed=1).rounds
-    data = jr.Dataset(rounds, np.arange(12), np.arange(180), contests=np.arange(30))
+    data = jr.data.Dataset(rounds, np.arange(12), np.arange(180), contests=np.arange(30))
     found = jr.compare(data, ["share"], last=0.5, timed=True)
-    before = jr.history(share(), rounds).before.mean
+    before = jr.league.rating_history(share(), rounds).before.mean
     (result,) = found.results
-    assert result.quality == pytest.approx(jr.metrics.standings(rounds, before, mask=np.arange(180) >= 90))
+    assert result.quality == pytest.approx(jr.metrics.ranking_metrics(rounds, before, mask=np.arange(180) >= 90))
     assert result.speed > 0 and found.counts == {"contests": 30, "participations": 180}
     assert re.search(r"share +\d\d\.\d\d% .* [\d,]+$", str(found).splitlines()[1])
 
 
 def test_those_whose_demands_are_not_met_are_left_out():
     score = np.array([0.3, 0.7])
-    data = jr.Dataset(jr.matches([[0, 1], [1, 2]], score), np.array(list("xyz"), object), np.arange(2), clock=None)
+    data = jr.data.Dataset(jr.matches([[0, 1], [1, 2]], score), np.array(list("xyz"), object), np.arange(2), clock=None)
     found = jr.compare(data, watch=print)
     names = {result.name for result in found.results}
     assert {"elo", "glicko"} <= names and not names & {"elo_mmr", "category_glicko"}
@@ -83,7 +83,7 @@ def test_what_compare_refuses(data):
     with refused("two systems have the name elo; give each its own"):
         jr.compare(data, [jr.elo(), jr.elo(k=8)])
     with refused("none of these systems rates rounds: elo"):
-        jr.compare(jr.from_teams([[["Ada"], ["Bo"]]]), ["elo"])
+        jr.compare(jr.data.from_teams([[["Ada"], ["Bo"]]]), ["elo"])
 
 
 # Sides, and what is not known to whom
@@ -169,7 +169,7 @@ LEADS = {
 @pytest.mark.parametrize("name", LEADS)
 def test_a_lead_is_that_at_which_the_score_is_expected(name):
     """Of two who are alike, and known to be; BlatMMR's grid lets nobody be quite that."""
-    system = make(name, LEADS[name], Facts(side=True, side_score=0.62, categories=2))
+    system = make_system(name, LEADS[name], DataFacts(side=True, side_score=0.62, categories=2))
     context = {"category": [[0, 0]]} if name in ("category_glicko", "skills") else {}
     match = jr.matches([[0, 1]], [1.0], [0.0], side=[1], **context)
     expected = jr.predict(system, system.init(system.params, 2), match)
@@ -188,7 +188,7 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
     done = []
     found = jr.compare(home, systems, last=0.25, fit=True, executor=ThreadPoolExecutor(2), watch=done.append)
     results = {result.name: result.system for result in found.results}
-    wanted = jr.fit(make("elo", {}, Facts(side=True)), home, data_share=0.75, steps=50, errors="products")
+    wanted = jr.fit(make_system("elo", {}, DataFacts(side=True)), home, data_share=0.75, steps=50, errors="products")
     assert results["elo"].params.k == pytest.approx(wanted.params.k, rel=0.05)
     assert results["elo"].params.side_advantage == pytest.approx(wanted.params.side_advantage, rel=0.05)
     assert (results["glicko"].params.c, results["glicko"].params.side_advantage) == (9.0, 70.0)
@@ -201,9 +201,9 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
 
 
 def test_a_fit_to_the_past_ends_in_time(home, monkeypatch):
-    monkeypatch.setattr(bounded_fit, "SECONDS", 0.0)
-    monkeypatch.setattr(bounded_fit, "MOST", 200)
-    first = bounded_fit.fit_with_time_limit(jr.elo(), home, 450)
-    wanted = jr.fit(jr.elo(), part(home.matches, 250, 450), warm_up=0.2, steps=1)
+    monkeypatch.setattr(time_limited_fit, "TIME_LIMIT", 0.0)
+    monkeypatch.setattr(time_limited_fit, "MAX_EVENTS", 200)
+    first = time_limited_fit.fit_with_time_limit(jr.elo(), home, 450)
+    wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), warm_up=0.2, steps=1)
     assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)
     assert first[0].params.k != 32.0

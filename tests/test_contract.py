@@ -9,8 +9,14 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.testing import matches, pure, replays, rounds, slopes
-from jaxrate.testing.cases import Case, equal, key
+from jaxrate.testing import (
+    gradient_properties,
+    match_properties,
+    pure_replay_properties,
+    replay_properties,
+    round_properties,
+)
+from jaxrate.testing.case_assertions import Case, assert_equal_leaves, make_key
 
 
 def steadier(x, y, *, low=0.3, slope=-0.2):
@@ -50,12 +56,14 @@ VARIANTS = {
     ),
     "skills_margin": jr.skills("margin", 1, "rest", True, (20.0, 60.0), margin_scale=60.0, compression=3.0, rest=9.0),
     "skills_draws": jr.skills("margin", 1, "rest", draw_margin=40.0, margin_scale=60.0, compression=3.0, rest=9.0),
-    "calibrated": jr.calibrated(jr.glicko(side_advantage=20), calibration_slope=0.8, calibration_intercept=0.3),
+    "calibrated": jr.forecasts.calibrate(
+        jr.glicko(side_advantage=20), calibration_slope=0.8, calibration_intercept=0.3
+    ),
     "blat_mmr_fft": jr.blat_mmr("trueskill(0.1)", 31, 3.0, algorithm="fft", kernel_width=0.4, beta=0.9),
     "blat_mmr_laplace": jr.blat_mmr("laplace", 15, 3.0, "laplace", "laplace", "outside", kernel_width=0.9),
     "blat_mmr_own": jr.blat_mmr(support=np.linspace(-2, 2, 9) ** 3, kernel="gaussian_by_time", temperature=1.5),
     "blat_mmr_functions": jr.blat_mmr(
-        size=21, half_width=3.0, kernel=jr.kernels.Kernel(steadier), prior=peaked, low=0.4, kernel_width=0.4
+        size=21, half_width=3.0, kernel=jr.extend.kernels.Kernel(steadier), prior=peaked, low=0.4, kernel_width=0.4
     ),
     "urnings_paper": jr.urnings(outcomes=3, weights=(1, 2.5, 1), variant="U1"),
     "elo_mmr_inf": jr.elo_mmr(history=5, rho=math.inf),
@@ -64,33 +72,35 @@ VARIANTS = {
 EVERY = SYSTEMS | VARIANTS
 # All else hangs on the rules and on the runner, whatever the settings.
 BY_SETTINGS = {
-    replays.the_order_of_players_in_an_event_does_not_matter,
-    matches.streams_equal_levels,
-    rounds.a_contest_of_one_changes_nothing,
-    matches.win_draw_and_loss_agree_with_the_expected_score,
-    pure.slopes_equal_finite_differences,
+    replay_properties.the_order_of_players_in_an_event_does_not_matter,
+    match_properties.streams_equal_levels,
+    round_properties.a_contest_of_one_changes_nothing,
+    match_properties.win_draw_and_loss_agree_with_the_expected_score,
+    pure_replay_properties.slopes_equal_finite_differences,
 }
-LEARNS = {pure.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
+LEARNS = {
+    pure_replay_properties.slopes_equal_finite_differences
+}  # all that hangs on a density: it has tests of its own
 # What they carry from chunk to chunk the systems above do not
 CARRIES = "elo_fading", "glicko_fading", "glicko2_fading", "trueskill_fading", "skills_margin", "calibrated"
 SLOPES = {
-    pure.chunks_of_several_histories_in_one_batch_equal_runs,
-    pure.slopes_equal_finite_differences,
-    slopes.slopes_are_finite,
+    pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+    pure_replay_properties.slopes_equal_finite_differences,
+    gradient_properties.slopes_are_finite,
 }
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
 def chosen(name):
     """The claims of a system, but for what others show as well: the stream has the same rules as levels."""
-    for one, case in testing.claims(EVERY[name]):
+    for one, case in testing.contract_cases(EVERY[name]):
         settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
         if name in CARRIES and case.form == "levels":
-            settings = settings | {pure.chunks_of_several_histories_in_one_batch_equal_runs}
+            settings = settings | {pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs}
         of_two = EVERY[name].traits.contests and case.form != "rounds"  # the rules of rounds
         variant, stream = (
             name in VARIANTS or of_two,
-            case.form == "stream" and one.holds is not matches.streams_equal_levels,
+            case.form == "stream" and one.holds is not match_properties.streams_equal_levels,
         )
         if not (variant and (stream or one.holds not in settings)) and not (
             stream and one.holds in SLOPES and name not in ("elo", "glicko")
@@ -107,7 +117,7 @@ def test_contract(name, holds, form, double):
     holds(Case(EVERY[name], form, double))
 
 
-@pytest.mark.parametrize("holds", testing.OF_VALUES, ids=labels)
+@pytest.mark.parametrize("holds", testing.SYSTEM_PROPERTIES, ids=labels)
 @pytest.mark.parametrize("name", EVERY)
 def test_values(name, holds):
     holds(EVERY[name])
@@ -128,6 +138,8 @@ def test_stream_equals_levels_to_the_bit(name):
     time, side = np.sort(random.uniform(0, 100, n)), random.integers(-1, 2, n)
     weight = None if system.name == "urnings" else random.choice([0.5, 1.0], n)
     league = jr.matches(player, random.integers(0, 3, n) / 2, time, side=side, weight=weight)
-    stream = jr.run(system, league, schedule="stream", key=key(system))
-    for schedule in ("auto", jr.by_level(league), jr.by_level(league, 7)):
-        equal("state and predictions", stream, jr.run(system, league, schedule=schedule, key=key(system)))
+    stream = jr.run(system, league, schedule="stream", key=make_key(system))
+    for schedule in ("auto", jr.extend.schedule_by_level(league), jr.extend.schedule_by_level(league, 7)):
+        assert_equal_leaves(
+            "state and predictions", stream, jr.run(system, league, schedule=schedule, key=make_key(system))
+        )

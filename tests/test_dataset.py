@@ -43,7 +43,7 @@ def test_contests():
         "  size       2 to 3 players",
         "  time       2.5 to 3",
     ]
-    teams = jr.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Di"], ["Bo", "Eve"]]])
+    teams = jr.data.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Di"], ["Bo", "Eve"]]])
     assert repr(teams).splitlines()[1:] == ["  players    5: Ada, Bo, Cy, Di, ...", "  size       4 players in 2 teams"]
 
 
@@ -62,6 +62,6 @@ def test_names_and_times_of_any_kind():
 
 
 def test_the_repr_is_short():
-    lines = repr(jr.datasets.nfl()).splitlines()
+    lines = repr(jr.data.datasets.nfl()).splitlines()
     assert lines[0] == "Dataset of 16,810 matches" and lines[-2] == "  time       1920-09-26 to 2021-02-07"
     assert len(lines) <= 7 and max(map(len, lines)) < 120

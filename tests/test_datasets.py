@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_nfl():
-    data = jr.datasets.nfl()
+    data = jr.data.datasets.nfl()
     events = data.matches
     assert len(events.score) == len(data.rows) == 16_810 and len(set(data.players)) == 123
     assert data.clock == "dates" and data.contests is None
@@ -31,7 +31,7 @@ def test_nfl():
 
 def test_nfl_as_a_table():
     """What is read of it is the dataset."""
-    data, table = jr.datasets.nfl(), jr.datasets.nfl_columns()
+    data, table = jr.data.datasets.nfl(), jr.data.datasets.nfl_columns()
     roles = {"a": "home", "b": "away", "side": "a", "neutral": "neutral", "season": "season"}
     read = jr.read(table, **roles, margin=data.margin, columns=["season", "playoff"])
     assert read.seasons == data.seasons and len(data.seasons) == 101 and data.margin == read.margin
@@ -43,17 +43,17 @@ def test_nfl_as_a_table():
 
 
 def test_the_last_super_bowl():
-    data = jr.datasets.nfl()
+    data = jr.data.datasets.nfl()
     names = data.players[data.matches.player[-1]].tolist()
     assert names == ["Tampa Bay Buccaneers", "Kansas City Chiefs"]
     assert data.matches.score[-1] == 1.0 and data.matches.context.side[-1] == 0.0
-    assert jr.datasets.nfl_forecast()[-1] == 0.4458
+    assert jr.data.datasets.nfl_forecast()[-1] == 0.4458
     last = {name: x[-1] for name, x in data.matches.context.columns.items()}
     assert last == {"season": 2020.0, "playoff": 1.0, "home_points": 31.0, "away_points": 9.0}
 
 
 def test_the_forecast_is_of_these_matches():
-    score, forecast = jr.datasets.nfl().matches.score, jr.datasets.nfl_forecast()
+    score, forecast = jr.data.datasets.nfl().matches.score, jr.data.datasets.nfl_forecast()
     loss = -np.mean(score * np.log(forecast) + (1 - score) * np.log(1 - forecast))
     assert abs(loss - 0.61401) < 1e-5
     moved = np.roll(forecast, 1)
@@ -61,7 +61,7 @@ def test_the_forecast_is_of_these_matches():
 
 
 def test_without_pyarrow():
-    code = "import sys; sys.modules['pyarrow'] = None; import jaxrate as jr; jr.datasets.nfl()"
+    code = "import sys; sys.modules['pyarrow'] = None; import jaxrate as jr; jr.data.datasets.nfl()"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -69,6 +69,6 @@ def test_every_file_is_installed():
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["jaxrate"]
     files = [path.relative_to(ROOT / "jaxrate") for path in (ROOT / "jaxrate").rglob("*") if path.is_file()]
     others = [str(path) for path in files if path.suffix not in (".py", ".pyc")]
-    assert "datasets/nfl.csv.gz" in others
+    assert "data/datasets/nfl.csv.gz" in others
     for file in others:
         assert any(file.count("/") == p.count("/") and fnmatch.fnmatch(file, p) for p in patterns), file

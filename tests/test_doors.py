@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.leagues import _folders
+from jaxrate.cli.leagues import _league_folders
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
@@ -37,7 +37,7 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
     assert jr.run(jr.elo(), matches, num_players=two).state.rating.shape == (2,)
     assert jr.run(jr.elo(), jr.periods(matches, 7.0), num_players=five).state.rating.shape == (5,)
     assert len(jr.leaderboard(rated, top=two).player) == 2
-    assert jr.season(rated, {"a": ["p"], "b": ["q"]}, samples=np.int64(10)).samples == 10
+    assert jr.forecasts.simulate_season(rated, {"a": ["p"], "b": ["q"]}, samples=np.int64(10)).samples == 10
     assert jr.elo_mmr(history=np.int64(8)) == jr.elo_mmr(history=8)
 
 
@@ -45,20 +45,29 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
     ("call", "said"),
     [
         (lambda rated: jr.leaderboard(5), "leaderboard: system must be a RatingSystem (as of jr.glicko()), a Rated"),
-        (lambda rated: jr.by_level(5), "by_level: events must be a Matches"),
-        (lambda rated: jr.report(5), "report: rated must be a Rated (as of jr.rate), got 5"),
+        (lambda rated: jr.extend.schedule_by_level(5), "by_level: events must be a Matches"),
+        (lambda rated: jr.site.write_report(5), "report: rated must be a Rated (as of jr.rate), got 5"),
         (lambda rated: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
         (lambda rated: jr.ratings(jr.elo()), "give the state of the system beside it"),
-        (lambda rated: jr.outlook(5), "outlook: name the system first, as jr.glicko(), and not int"),
+        (
+            lambda rated: jr.forecasts.add_outcomes(5),
+            "add_outcomes: name the system first, as jr.glicko(), and not int",
+        ),
         (lambda rated: jr.leaderboard(rated, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
         (lambda rated: jr.leaderboard(rated, top=True), "leaderboard: top must be a whole number, got True"),
         (lambda rated: jr.leaderboard(rated, cautious=math.nan), "cautious must be a number, got nan"),
-        (lambda rated: jr.season(rated, {"a": ["p"], "b": ["q"]}, samples=10**12), "samples must be a whole number"),
+        (
+            lambda rated: jr.forecasts.simulate_season(rated, {"a": ["p"], "b": ["q"]}, samples=10**12),
+            "samples must be a whole number",
+        ),
         (lambda rated: jr.run(jr.elo, jr.matches([[0, 1]], [1])), "run: name the system first, as jr.glicko()"),
         (lambda rated: jr.save("", rated), "save: folder must be a path, got ''"),
-        (lambda rated: jr.sweep(jr.elo(), jr.matches([[0, 1]], [1]), {"k": [1.0]}), "params._replace(k="),
         (
-            lambda rated: jr.fixtures(rated, ("p", "q")),
+            lambda rated: jr.fitting.sweep_parameters(jr.elo(), jr.matches([[0, 1]], [1]), {"k": [1.0]}),
+            "params._replace(k=",
+        ),
+        (
+            lambda rated: jr.forecasts.predict_fixtures(rated, ("p", "q")),
             "as [('Ada', 'Bo')], or a table; of one match it is [('p', 'q')]",
         ),
     ],
@@ -70,9 +79,9 @@ def test_what_is_no_such_thing(rated, call, said):
 
 def test_missing_and_unknown_arguments_are_pythons_errors(rated):
     with pytest.raises(TypeError, match=r"report\(\) missing 1 required positional argument: 'rated'"):
-        jr.report()
+        jr.site.write_report()
     with pytest.raises(TypeError, match=r"report\(\) got an unexpected keyword argument 'tilte'"):
-        jr.report(rated, tilte="x")
+        jr.site.write_report(rated, tilte="x")
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])
@@ -83,7 +92,7 @@ def test_an_empty_path_is_refused(jaxrate, games, option):
 
 def test_folders_of_leagues_have_names_that_every_system_takes():
     long = "é" * 300
-    folders = _folders([long, long + "x", "CON", "com1", "a/b", "Premier League"])
+    folders = _league_folders([long, long + "x", "CON", "com1", "a/b", "Premier League"])
     assert all(len(x.encode()) <= 110 for x in folders.values()) and len(set(folders.values())) == 6
     assert folders["CON"] == "CON_" and folders["com1"] == "com1_" and folders["Premier League"] == "Premier_League"
 
@@ -100,15 +109,15 @@ def test_devices_that_jax_does_not_have_are_one_line(tmp_path):
 
 def test_formulas_of_all_kinds_are_made_harmless_for_spreadsheets(tmp_path):
     names = ["=1+1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x", "\n=1", "plain", "'=1", "Zo\u00eb"]
-    jr.write({"player": np.array(names, object), "rating": -np.arange(9.0)}, tmp_path / "x.csv", csv_safe=True)
+    jr.data.write({"player": np.array(names, object), "rating": -np.arange(9.0)}, tmp_path / "x.csv", csv_safe=True)
     raw = (tmp_path / "x.csv").read_bytes()
     assert raw.startswith(b"\xef\xbb\xbf")
     rows = [*csv.reader(raw.decode("utf-8-sig").splitlines(keepends=True))]
     assert rows[0] == ["player", "rating"]
     assert [row[0] for row in rows[1:]] == [x if x in ("plain", "Zo\u00eb") else f"'{x}" for x in names]
-    jr.write({"player": np.array(["Zo\u00eb"])}, tmp_path / "y.csv")
+    jr.data.write({"player": np.array(["Zo\u00eb"])}, tmp_path / "y.csv")
     assert not (tmp_path / "y.csv").read_bytes().startswith(b"\xef\xbb\xbf")
-    jr.write({"a": np.array(["x"]), "b": np.array(["y"]), "score": [1.0]}, tmp_path / "z.csv", csv_safe=True)
+    jr.data.write({"a": np.array(["x"]), "b": np.array(["y"]), "score": [1.0]}, tmp_path / "z.csv", csv_safe=True)
     assert jr.read(tmp_path / "z.csv").players.tolist() == ["x", "y"]
 
 
@@ -121,13 +130,26 @@ def test_tables_are_frames_and_json(rated):
     assert board.change is None and "change" not in board and pickle.loads(pickle.dumps(board)).scope == board.scope
     with pytest.raises(AttributeError, match="no column 'raitng'"):
         _ = board.raitng
-    strengths = jr.static(jr.counts(["p", "q"], ["q", "r"], [3, 2], [1, 2]))
+    strengths = jr.arena.fit_strengths(jr.arena.count_votes(["p", "q"], ["q", "r"], [3, 2], [1, 2]))
     pair = {"a": ["p"], "b": ["q"]}
     tables = [
-        *(strengths, jr.rank_sets(strengths), jr.peaks(rated, min_games=1), jr.season(rated, pair, samples=10)),
-        *(jr.head_to_head(rated, "p", "q"), jr.fixtures(rated, pair), jr.form(rated), jr.upsets(rated)),
-        *(jr.tournament(rated, {"knockout": ["p", "q"]}, samples=10), jr.balance(rated, ["p", "q"])),
-        jr.pairings(rated, ["p", "q"]),
+        *(
+            strengths,
+            jr.arena.rank_sets(strengths),
+            jr.league.peak_ratings(rated, min_games=1),
+            jr.forecasts.simulate_season(rated, pair, samples=10),
+        ),
+        *(
+            jr.league.head_to_head(rated, "p", "q"),
+            jr.forecasts.predict_fixtures(rated, pair),
+            jr.league.recent_form(rated),
+            jr.league.upsets(rated),
+        ),
+        *(
+            jr.forecasts.simulate_tournament(rated, {"knockout": ["p", "q"]}, samples=10),
+            jr.forecasts.balance_teams(rated, ["p", "q"]),
+        ),
+        jr.forecasts.pair_players(rated, ["p", "q"]),
     ]
     for table in tables:
         frame, told = table.to_pandas(), json.loads(table.to_json())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.live import live
+from jaxrate.live.live_ratings import start_history
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -61,7 +61,7 @@ def test_rated_live_predicted_saved_and_compared(tmp_path):
     rated = jr.rate(system, data)
     jr.save(tmp_path / "run", rated)
     np.testing.assert_array_equal(jr.load(tmp_path / "run").state.rating, rated.state.rating)
-    going = live(system)
+    going = start_history(system)
     for a, b, score in zip(*TABLE.values(), strict=True):
         going.update(a, b, score)
     mean = {name: going.rating(name).mean for name in ("Ada", "Bo", "Cy")}
@@ -69,7 +69,7 @@ def test_rated_live_predicted_saved_and_compared(tmp_path):
     assert mean == pytest.approx({name: float(wanted[name]) for name in mean}, rel=1e-6)
     with refused("score 0.7 is no win"):
         going.update("Ada", "Bo", 0.7)
-    coming = jr.fixtures(rated, [("Ada", "Cy")])
+    coming = jr.forecasts.predict_fixtures(rated, [("Ada", "Cy")])
     assert coming is not None
     named = jr.compare(data, ["elo", "elo_mmx"])
     assert {x.name for x in named.results} == {"elo", "elo_mmx"}

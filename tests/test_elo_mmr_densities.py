@@ -11,11 +11,17 @@ from scipy.special import expit
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr.belief import Past, add, mode
-from jaxrate.systems.elo_mmr.routes import influence_of
-from jaxrate.systems.rounds import expected, field, performance
+from jaxrate.systems.elo_mmr.belief import PerformanceHistory, add_performance, posterior_mode
+from jaxrate.systems.elo_mmr.density_dispatch import performance_influence
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds.densities import DENSITIES, Density
-from jaxrate.systems.rounds.hazards import above, draw, integrals, performances, tabulated
+from jaxrate.systems.rounds.hazards import (
+    log_density_slope,
+    make_integrals,
+    make_noise_density,
+    side_hazard,
+    tabulate_density,
+)
 from tests.conftest import quick
 from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.test_elo_mmr import a_round, as_rounds, rated
@@ -37,16 +43,16 @@ EACH = pytest.mark.parametrize("density", TWINS, ids=lambda density: density.nam
 
 
 def table_of(density):
-    return jax.tree.map(lambda x: jnp.asarray(x, float), tabulated(density).table)
+    return jax.tree.map(lambda x: jnp.asarray(x, float), tabulate_density(density).table)
 
 
 def functions(density):
     """The loss, draw and victory functions of z."""
     table = table_of(density)
     return (
-        quick(lambda z: -above(table, 0, z)[0]),
-        quick(lambda z: draw(table, z)[0]),
-        quick(lambda z: above(table, 1, -z)[0]),
+        quick(lambda z: -side_hazard(table, 0, z)[0]),
+        quick(lambda z: log_density_slope(table, z)[0]),
+        quick(lambda z: side_hazard(table, 1, -z)[0]),
     )
 
 
@@ -60,7 +66,7 @@ def test_loss_draw_and_victory_equal_brute_force(density):
     with jax.enable_x64(True):
         for found, exact in zip(functions(density), (twin.loss, twin.draw, twin.victory), strict=True):
             np.testing.assert_allclose(found(z), exact(z), rtol=1e-6, atol=1e-12)
-        h, rise = (np.asarray(x) for x in above(table_of(density), 1, -tail))
+        h, rise = (np.asarray(x) for x in side_hazard(table_of(density), 1, -tail))
         np.testing.assert_allclose(rise, h * (h - functions(density)[1](tail)), rtol=1e-6, atol=1e-8)
 
 
@@ -81,15 +87,17 @@ def test_loss_draw_and_victory_decrease_and_are_ordered(density, x64):
 
 def infer(density, mu, delta, rank, slots, split_ties=False):
     """[P] performances in a round of this density, padded."""
-    points = field.in_precision(field.enough(210.0)) * tabulated(density).fine
+    points = cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)) * tabulate_density(density).fine
     gap = 0, slots - len(mu)
     there, columns = np.arange(slots) < len(mu), (np.pad(x, gap, mode="edge") for x in (mu, delta))
     full = np.pad(rank, gap, constant_values=2**31 - 1).astype(np.int32)
 
     def solve(mu, delta, weight, rank):
-        noise = performances(table_of(density))
+        noise = make_noise_density(table_of(density))
         event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
-        return performance.general(performance.standing(noise, mu, delta, event, points), event, split_ties)
+        return performance_inference.standing_performance(
+            performance_inference.make_standing(noise, mu, delta, event, points), event, split_ties
+        )
 
     found = quick(solve)(*(jnp.asarray(x, float) for x in (*columns, there)), full)
     return np.asarray(found, float)[: len(mu)]
@@ -147,14 +155,14 @@ def test_the_fast_route_of_logistic_performances_equals_the_tables():
     mu, delta, rank = a_round(100, True, seed=1)
     with jax.enable_x64(True):
         event = Rounds(rank, rank, rank, jnp.ones(100), jnp.zeros(()))
-        sums = performance.logistic_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
-        fast = performance.logistic(sums, event, False)
+        sums = performance_inference.logistic_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
+        fast = performance_inference.logistic_performance(sums, event, False)
         np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 
 
 def test_normal_performances_make_it_elo_mmx():
     own, theirs = (x.rules.update for x in (jr.elo_mmr(5, density="normal", rho=3.0), jr.elo_mmx()))
-    assert own.function == theirs.function and own.given == (theirs.given[0]._replace(teams=None),)
+    assert own.function == theirs.function and own.bound_args == (theirs.bound_args[0]._replace(teams=None),)
 
 
 # Predictions
@@ -163,16 +171,16 @@ def test_normal_performances_make_it_elo_mmx():
 def test_who_is_expected_to_beat_whom():
     """Pairs against brute force; large rounds against all pairs."""
     density = DENSITIES["laplace"]
-    twin, about = TWINS[density], tabulated(density)
+    twin, about = TWINS[density], tabulate_density(density)
     mu, delta, _ = a_round(100, False, seed=5)
     with jax.enable_x64(True):
-        way = integrals(table_of(density), about)
+        way = make_integrals(table_of(density), about)
         for lead, one, other in ((0.0, 200.0, 350.0), (300.0, 400.0, 200.0), (-500.0, 250.0, 250.0)):
             won, lost = (float(x) for x in way.beats(jnp.asarray(lead), jnp.asarray(one), jnp.asarray(other)))
             np.testing.assert_allclose([won, won + lost], [twin.beats(lead, one, other), 1.0], atol=1e-6)
         there, points = jnp.arange(110) < 100, 6 * 48 * about.fine
         columns = [jnp.asarray(np.pad(x, (0, 10), mode="edge"), float) for x in (mu, delta)]
-        found = quick(lambda *x: expected.general(way, *x, there, points))(*columns)[:100]
+        found = quick(lambda *x: expected_wins.density_wins(way, *x, there, points))(*columns)[:100]
         lead = columns[0][:100, None] - columns[0][None, :100]
         won, _ = quick(way.beats)(lead, *jnp.broadcast_arrays(columns[1][:100, None], columns[1][None, :100]))
         np.testing.assert_allclose(found, won.sum(axis=1) - 0.5, atol=0.01)
@@ -192,11 +200,11 @@ def test_gumbel_performances_of_equal_deviations_differ_by_a_logistic_variable()
 def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     """The factor of a skill s is f((p - s) / beta): a bad performance pulls further than a good one as far off."""
     one = jnp.ones(1)
-    past = Past(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
-    influence = influence_of(table_of(DENSITIES["gumbel"]))
+    past = PerformanceHistory(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
+    influence = performance_influence(table_of(DENSITIES["gumbel"]))
     for distance, least, most in ((1500.0, 50.0, 70.0), (-1500.0, -1500.0, -500.0)):
-        after = add(past, 1500.0 + distance * one, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
-        assert least < float(mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]) - 1500.0 < most
+        after = add_performance(past, 1500.0 + distance * one, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
+        assert least < float(posterior_mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]) - 1500.0 < most
 
 
 # Values
@@ -206,7 +214,7 @@ def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     ("density", "message"),
     [
         ("gumbl", "unknown density 'gumbl'.*gumbel"),
-        (3.0, "a density is a name or a jr.densities.Density"),
+        (3.0, "a density is a name or a jr.extend.densities.Density"),
         (Density("gumbel", skewed), "the density 'gumbel' is another one; give your own a name of its own"),
         (Density("cauchy", lambda x: -jnp.log1p(x**2)), "cauchy: its log is not concave: its slope rises at x = -"),
         (Density("sharp", lambda x: -jnp.abs(x)), "sharp: its log has a corner, or bends too suddenly, at x = "),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.performed import with_performances
+from jaxrate.league.contest_performances import history_with_performances
 from tests.conftest import refused
 from tests.reference import elo_mmr_twin as twin
 from tests.test_elo_mmr import as_rounds
@@ -58,7 +58,7 @@ def test_hostile_rounds_equal_the_twin(name, teams, settings, x64):
     system = getattr(jr, name)(**settings, **({"history": 8} if name == "elo_mmr" else {}))
     if name == "elo_mmr":
         wanted = getattr(twin, name)(contests, PLAYERS, **settings, history=8)
-    result, performed = with_performances(system, as_rounds(contests, **team), num_players=PLAYERS)
+    result, performed = history_with_performances(system, as_rounds(contests, **team), num_players=PLAYERS)
     got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
     exact = {"rtol": 1e-8} if x64 else {"rtol": 1e-4, "atol": 0.5}
     np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), **exact)
@@ -92,6 +92,6 @@ def test_skills_that_stay(factory, x64):
     np.testing.assert_allclose(one.rating, other.rating, atol=1e-4 if x64 else 0.05)
     played = np.bincount(contests.events.player, minlength=PLAYERS)
     np.testing.assert_allclose(one.variance, 1.0 / (350.0**-2 + played / 200.0**2), rtol=1e-12 if x64 else 1e-5)
-    assert float(still.settled(still.params)) == 0.0
+    assert float(still.settled_deviation(still.params)) == 0.0
     slope = jax.grad(lambda x: jr.run(still, contests, params=still.params._replace(gamma=x)).state.rating.sum())(0.0)
     assert np.isfinite(slope)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import numerics
-from jaxrate.systems.elo_mmr.belief import Past, State, add, mode
-from jaxrate.systems.elo_mmr.belief import diffuse as diffuse_rows
-from jaxrate.systems.rounds import field, performance
+from jaxrate.numerics import special_functions
+from jaxrate.systems.elo_mmr.belief import PerformanceHistory, State, add_performance, posterior_mode
+from jaxrate.systems.elo_mmr.belief import pseudodiffuse as diffuse_rows
+from jaxrate.systems.rounds import cdf_sums, performance_inference
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr import infer_round, look_normal
 
@@ -52,7 +52,7 @@ class Beliefs(NamedTuple):
 @partial(jax.jit, static_argnums=(4, 5))
 def _performances(mu, delta, rank, weight, gaussian, split_ties):
     def one(mu, delta, rank, weight):
-        look = look_normal if gaussian else performance.logistic_sums
+        look = look_normal if gaussian else performance_inference.logistic_sums
         return infer_round(look, mu, delta, weight, rank, split_ties, 512)
 
     return jax.vmap(one)(mu, delta, rank, weight)
@@ -70,7 +70,11 @@ def functions(gaussian):
     """The loss, draw and victory functions of (x, mu, delta)."""
 
     def above(z):  # the hazard phi / (1 - Phi), or F
-        return numerics.tail(z)[0] if gaussian else LOGISTIC * field.logistic(LOGISTIC * z)[0]
+        return (
+            special_functions.normal_tail(z)[0]
+            if gaussian
+            else LOGISTIC * cdf_sums.logistic_distribution(LOGISTIC * z)[0]
+        )
 
     def loss(x, mu, delta):
         return -above((x - mu) / delta) / delta
@@ -96,7 +100,7 @@ def beliefs(rows):
 def as_rows(b):
     """The state that says so."""
     b = Beliefs(*map(jnp.asarray, b))
-    past = Past(b.mean, b.weight, b.performance, b.share * b.beta * LOGISTIC, 0.5 * LOGISTIC / b.beta)
+    past = PerformanceHistory(b.mean, b.weight, b.performance, b.share * b.beta * LOGISTIC, 0.5 * LOGISTIC / b.beta)
     return State(b.rating, b.variance, jnp.zeros(len(b.mean), jnp.int32), jnp.zeros_like(b.mean), past)
 
 
@@ -107,9 +111,9 @@ def diffuse(before, gamma2, rho):
 
 @jax.jit
 def _learn(rows, performance, square, number):
-    past = add(rows.past, performance, square, number)
+    past = add_performance(rows.past, performance, square, number)
     variance = rows.variance * square / (rows.variance + square)
-    return rows._replace(rating=mode(past, rows.rating, square), variance=variance, past=past)
+    return rows._replace(rating=posterior_mode(past, rows.rating, square), variance=variance, past=past)
 
 
 def learn(before, performance, beta):
@@ -221,7 +225,7 @@ def test_who_beats_another_performed_better(gaussian, split_ties):
 @MODELS
 def test_who_beats_another_in_a_large_round_performed_better(gaussian):
     """Theorem 5.2 where the library reads tables."""
-    in_order(some_rounds(5, 2, field.SMALL + 10, 40), gaussian, split_ties=not gaussian)
+    in_order(some_rounds(5, 2, cdf_sums.DIRECT_LIMIT + 10, 40), gaussian, split_ties=not gaussian)
 
 
 def in_order(some, gaussian, split_ties):

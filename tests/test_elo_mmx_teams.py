@@ -10,8 +10,8 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.replay.blocks import Block, arranged
+from jaxrate.events import slice_events
+from jaxrate.replay.blocks import Block, arrange_blocks
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 
@@ -50,7 +50,7 @@ def events():
 def steps():
     """One by one, padded: first those with few participants, whose sums are direct, then those read from tables."""
     number = np.arange(len(season()), dtype=np.int32)[:, None]
-    return arranged(events(), [Block(number[:SMALL], (26, 8)), Block(number[SMALL:], (224, 82))])
+    return arrange_blocks(events(), [Block(number[:SMALL], (26, 8)), Block(number[SMALL:], (224, 82))])
 
 
 @lru_cache
@@ -105,7 +105,10 @@ def test_teams_of_one_are_players_alone():
         system = jr.elo_mmx(split_ties=True)
         one, two = (
             jr.run(
-                system, x, num_players=103, schedule=arranged(x, [Block(np.arange(n, dtype=np.int32)[:, None], sizes)])
+                system,
+                x,
+                num_players=103,
+                schedule=arrange_blocks(x, [Block(np.arange(n, dtype=np.int32)[:, None], sizes)]),
             )
             for x, n in ((alone, 2), (others, 3))
         )
@@ -116,10 +119,10 @@ def test_teams_of_one_are_players_alone():
 
 
 def test_slopes_in_every_parameter_are_finite_differences():
-    few = part(events(), 0, 3)
+    few = slice_events(events(), 0, 3)
     system = jr.elo_mmx(True, team_performance="mean", **SETTINGS)
     with jax.enable_x64(True):
-        schedule = arranged(few, [Block(np.arange(3, dtype=np.int32)[:, None], (14, 8))])
+        schedule = arrange_blocks(few, [Block(np.arange(3, dtype=np.int32)[:, None], (14, 8))])
         params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
 
         def after(params):

@@ -20,26 +20,30 @@ def games(league):
 
 def test_it_says_what_fixtures_say(games):
     X, y = games
-    model = jr.RatingClassifier(side_advantage=60.0).fit(X[:500], y[:500])
+    model = jr.forecasts.RatingClassifier(side_advantage=60.0).fit(X[:500], y[:500])
     table = dict(zip(("a", "b", "time", "side"), zip(*X, strict=True), strict=True)) | {"score": y}
     data = jr.read({name: list(x)[:500] for name, x in table.items()}, side="side")
     rated = jr.rate(jr.glicko(side_advantage=60.0), data)
     coming = {name: list(table[name])[500:][::-1] for name in ("a", "b", "time", "side")}
-    found = jr.fixtures(rated, coming, side="side")
+    found = jr.forecasts.predict_fixtures(rated, coming, side="side")
     chance = model.predict_proba(X[500:])
     assert model.classes_.tolist() == [0.0, 0.5, 1.0] and chance.shape == (100, 3)
     order = 99 - found["row"]
     np.testing.assert_allclose(chance[order], np.stack([found[x] for x in ("loss", "draw", "win")], 1), atol=1e-6)
     assert model.score(X[500:], y[500:]) == np.mean(model.predict(X[500:]) == y[500:])
     on = model.partial_fit(X[500:], y[500:]).predict_proba(X[:50])  # whose times count as the end of what was fitted
-    whole = jr.RatingClassifier(side_advantage=60.0).fit(X, y).predict_proba([[*x[:2], X[-1][2], x[3]] for x in X[:50]])
+    whole = (
+        jr.forecasts.RatingClassifier(side_advantage=60.0)
+        .fit(X, y)
+        .predict_proba([[*x[:2], X[-1][2], x[3]] for x in X[:50]])
+    )
     np.testing.assert_allclose(on, whole, atol=1e-6)
 
 
 def test_classes_without_draws():
     pairs = [("Ada", "Bo"), ("Bo", "Cy")]
     for y, classes in (([1, 0], [0, 1]), ([True, True], [False, True]), (["win", "win"], ["loss", "win"])):
-        model = jr.RatingClassifier("elo", k=20).fit(pairs, y)
+        model = jr.forecasts.RatingClassifier("elo", k=20).fit(pairs, y)
         chance = model.predict_proba([["Ada", "somebody new"]])
         assert model.classes_.tolist() == classes and chance.sum() == pytest.approx(1.0)
         assert (chance[0, 1] > 0.5) == (y[0] != 0)
@@ -58,13 +62,13 @@ def test_classes_without_draws():
 )
 def test_refusals(X, y, message):
     with pytest.raises(ValueError, match=message):
-        jr.RatingClassifier().fit(X, y)
+        jr.forecasts.RatingClassifier().fit(X, y)
 
 
 def test_it_must_be_fitted_and_has_hyperparameters_of_its_system():
     with pytest.raises(ValueError, match="nothing has been fitted"):
-        jr.RatingClassifier().predict_proba([["Ada", "Bo"]])
-    model = jr.RatingClassifier("elo")
+        jr.forecasts.RatingClassifier().predict_proba([["Ada", "Bo"]])
+    model = jr.forecasts.RatingClassifier("elo")
     with pytest.raises(ValueError, match="tau"):
         model.set_params(tau=1.0)
     assert model.get_params() == {"system": "elo"}
@@ -80,7 +84,7 @@ def test_it_works_within_scikit_learn(games):
 
     X, y = games
     frame = polars.DataFrame(X, schema=["home", "away", "date", "side"], orient="row")
-    model = jr.RatingClassifier("glicko", side_advantage=60.0)
+    model = jr.forecasts.RatingClassifier("glicko", side_advantage=60.0)
     assert is_classifier(model) and clone(model).get_params() == model.get_params()
     pipeline = make_pipeline(FunctionTransformer(lambda X: X.select("home", "away", "date", "side")), model)
     split, words = TimeSeriesSplit(2), np.select([y == 1, y == 0], ["win", "loss"], "draw")

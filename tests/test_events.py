@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.events import RowError, check_order, fail_where, part
+from jaxrate.events import RowError, check_contest_time_order, fail_where, slice_events
 
 PLAYER, SCORE = [[0, 1], [2, 3], [1, 3]], [1, 0, 0.5]
 LAST = np.iinfo(np.int32).max
@@ -283,7 +283,7 @@ def test_no_rounds_give_empty_columns():
     ragged = jr.rounds([], [], [], team=[], weight=[], time=[])
     assert ragged.player_start.tolist() == [0]
     assert [x.shape for x in ragged.events if x is not None] == [(0,)] * 5
-    check_order(ragged)
+    check_contest_time_order(ragged)
 
 
 def test_a_ceiling_is_of_the_contest():
@@ -294,10 +294,10 @@ def test_a_ceiling_is_of_the_contest():
 
 def test_times_of_contests_may_decrease_where_time_does_not_matter():
     contest, player, rank = [8, 8, 4, 4, 6, 6], [0, 1] * 3, [1, 2] * 3
-    check_order(jr.rounds(contest, player, rank, time=[1, 1, 1, 1, 3, 3]))
+    check_contest_time_order(jr.rounds(contest, player, rank, time=[1, 1, 1, 1, 3, 3]))
     ragged = jr.rounds(contest, player, rank, time=[1, 1, 3, 3, 2, 2])
     with refused("time 2.0 is earlier than 3.0 in the row before; sort the contests by time", 4):
-        check_order(ragged)
+        check_contest_time_order(ragged)
 
 
 def test_contests_of_one_participant_are_told():
@@ -369,15 +369,15 @@ def test_a_part_of_a_history_is_built_from_those_rows_alone():
         return jr.matches(player[rows], side[rows] > 0, time[rows], columns=columns, **given)
 
     whole, some = build(slice(None)), build(slice(20, 50))
-    same(part(whole, 20, 50), some)
-    same(part(jr.periods(whole, 10.0), 2, 5), jr.periods(some, 10.0))
+    same(slice_events(whole, 20, 50), some)
+    same(slice_events(jr.periods(whole, 10.0), 2, 5), jr.periods(some, 10.0))
     contest, rank, weight = np.repeat(np.arange(20), 3), random.integers(0, 3, 60), random.random(60) + 0.1
     who = np.concatenate([random.permutation(9)[:3] for _ in range(20)])
     rest = {"weight": weight, "time": contest, "ceiling": contest + 9, "noise": 1 + contest}
     contests = jr.rounds(contest, who, rank, **rest)
     middle = slice(15, 42)
     few = jr.rounds(contest[middle], who[middle], rank[middle], **{name: x[middle] for name, x in rest.items()})
-    same(part(contests, 5, 14), few)
+    same(slice_events(contests, 5, 14), few)
 
 
 def same(one, two):

@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.fitting import evidence
-from jaxrate.fitting.free import form_of
+from jaxrate.fitting.free_parameters import make_free_parameters
 from tests.test_skills import SEASONS, league
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -38,12 +38,12 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
         events = decided(events)
     names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
     names += ("draw_margin", "experience", "side_advantage") if case == "draws" else ("margin_scale", "compression")
-    free, x = form_of(system, names)
-    given, unit = evidence.opened(system, events), np.ones(len(x))
+    free, x = make_free_parameters(system, names)
+    given, unit = evidence.prepare_evidence(system, events), np.ones(len(x))
 
     def at(x, what="values"):
         params = type(system.params)(*(None if y is None else np.array([y]) for y in system.params))
-        return evidence.calculate(what, given, free, x[None], unit, params, None)
+        return evidence.evidence_derivatives(what, given, free, x[None], unit, params, None)
 
     value, slope, _ = at(x, "forward")
     assert value[0, 0] == pytest.approx(-jr.smooth(system, events, tolerance=1e-11).evidence, rel=1e-12)

@@ -44,11 +44,11 @@ def known(tmp_path, monkeypatch):
         "to_come": {"a": new["a"], "b": new["b"]},
         "so_far": new,
     }.items():
-        jr.write(columns, f"{name}.csv")
+        jr.data.write(columns, f"{name}.csv")
     data, system = jr.read(table), jr.skills("logistic")
     rated, result = jr.rate(jr.glicko(), data), jr.run(system, data)
     jr.save("season", rated)
-    before, after = jr.urns([20, 20], [0.3, 0.5]), jr.urns([20, 20], [0.8, 0.5])
+    before, after = jr.urns.make_urns([20, 20], [0.3, 0.5]), jr.urns.make_urns([20, 20], [0.8, 0.5])
     rounds = jr.rounds([0, 0, 0, 1, 1, 1], [0, 1, 2, 2, 3, 0], [1, 2, 3, 1, 2, 2])
     more = {"jr": jr, "np": np, "jax": jax, "jnp": jnp, "Path": Path, "pathlib": pathlib, "table": table, "new": new}
     more |= {"data": data, "matches": data.matches, "system": system, "rated": rated, "result": result, "votes": data}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.executors import each
+from jaxrate.parallel_map import map_items
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -35,18 +35,18 @@ import numpy as np
 import jaxrate as jr
 
 if __name__ == "__main__":
-    matches = jr.simulate.league(30, 600, seed=3).matches
-    data = jr.Dataset(matches, np.arange(30), np.arange(600))
+    matches = jr.data.simulate.league(30, 600, seed=3).matches
+    data = jr.data.Dataset(matches, np.arange(30), np.arange(600))
     system = jr.elo()
     settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
 
     def work(executor):
-        yield jr.sweep(system, data, settings, executor=executor)
+        yield jr.fitting.sweep_parameters(system, data, settings, executor=executor)
         if {all}:
             yield [str(result) for result in jr.compare(data, ["elo", "glicko"], executor=executor).results]
-            rated = jr.rate_each(system, data, np.arange(600) % 2, executor=executor)
+            rated = jr.league.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
             yield np.stack([one.state.rating for one in rated.values()])
-            yield str(jr.rolling(system, data, 2, executor=executor))
+            yield str(jr.fitting.fit_rolling(system, data, 2, executor=executor))
             found = jr.fit(system, data, starts=2, key=jax.random.key(0), executor=executor)
             yield np.round(np.log(found.params.k), 2)
 
@@ -66,7 +66,9 @@ class Pickled:
 
 
 def league(players, count):
-    return jr.Dataset(jr.simulate.league(players, count, seed=3).matches, np.arange(players), np.arange(count))
+    return jr.data.Dataset(
+        jr.data.simulate.league(players, count, seed=3).matches, np.arange(players), np.arange(count)
+    )
 
 
 def alike(one, other):
@@ -80,9 +82,11 @@ def test_the_numbers_are_the_same(executor):
     system = jr.elo()
     settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
     np.testing.assert_allclose(
-        jr.sweep(system, data, settings, executor=executor), jr.sweep(system, data, settings), rtol=1e-6
+        jr.fitting.sweep_parameters(system, data, settings, executor=executor),
+        jr.fitting.sweep_parameters(system, data, settings),
+        rtol=1e-6,
     )
-    alike(jr.rolling(system, data, 2, executor=executor), jr.rolling(system, data, 2))
+    alike(jr.fitting.fit_rolling(system, data, 2, executor=executor), jr.fitting.fit_rolling(system, data, 2))
     found, wanted = (jr.fit(system, data, starts=2, key=key, executor=x) for x in (executor, None))
     np.testing.assert_allclose(found.params.k, wanted.params.k, rtol=1e-3)
     np.testing.assert_allclose(found.loss, wanted.loss, rtol=1e-6)
@@ -92,7 +96,7 @@ def test_the_numbers_are_the_same(executor):
 
 
 def test_workers_are_told_the_precision(x64):
-    kinds = each(ThreadPoolExecutor(1), lambda size: jnp.zeros(size).dtype, [1, 2])
+    kinds = map_items(ThreadPoolExecutor(1), lambda size: jnp.zeros(size).dtype, [1, 2])
     assert kinds == [jnp.result_type(float)] * 2 == [np.float64 if x64 else np.float32] * 2
 
 
@@ -100,7 +104,7 @@ def test_rules_of_their_own_are_swept_and_searched_by_workers():
     """Where each setting has rules that are made for it."""
     system, data = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6), league(20, 60)
     settings = system.params._replace(kernel_width=np.array([0.5, 0.9]))
-    swept, wanted = (jr.sweep(system, data, settings, executor=x) for x in (Pickled(), None))
+    swept, wanted = (jr.fitting.sweep_parameters(system, data, settings, executor=x) for x in (Pickled(), None))
     np.testing.assert_allclose(swept, wanted, rtol=1e-6)
 
 

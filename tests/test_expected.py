@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
-from jaxrate.systems.rounds import expected, levels, pairs
+from jaxrate.systems.rounds import deviation_levels, expected_wins, pairwise_wins
 from tests.conftest import quick
 
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -65,14 +65,16 @@ def test_usual_rounds_need_no_pairs(monkeypatch, x64):
     def nothing(beats, all_of, there):
         return all_of.centre * np.nan, all_of.centre * np.nan
 
-    monkeypatch.setattr(pairs, "in_turn", nothing)
+    monkeypatch.setattr(pairwise_wins, "batched_wins_and_losses", nothing)
     rating, deviation = some_players(700, 60, 900)
     there = np.arange(800) < 700
     columns = [jnp.asarray(np.pad(x, (0, 100)), float) for x in (rating, deviation)]
-    found = quick(lambda r, s: expected.normal(r, s, jnp.asarray(there), 160)[0])(*columns)
+    found = quick(lambda r, s: expected_wins.normal_wins(r, s, jnp.asarray(there), 160)[0])(*columns)
     assert np.isfinite(found[:700]).all()
     columns[1] = columns[1].at[0].set(0.1)
-    assert np.isnan(quick(lambda r, s: expected.normal(r, s, jnp.asarray(there), 160)[0])(*columns)[:700]).all()
+    assert np.isnan(
+        quick(lambda r, s: expected_wins.normal_wins(r, s, jnp.asarray(there), 160)[0])(*columns)[:700]
+    ).all()
 
 
 def test_slopes_of_tables_are_those_of_pairs():
@@ -81,9 +83,12 @@ def test_slopes_of_tables_are_those_of_pairs():
         weight, there = jnp.asarray(np.random.default_rng(5).normal(size=200)), jnp.ones(200, bool)
 
         def total(read, rating, deviation):
-            return jnp.sum(weight * read(pairs.Performances(rating, deviation, None))[0])
+            return jnp.sum(weight * read(pairwise_wins.PriorPerformances(rating, deviation, None))[0])
 
-        ways = (lambda x: levels.beaten(x, there, 160)), (lambda x: pairs.everybody(pairs.normal, x, there))
+        ways = (
+            (lambda x: deviation_levels.interpolated_wins_and_losses(x, there, 160)),
+            (lambda x: pairwise_wins.all_wins_and_losses(pairwise_wins.normal_win_probability, x, there)),
+        )
         got, wanted = (quick(jax.grad(lambda *x, w=way: total(w, *x), argnums=(0, 1)))(*everybody) for way in ways)
     for x, y in zip(got, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-6 * np.abs(y).max())
@@ -94,7 +99,7 @@ def test_shares_of_logistic_performances_are_right_where_deviations_differ(count
     """To 2e-4 from a table, to 1e-6 from pairs."""
     there, some = jnp.ones(count, bool), np.arange(0, count, count // 50)
     points = (288 if x64 else 48) * 4 if count > 64 else 48
-    function = quick(lambda r, s: expected.share(expected.logistic(r, s, there, points), there))
+    function = quick(lambda r, s: expected_wins.win_share(expected_wins.logistic_wins(r, s, there, points), there))
     z = np.linspace(-25.0, 25.0, 401)[None]
     density = expit(z) * expit(-z) / np.sum(expit(z) * expit(-z))
     for low, high in ((150, 450), (60, 700), (1, 2000), (1e-3, 1e3), (1e-6, 1e6)):
@@ -187,7 +192,7 @@ def test_a_beta_that_is_given_stays_whatever_the_drift():
 
 @pytest.mark.parametrize("name", ["elo_mmr", "codeforces", "topcoder"])
 def test_systems_that_know_no_teams_refuse_them(name):
-    data = jr.from_teams([[["A"], ["B"]], [["A", "B"], ["C", "D"]], [["C", "A"], ["B"]]])
+    data = jr.data.from_teams([[["A"], ["B"]], [["A", "B"], ["C", "D"]], [["C", "A"], ["B"]]])
     system = SYSTEMS[name]()
     message = f"row 2 .*{name} knows no teams, but there are in 2 contests, this the first; rate them by .*elo_mmx"
     state = system.init(system.params, 4)
@@ -197,7 +202,9 @@ def test_systems_that_know_no_teams_refuse_them(name):
         lambda: jr.rate(system, data),
         lambda: jr.predict(system, state, data),
         lambda: jr.fit(system, data, free=[next(x for x in system.params._fields if "weight" in x)]),
-        lambda: jr.sweep(system, data, system.params._replace(initial_rating=np.array([1400.0, 1500.0]))),
+        lambda: jr.fitting.sweep_parameters(
+            system, data, system.params._replace(initial_rating=np.array([1400.0, 1500.0]))
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()

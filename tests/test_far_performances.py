@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.elo_mmr import routes
-from jaxrate.systems.rounds import field, performance
+from jaxrate.systems.elo_mmr import density_dispatch
+from jaxrate.systems.rounds import cdf_sums, performance_inference
 from tests.conftest import quick
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr import look_normal
@@ -30,10 +30,14 @@ def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x
     """In float32 those of the first two were off by some points; among many of small deviations all were."""
     centre, rank = some_players(count, second=deviation > 100.0)
     spread = np.full(count, deviation)
-    look = look_normal if gaussian else performance.logistic_sums
+    look = look_normal if gaussian else performance_inference.logistic_sums
     event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count))
     for split_ties in (False, True) if deviation < 100.0 else (False,):
-        function = quick(lambda c, d, s=split_ties: routes.infer(look(c, d, event, field.in_precision(72)), event, s))
+        function = quick(
+            lambda c, d, s=split_ties: density_dispatch.infer_performances(
+                look(c, d, event, cdf_sums.points_in_precision(72)), event, s
+            )
+        )
         got = function(*(jnp.asarray(x, float) for x in (centre, spread)))
         wanted = twin.performances(centre, spread, rank, split_ties, gaussian)
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)

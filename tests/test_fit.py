@@ -14,29 +14,38 @@ import pytest
 from scipy.optimize import minimize
 
 import jaxrate as jr
-from jaxrate.events import Matches, Periods, Rounds, part
+from jaxrate.events import Matches, Periods, Rounds, slice_events
+from jaxrate.hashable import bind
 from jaxrate.parameters import POSITIVE, Parameter
-from jaxrate.plain import bind
-from jaxrate.replay.compiling import outermost
+from jaxrate.replay.compile_options import compile_as_outermost
 from jaxrate.system import Rules
 from tests.test_rounds import SYSTEM
 
 FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
     import_module(f"jaxrate.fitting.{name}")
-    for name in ("fit", "free", "losses", "problem", "reach", "search", "slopes", "task")
+    for name in (
+        "hyperparameter_fit",
+        "free_parameters",
+        "losses",
+        "fit_problem",
+        "trust_region",
+        "multistart_search",
+        "derivatives",
+        "prediction_task",
+    )
 )
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @lru_cache
 def league():
-    return jr.simulate.league(30, 600, seed=3, drift=10.0, side_advantage=60, draws=0.2).matches
+    return jr.data.simulate.league(30, 600, seed=3, drift=10.0, side_advantage=60, draws=0.2).matches
 
 
 @lru_cache
 def contests(size=6):
     """With ties, and one contest in which all tie. (Of one size, which saves compilations.)"""
-    rounds = jr.simulate.contests(25, 30, size=size, seed=2, grid=100.0).rounds
+    rounds = jr.data.simulate.contests(25, 30, size=size, seed=2, grid=100.0).rounds
     rank = rounds.events.rank.copy()
     rank[slice(*rounds.player_start[4:6])] = 0
     return rounds._replace(events=rounds.events._replace(rank=rank))
@@ -58,10 +67,12 @@ def shares(rounds):
 
 def unprepared(system, events, names, loss="log_loss"):
     """A problem without what is computed of the events: real numbers are counted in units of 30."""
-    what, (form, start) = TASK.task(system, events, loss), FREE.form_of(system, names)
+    what, (form, start) = TASK.make_task(system, events, loss), FREE.make_free_parameters(system, names)
     unit, weight = np.where(np.array(form.spaces) == "real", 30.0, 1.0), np.stack([what.weight, 0.0 * what.weight])
     every = len(names)
-    return PROBLEM.Problem(system, what, form, unit, start / unit, weight, "forward", np.arange(every), np.eye(every))
+    return PROBLEM.FitProblem(
+        system, what, form, unit, start / unit, weight, "forward", np.arange(every), np.eye(every)
+    )
 
 
 def cut(prepare, name, most, params):
@@ -98,7 +109,7 @@ def small(**changes):
 @pytest.fixture
 def no_errors(monkeypatch):
     """Curvature takes most of the time to compile."""
-    monkeypatch.setattr(FIT, "covariance_of", lambda problem, x, errors, product: np.eye(len(problem.active)))
+    monkeypatch.setattr(FIT, "parameter_covariance", lambda problem, x, errors, product: np.eye(len(problem.active)))
 
 
 # Losses
@@ -109,11 +120,11 @@ def no_errors(monkeypatch):
 def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
     system, matches, weight = jr.elo(side_advantage=20), league(), np.arange(600) % 4
     measure = getattr(jr.metrics, loss)
-    mask = np.arange(600) >= 150 if warm_up == 0.25 else jr.metrics.seen(matches, warm_up)
+    mask = np.arange(600) >= 150 if warm_up == 0.25 else jr.metrics.experience_mask(matches, warm_up)
     options = {"weight": weight, "mask": mask}
     want = [measure(predicted(system, matches, k=k), matches.score, **options) for k in (10.0, 70.0)]
     params = system.params._replace(k=np.array([[10.0], [70.0]]))
-    got = jr.sweep(system, matches, params, loss=loss, warm_up=warm_up, weight=weight)
+    got = jr.fitting.sweep_parameters(system, matches, params, loss=loss, warm_up=warm_up, weight=weight)
     assert got.shape == (2, 1)
     np.testing.assert_allclose(got[:, 0], want, rtol=1e-13 if x64 else 1e-6)
 
@@ -121,8 +132,8 @@ def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
 def test_the_loss_of_periods_counts_games_before():
     system, matches = jr.elo(), league()
     periods = jr.periods(matches, 50.0)
-    want = jr.metrics.log_loss(predicted(system, periods), matches.score, mask=jr.metrics.seen(matches, 5))
-    got = jr.sweep(system, periods, system.params, warm_up=5)
+    want = jr.metrics.log_loss(predicted(system, periods), matches.score, mask=jr.metrics.experience_mask(matches, 5))
+    got = jr.fitting.sweep_parameters(system, periods, system.params, warm_up=5)
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
@@ -131,16 +142,18 @@ def test_the_loss_of_rounds_is_that_of_shares(loss):
     system, rounds = small(), contests()
     share, ranks = shares(rounds)
     assert (~ranks).any()
-    mask = ranks & jr.metrics.seen(rounds, 2)
+    mask = ranks & jr.metrics.experience_mask(rounds, 2)
     want = getattr(jr.metrics, loss)(predicted(system, rounds), share, mask=mask)
-    np.testing.assert_allclose(jr.sweep(system, rounds, system.params, loss=loss, warm_up=2), want, rtol=1e-6)
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(system, rounds, system.params, loss=loss, warm_up=2), want, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("matches", [False, True])
 def test_the_first_share_is_of_events(matches):
     """Of all periods or contests, whatever their size."""
     events = jr.periods(league(), 50.0) if matches else contests((3, 9))
-    plain, warm = (TASK.task(jr.elo() if matches else small(), events, "log_loss", share) for share in (0, 0.3))
+    plain, warm = (TASK.make_task(jr.elo() if matches else small(), events, "log_loss", share) for share in (0, 0.3))
     number = plain.event[-1] + 1
     assert len(np.unique(np.bincount(plain.event))) > 1
     np.testing.assert_array_equal(warm.weight, plain.weight * (plain.event >= 0.3 * number))
@@ -150,7 +163,7 @@ def test_the_first_share_is_of_events(matches):
 def test_shares_are_of_other_teams():
     """Teams A of two, B and C of one, who tie behind."""
     rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
-    share, ranks, event = TASK._shares(rounds)
+    share, ranks, event = TASK._round_scores(rounds)
     np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
     assert ranks.all() and (event == 0).all()
 
@@ -160,7 +173,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
     """Against a loop over the pairs, from the ratings before the contest."""
     monkeypatch.setattr(LOST, "OPPONENTS", most)
     system, rounds = small(beta=250.0), contests((3, 9))
-    rating, deviation = (np.asarray(x, np.float64) for x in jr.history(system, rounds).before)
+    rating, deviation = (np.asarray(x, np.float64) for x in jr.league.rating_history(system, rounds).before)
     want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
     for a, b in zip(rounds.player_start[:-1], rounds.player_start[1:], strict=True):
         order = a + np.argsort(who[a:b] * np.uint64(2654435761) % np.uint64(2**32))
@@ -174,19 +187,23 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
             value = -score * np.log(p) - (1 - score) * np.log(1 - p)
             want[[one, two]] += value / min(n - 1, 2 * most)
     _, ranks = shares(rounds)
-    got = jr.sweep(system, rounds, system.params, loss="pairwise")
+    got = jr.fitting.sweep_parameters(system, rounds, system.params, loss="pairwise")
     np.testing.assert_allclose(got, want[ranks].mean(), rtol=1e-10 if x64 else 1e-5)
 
 
 def test_probabilities_of_scores_are_scored_by_that_of_the_result():
     matches = league()
-    system = jr.outlook(jr.trueskill(side_advantage=0.5))
+    system = jr.forecasts.add_outcomes(jr.trueskill(side_advantage=0.5))
     view = jr.run(system, matches).prediction
     chance = np.stack([view.win[:, 1], view.draw[:, 0], view.win[:, 0]], 1)
     given = chance[np.arange(600), np.rint(2 * matches.score).astype(int)]
-    np.testing.assert_allclose(jr.sweep(system, matches, system.params), -np.log(given).mean(), rtol=1e-6)
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(system, matches, system.params), -np.log(given).mean(), rtol=1e-6
+    )
     want = jr.metrics.brier(chance @ [0.0, 0.5, 1.0], matches.score)
-    np.testing.assert_allclose(jr.sweep(system, matches, system.params, loss="brier"), want, rtol=1e-6)
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(system, matches, system.params, loss="brier"), want, rtol=1e-6
+    )
     odd = matches._replace(score=np.where(np.arange(600) == 9, 0.3, matches.score))
     with pytest.raises(ValueError, match=r"row 9 .*predicts the scores 0, 1/2, ..., 1, not 0.3"):
         jr.fit(system, odd)
@@ -196,7 +213,9 @@ def test_a_loss_of_ones_own_is_a_function_and_a_name(monkeypatch):
     monkeypatch.setitem(LOST.LOSSES, "distance", LOST.Loss(lambda guess, score: jnp.abs(guess - score)))
     system, matches = jr.elo(), league()
     want = np.abs(predicted(system, matches) - matches.score).mean()
-    np.testing.assert_allclose(jr.sweep(system, matches, system.params, loss="distance"), want, rtol=1e-5)
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(system, matches, system.params, loss="distance"), want, rtol=1e-5
+    )
 
 
 def test_a_loss_may_be_of_some_events(monkeypatch):
@@ -257,7 +276,7 @@ def test_a_run_in_the_outermost_jit_is_the_same(monkeypatch):
     def total(k):
         return jnp.sum(jr.run(system, matches, params=system.params._replace(k=k), schedule="levels").prediction ** 2)
 
-    with outermost():
+    with compile_as_outermost():
         value, slope = jax.vmap(lambda k: jax.jvp(total, (k,), (1.0,)))(jnp.array([10.0, 20.0]))
     for k, v, s in zip((10.0, 20.0), value, slope, strict=True):
         np.testing.assert_allclose(jax.value_and_grad(total)(k), (v, s), rtol=1e-4)
@@ -328,7 +347,7 @@ def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     problem = unprepared(jr.elo(), league(), ("k", "side_advantage"))
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
-    assert np.isinf(PROBLEM.covariance_of(problem, problem.start, "information")).all()
+    assert np.isinf(PROBLEM.parameter_covariance(problem, problem.start, "information")).all()
 
 
 @pytest.mark.parametrize(("name", "deviation", "known"), [
@@ -340,21 +359,21 @@ def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation
     problem = unprepared(system, league(), (name,))
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
     slope = system.params.k if name == "k" else 30.0
-    error = np.sqrt(PROBLEM.covariance_of(problem, problem.start, "information")[0, 0])
+    error = np.sqrt(PROBLEM.parameter_covariance(problem, problem.start, "information")[0, 0])
     np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
 
 
 def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
     """Two parameters of which one moves the other: J C J', with J by differences."""
     system = jr.glicko(initial_deviation=300, deviation_max=400)
-    form, x = FREE.form_of(system, ("initial_deviation", "deviation_max"))
-    what = TASK.task(system, league(), "log_loss")
+    form, x = FREE.make_free_parameters(system, ("initial_deviation", "deviation_max"))
+    what = TASK.make_task(system, league(), "log_loss")
     weight = np.stack([what.weight, 0.0 * what.weight])
-    problem = PROBLEM.Problem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
+    problem = PROBLEM.FitProblem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
     curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
     with jax.enable_x64(True):
-        found = PROBLEM.covariance_of(problem, problem.start, "information")
+        found = PROBLEM.parameter_covariance(problem, problem.start, "information")
         around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
         ends = PROBLEM.params_at(problem, around, system.params)
     jacobian = np.array([[y[0] - y[1], y[2] - y[3]] for y in (ends.initial_deviation, ends.deviation_max)]) / 2e-6
@@ -433,15 +452,17 @@ def test_parameters_that_change_nothing_are_left_out(no_errors):
 
 def test_a_dataset_is_its_events():
     matches, system = league(), jr.elo()
-    data = jr.Dataset(matches, np.arange(30), np.arange(600))
-    assert jr.sweep(system, data, system.params) == jr.sweep(system, matches, system.params)
+    data = jr.data.Dataset(matches, np.arange(30), np.arange(600))
+    assert jr.fitting.sweep_parameters(system, data, system.params) == jr.fitting.sweep_parameters(
+        system, matches, system.params
+    )
 
 
 def test_what_is_found_reads_well():
     system, history = jr.glicko(c=12.3456, side_advantage=33), np.array([0.7, 0.65, 0.66])
     errors, none = {"c": 0.55, "side_advantage": np.inf}, np.zeros((2, 2))
-    found = jr.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history, history + 0.1,
-                   errors, none, True, "steps", 1.0)  # fmt: skip
+    found = jr.fitting.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history,
+                   history + 0.1, errors, none, True, "steps", 1.0)  # fmt: skip
     assert repr(found).splitlines() == [
         "glicko after 2 steps (steps): loss 0.70000 at the start, 0.65000 now",
         "of the validation part 0.80000 at the start, 0.75000 now",
@@ -451,7 +472,7 @@ def test_what_is_found_reads_well():
         "side_advantage      33             inf  points",
     ]
     assert "0.75000 now<br>" in found._repr_html_() and "<td" in found._repr_html_()
-    profile = jr.Profile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
+    profile = jr.fitting.LossProfile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
     assert repr(profile).splitlines() == [
         "glicko by c (points per sqrt(period)), all others fitted anew: 2 values, the least loss 0.50000 at 1",
         "c     loss  sum above the least",
@@ -460,7 +481,7 @@ def test_what_is_found_reads_well():
     ]
     many = profile._replace(value=np.arange(20.0), loss=np.full(20, 0.5))
     assert len(repr(many).splitlines()) == 1 and "20 values" in repr(many)
-    rolled = jr.Rolling(None, np.array([0.6]), np.array([0.65]), np.array([300]))
+    rolled = jr.fitting.RollingFits(None, np.array([0.6]), np.array([0.65]), np.array([300]))
     assert repr(rolled).splitlines()[1].split() == ["1", "300", "0.65000", "0.60000", "-0.05000"]
 
 
@@ -490,19 +511,19 @@ def test_diverging_steps_return_the_best_point(no_errors):
 def test_a_sweep_in_parts_is_the_same(monkeypatch):
     system, matches = jr.glicko(), league()
     params = system.params._replace(c=np.array([5.0, 15.0, 30.0])[:, None], side_advantage=np.array([0.0, 50.0]))
-    whole = jr.sweep(system, matches, params)
+    whole = jr.fitting.sweep_parameters(system, matches, params)
     want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
     assert whole.shape == (3, 2)
     np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
     monkeypatch.setattr(SLOPE, "MEMORY", 4 * 7 * 600 * 4)
-    np.testing.assert_allclose(jr.sweep(system, matches, params), whole, rtol=1e-6)
+    np.testing.assert_allclose(jr.fitting.sweep_parameters(system, matches, params), whole, rtol=1e-6)
     with pytest.raises(ValueError, match="must not decrease"):
-        jr.sweep(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
+        jr.fitting.sweep_parameters(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
 
 
 def test_a_profile_fits_the_others_anew(no_errors):
     fit = fitted()
-    profile = jr.profile(fit.system, league(), "k", [20.0, fit.params.k])
+    profile = jr.fitting.profile_loss(fit.system, league(), "k", [20.0, fit.params.k])
     held = jr.fit(fit.system._replace(params=fit.params._replace(k=20.0)), league(), free=("side_advantage",))
     np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
     np.testing.assert_allclose(profile.params.side_advantage[0], held.params.side_advantage, rtol=1e-2)
@@ -519,29 +540,33 @@ def test_rules_are_made_anew_on_the_way(no_errors):
         np.testing.assert_allclose(fit.loss, best.loss, rtol=1e-8)
         assert fit.params.k > 2.5 * 30.0 and fit.system == capped(**fit.params._asdict())
         alone = best.params._replace(side_advantage=0.0)
-        profile = jr.profile(start, matches, "k", [30.0, best.params.k], free=("side_advantage",), steps=0)
-        np.testing.assert_allclose(profile.loss[1], jr.sweep(jr.elo(), matches, alone), rtol=1e-9)
+        profile = jr.fitting.profile_loss(start, matches, "k", [30.0, best.params.k], free=("side_advantage",), steps=0)
+        np.testing.assert_allclose(profile.loss[1], jr.fitting.sweep_parameters(jr.elo(), matches, alone), rtol=1e-9)
 
 
 def test_settings_are_swept_by_the_rules_made_for_them():
     start, matches = capped(k=10.0), league()
     params = start.params._replace(k=np.array([[10.0], [50.0]]), side_advantage=np.array([0.0, 40.0]))
-    np.testing.assert_allclose(jr.sweep(start, matches, params), jr.sweep(jr.elo(), matches, params), rtol=1e-6)
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(start, matches, params),
+        jr.fitting.sweep_parameters(jr.elo(), matches, params),
+        rtol=1e-6,
+    )
 
 
 def test_rules_made_anew_predict_what_is_fitted():
     """Be it an outlook, or what a loss takes as prediction."""
-    skill, rounds = jr.outlook(capped_skill(tau=0.1)), small(k=8.0)
+    skill, rounds = jr.forecasts.add_outcomes(capped_skill(tau=0.1)), small(k=8.0)
     for system, events, loss, name in ((skill, league(), "log_loss", "tau"), (rounds, contests(), "pairwise", "k")):
         problem = unprepared(system, events, (name,), loss)
-        assert PROBLEM.with_rules_near(problem, problem.start[None] + 0.3, system.params) is problem
-        new = PROBLEM.with_rules_near(problem, problem.start[None] + 1.0, system.params)
+        assert PROBLEM.remake_rules_if_far(problem, problem.start[None] + 0.3, system.params) is problem
+        new = PROBLEM.remake_rules_if_far(problem, problem.start[None] + 1.0, system.params)
         plain, asked = new.system.rules, new.task.system.rules
         assert plain.prepare != system.rules.prepare and plain.predict == system.rules.predict
         assert (
             asked == plain._replace(predict=problem.task.system.rules.predict)
             if loss == "log_loss"
-            else (asked.predict.given == (LOST.OPPONENTS, plain) and asked.update == plain.update)
+            else (asked.predict.bound_args == (LOST.OPPONENTS, plain) and asked.update == plain.update)
         )
 
 
@@ -563,15 +588,15 @@ def test_a_least_value_holds_up_no_other(no_errors):
 
 def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
     system, matches = jr.elo(), league()
-    rolled = jr.rolling(system, matches, 2, warm_up=1)
-    past = jr.fit(system, part(matches, 0, 400), warm_up=1)
+    rolled = jr.fitting.fit_rolling(system, matches, 2, warm_up=1)
+    past = jr.fit(system, slice_events(matches, 0, 400), warm_up=1)
     np.testing.assert_allclose(rolled.params.k[1], past.params.k, rtol=1e-3)
     guess = predicted(system, matches, k=rolled.params.k[1], side_advantage=rolled.params.side_advantage[1])
-    mask = jr.metrics.seen(matches, 1) & (np.arange(600) >= 400)
+    mask = jr.metrics.experience_mask(matches, 1) & (np.arange(600) >= 400)
     np.testing.assert_allclose(rolled.fitted[1], jr.metrics.log_loss(guess, matches.score, mask=mask), rtol=1e-6)
     want = jr.metrics.log_loss(predicted(system, matches), matches.score, mask=mask)
     np.testing.assert_allclose(rolled.default[1], want, rtol=1e-6)
-    assert rolled.events.tolist() == [jr.metrics.seen(matches, 1)[200:400].sum(), mask.sum()]
+    assert rolled.events.tolist() == [jr.metrics.experience_mask(matches, 1)[200:400].sum(), mask.sum()]
 
 
 # Every system
@@ -581,13 +606,13 @@ MADE = {
     "glicko": jr.glicko, "skills": jr.skills, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
     "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
     "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
-    "urnings": lambda: jr.outlook(jr.urnings(outcomes=3)),
+    "urnings": lambda: jr.forecasts.add_outcomes(jr.urnings(outcomes=3)),
 }  # fmt: skip
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 def test_no_system_is_forgotten():
-    assert {*MADE} == {*jr.SYSTEMS}
+    assert {*MADE} == {*jr.extend.SYSTEMS}
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -596,19 +621,19 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     system, key = MADE[name](), jax.random.key(0)
     if (Matches in system.events and not system.traits.contests) or name == "category_glicko":
         football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
-        events = part(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
+        events = slice_events(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
         events = jr.periods(events, 500.0) if name == "category_glicko" else events
-        events = jr.per_side(events) if name == "urnings" else events
+        events = jr.urns.split_by_side(events) if name == "urnings" else events
     else:
         races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
-        events = part(races().rounds, 0, 10) if DATA.exists() else contests()
-    what = TASK.task(system, events, "log_loss", key=key)
-    problem = PROBLEM.prepare(what, system, None, what.weight)
+        events = slice_events(races().rounds, 0, 10) if DATA.exists() else contests()
+    what = TASK.make_task(system, events, "log_loss", key=key)
+    problem = PROBLEM.prepare_fit(what, system, None, what.weight)
     if name == "codeforces":  # a unit of the ratings
         assert [problem.free.names[i] for i in problem.active] == ["weight"]
     path = SEARCH.minimise(problem, problem.start[None], system.params, None, 1)
     assert path.loss[0] < path.history[0][0][0]
-    found = FIT.remade(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
+    found = FIT.replace_params(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
     if name == "blat_mmr":
         assert path.problem[0].system.rules == system.rules != found.rules  # sizes are those for the values in use
 
@@ -619,7 +644,7 @@ def test_whole_numbers_are_not_fitted(no_errors):
         jr.fit(system, league(), free=("size",), key=key)
     with pytest.raises(ValueError, match="needs? a key|give it a key"):
         jr.fit(system, league())
-    got = jr.sweep(system, league(), system.params._replace(size=np.array([20.0, 100.0])), key=key)
+    got = jr.fitting.sweep_parameters(system, league(), system.params._replace(size=np.array([20.0, 100.0])), key=key)
     guess = jr.run(system._replace(params=system.params._replace(size=20.0)), league(), key=key).prediction
     np.testing.assert_allclose(got[0], jr.metrics.log_loss(guess, league().score), rtol=1e-6)
     fit = jr.fit(system, league(), key=key, steps=1)
@@ -629,15 +654,17 @@ def test_whole_numbers_are_not_fitted(no_errors):
 def test_one_far_parameter_does_not_hold_up_the_rest():
     """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
     axes, slope = np.array([np.diag([1e4, 1.0])]), np.array([[1e-3, 0.5]])
-    np.testing.assert_allclose(REACH.within_reach(axes, slope, -slope), [[-1e-4, -0.5]])
+    np.testing.assert_allclose(REACH.clip_to_trust_region(axes, slope, -slope), [[-1e-4, -0.5]])
     random = np.random.default_rng(0)
     axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
-    best = np.stack([REACH.best_within_reach(*one) for one in zip(axes, slope, strict=True)])
-    z = np.linalg.solve(axes[:, None], random.uniform(-REACH.REACH, REACH.REACH, (20, 500, 3))[..., None])[..., 0]
+    best = np.stack([REACH.minimise_in_trust_region(*one) for one in zip(axes, slope, strict=True)])
+    z = np.linalg.solve(
+        axes[:, None], random.uniform(-REACH.TRUST_RADIUS, REACH.TRUST_RADIUS, (20, 500, 3))[..., None]
+    )[..., 0]
     loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (best[:, None], z)]
     assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
-    steps = REACH.within_reach(axes, slope, -slope)
-    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= REACH.REACH + 1e-9).all()
+    steps = REACH.clip_to_trust_region(axes, slope, -slope)
+    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= REACH.TRUST_RADIUS + 1e-9).all()
     assert (np.sum(slope * steps, axis=1) <= np.sum(slope * best, axis=1) + 1e-9).all()
 
 
@@ -688,7 +715,7 @@ def test_bad_histories():
     with pytest.raises(ValueError, match=r"every score is 1: .*swap half of the rows"):
         jr.fit(elo, matches._replace(score=np.ones(600)))
     with pytest.raises(ValueError, match="there are no events"):
-        jr.fit(elo, part(matches, 0, 0))
+        jr.fit(elo, slice_events(matches, 0, 0))
     with pytest.raises(ValueError, match="side_advantage changes no prediction"):
         jr.fit(elo, matches._replace(context=matches.context._replace(side=None)), free=("side_advantage",))
     with pytest.raises(ValueError, match="k starts at 0, the border"):

@@ -10,13 +10,15 @@ import pytest
 
 import jaxrate as jr
 
-PROBLEM, SEARCH, SLOPE = (import_module(f"jaxrate.fitting.{name}") for name in ("problem", "search", "slopes"))
+PROBLEM, SEARCH, SLOPE = (
+    import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "multistart_search", "derivatives")
+)
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @lru_cache
 def league():
-    return jr.simulate.league(30, 600, seed=3, drift=10.0, side_advantage=60, draws=0.2).matches
+    return jr.data.simulate.league(30, 600, seed=3, drift=10.0, side_advantage=60, draws=0.2).matches
 
 
 def counted(monkeypatch, **options):
@@ -50,7 +52,7 @@ def test_long_histories_are_fitted_as_short_ones_are(monkeypatch):
 
 def test_errors_come_from_products_where_curvature_would_take_minutes(monkeypatch):
     """The inverse of the sum of products of slopes, which the search has seen already."""
-    monkeypatch.setattr(PROBLEM, "CURVED", 3 * 600 - 1)
+    monkeypatch.setattr(PROBLEM, "MAX_HESSIAN_WORK", 3 * 600 - 1)
     with jax.enable_x64(True):
         found, looks = counted(monkeypatch)
         robust = jr.fit(found.system, league(), errors="sandwich", steps=0)
@@ -58,7 +60,7 @@ def test_errors_come_from_products_where_curvature_would_take_minutes(monkeypatc
     assert found.options.errors == "products" and looks["hessian"] == 0
     middle = np.linalg.inv(curved.covariance) @ robust.covariance @ np.linalg.inv(curved.covariance)
     np.testing.assert_allclose(found.covariance, np.linalg.inv(middle), rtol=1e-5)
-    monkeypatch.setattr(PROBLEM, "CURVED", 3 * 600)
+    monkeypatch.setattr(PROBLEM, "MAX_HESSIAN_WORK", 3 * 600)
     assert jr.fit(found.system, league(), steps=0).options.errors == "information"
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.events import part
+from jaxrate.events import slice_events
 from tests.conftest import refused
 from tests.test_fit import contests, league, small, unprepared
 
-PROBLEM, TASK = (import_module(f"jaxrate.fitting.{name}") for name in ("problem", "task"))
+PROBLEM, TASK = (import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "prediction_task"))
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
@@ -60,7 +60,7 @@ def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
     product = np.array([[0.03, 0.01], [0.01, 0.09]])
     answers = {"hessian": np.array([curvature]), "forward": (None, None, product[None])}
     monkeypatch.setattr(PROBLEM, "evaluate", lambda problem, what, *_: answers[what])
-    found = PROBLEM.covariance_of(problem, problem.start, errors)
+    found = PROBLEM.parameter_covariance(problem, problem.start, errors)
     assert np.isinf(np.diag(found)).tolist() == is_open
     known = ~np.array(is_open)
     inverse = np.linalg.inv(np.array(curvature)[np.ix_(known, known)])
@@ -74,7 +74,7 @@ def test_what_goes_with_what_is_open_is_open(monkeypatch):
     problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(),
                          ("initial_deviation", "deviation_max", "c"))  # fmt: skip
     monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: np.diag([1e-6, 1.0, 1.0])[None])
-    found = PROBLEM.covariance_of(problem, problem.start, "information")
+    found = PROBLEM.parameter_covariance(problem, problem.start, "information")
     assert np.isinf(np.diag(found)).tolist() == [True, True, False]
 
 
@@ -86,7 +86,7 @@ OPTIONS = {"loss": "brier", "warm_up": 3, "weight": 1.0 + np.arange(600) % 3}
 
 @lru_cache
 def remembered():
-    state = jr.run(jr.elo(), jr.simulate.league(30, 300, seed=9).matches).state
+    state = jr.run(jr.elo(), jr.data.simulate.league(30, 300, seed=9).matches).state
     with jax.enable_x64(True):
         return jr.fit(jr.elo(side_advantage=30), league(), state=state, data_share=0.9, validation=0.25, **OPTIONS)
 
@@ -98,18 +98,18 @@ def test_a_fit_remembers_what_it_made_small():
     assert found.options.weight is not OPTIONS["weight"]  # which may be changed
     with jax.enable_x64(True):
         options = OPTIONS | {"weight": OPTIONS["weight"] * (n < 405), "state": found.options.state}
-        want = jr.sweep(found.system, league(), found.params, **options)
+        want = jr.fitting.sweep_parameters(found.system, league(), found.params, **options)
         np.testing.assert_allclose(found.loss, want, rtol=1e-12)
-        np.testing.assert_allclose(jr.sweep(found, league(), found.params), want, rtol=1e-12)
+        np.testing.assert_allclose(jr.fitting.sweep_parameters(found, league(), found.params), want, rtol=1e-12)
         values = found.params.k * np.array([0.8, 1.0])
-        profile = jr.profile(found, league(), "k", values)
-        plain = jr.profile(found.system, league(), "k", values, free=found.free, **options)
+        profile = jr.fitting.profile_loss(found, league(), "k", values)
+        plain = jr.fitting.profile_loss(found.system, league(), "k", values, free=found.free, **options)
         np.testing.assert_allclose(profile.loss, plain.loss, rtol=1e-9)
         again = jr.fit(found, league(), steps=0)
         np.testing.assert_allclose(again.loss, found.loss, rtol=1e-12)
-        other = jr.sweep(found, league(), found.params, loss="log_loss")
+        other = jr.fitting.sweep_parameters(found, league(), found.params, loss="log_loss")
         np.testing.assert_allclose(
-            other, jr.sweep(found.system, league(), found.params, **options | {"loss": "log_loss"})
+            other, jr.fitting.sweep_parameters(found.system, league(), found.params, **options | {"loss": "log_loss"})
         )
     assert (profile.scored, profile.likelihood) == ("brier", False)
     np.testing.assert_allclose([profile.loss[1], profile.weight], [found.loss, plain.weight], rtol=1e-4)
@@ -126,7 +126,7 @@ def test_what_a_fit_scores_afterwards_it_has_not_seen():
         start, matches._replace(score=np.where(n < 450, matches.score, 1.0 - matches.score)), data_share=0.75
     )
     assert found.params == turned.params and found.loss == turned.loss and found.rest.fitted < turned.rest.fitted
-    past = jr.fit(start, part(matches, 0, 450))
+    past = jr.fit(start, slice_events(matches, 0, 450))
     names = list(found.free)
     fitted, wanted = ([getattr(x.params, name) for name in names] for x in (found, past))
     np.testing.assert_allclose(fitted, wanted, rtol=1e-3)
@@ -141,11 +141,11 @@ def test_what_a_fit_scores_afterwards_it_has_not_seen():
 
 
 def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
-    periods = TASK.task(jr.elo(), jr.periods(league(), 500.0), "log_loss")
-    training, held_out, rest = TASK.parts(periods, 0.9, 0.0)
+    periods = TASK.make_task(jr.elo(), jr.periods(league(), 500.0), "log_loss")
+    training, held_out, rest = TASK.split_weights(periods, 0.9, 0.0)
     assert (training.sum(), held_out.sum(), rest.sum()) == (540, 0, 60) and (training[:540] == 1).all()
-    rounds = TASK.task(small(), contests(), "log_loss")
-    training, held_out, rest = TASK.parts(rounds, 0.5, 0.2)
+    rounds = TASK.make_task(small(), contests(), "log_loss")
+    training, held_out, rest = TASK.split_weights(rounds, 0.5, 0.2)
     assert set(rounds.event[rest > 0]) == set(range(15, 30)) and set(rounds.event[held_out > 0]) == {12, 13, 14}
     assert not (training * held_out).any() and not (training * rest).any()
 
@@ -153,13 +153,13 @@ def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
 def test_constants_say_how_frequent_each_score_was():
     matches, n = league(), np.arange(600)
     past, following = 1.0 * (n < 400), 1.0 * (n >= 400)
-    draws = TASK.task(jr.outlook(jr.trueskill()), matches, "log_loss")
+    draws = TASK.make_task(jr.forecasts.add_outcomes(jr.trueskill()), matches, "log_loss")
     level = np.rint(2 * matches.score).astype(int)
     frequent = np.bincount(level[:400]) / 400
     np.testing.assert_allclose(
         TASK.constant_loss(draws, past, following), -np.log(frequent[level[400:]]).mean(), rtol=1e-6
     )
-    rounds = TASK.task(small(), contests(), "pairwise")
+    rounds = TASK.make_task(small(), contests(), "pairwise")
     np.testing.assert_allclose(TASK.constant_loss(rounds, rounds.weight, rounds.weight), np.log(2.0))
 
 

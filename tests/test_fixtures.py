@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.fixtures import likeliest_draws, nearest
-from jaxrate.systems.outlook import divided
+from jaxrate.forecasts.upcoming_events import fit_draw_odds, suggest_names
+from jaxrate.systems.outcome_probabilities import davidson_outlook
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -15,11 +15,13 @@ NAMES = np.array([f"Club {i:02}" for i in range(39)] + ["Málaga"], object)
 
 @pytest.fixture
 def rated(league):
-    return jr.rate(jr.glicko(side_advantage=60), jr.Dataset(league, NAMES, np.arange(600), clock="dates"))
+    return jr.rate(jr.glicko(side_advantage=60), jr.data.Dataset(league, NAMES, np.arange(600), clock="dates"))
 
 
 def test_draws_are_as_frequent_as_the_history_says(rated, tmp_path):
-    found = jr.fixtures(rated, [("Club 03", "Málaga"), ("Málaga", "Club 03")], side="a", time="1972-12-01")
+    found = jr.forecasts.predict_fixtures(
+        rated, [("Club 03", "Málaga"), ("Málaga", "Club 03")], side="a", time="1972-12-01"
+    )
     plain = jr.predict(rated.system, rated.state, jr.matches([[3, 39]], [0.5], [1065.0], side=[1.0]))
     assert found["expected"][0] == pytest.approx(float(plain[0]), abs=1e-5)
     np.testing.assert_allclose(found["win"] + found["draw"] + found["loss"], 1.0, rtol=1e-6)
@@ -29,44 +31,47 @@ def test_draws_are_as_frequent_as_the_history_says(rated, tmp_path):
     assert str(found).splitlines()[1].split()[:4] == ["1972-12-01", "Club", "03", "Málaga"]
     table = rated.predictions
     score, guess = table["score"].to_numpy(), table["prediction"].to_numpy()
-    nu = likeliest_draws(guess, score)
+    nu = fit_draw_odds(guess, score)
     grid = np.linspace(0.5 * nu, 2.0 * nu, 61)
     index = (2 * score).astype(int)
 
     def loss(odds):
-        x = divided(guess, odds)
+        x = davidson_outlook(guess, odds)
         return -np.log(np.stack([x.win[:, 1], x.draw[:, 0], x.win[:, 0]])[index, np.arange(600)]).mean()
 
     assert abs(grid[np.argmin([loss(x) for x in grid])] - nu) <= grid[1] - grid[0]
-    assert abs(np.asarray(divided(guess, nu).draw[:, 0]).mean() - (score == 0.5).mean()) < 0.02
-    jr.write(found, tmp_path / "chances.parquet")
-    assert jr.frame(found, "pyarrow").column_names == list(found) and found.rows()[1]["a"] == "Málaga"
+    assert abs(np.asarray(davidson_outlook(guess, nu).draw[:, 0]).mean() - (score == 0.5).mean()) < 0.02
+    jr.data.write(found, tmp_path / "chances.parquet")
+    assert jr.data.to_frame(found, "pyarrow").column_names == list(found) and found.rows()[1]["a"] == "Málaga"
 
 
 def test_plain_numbers_are_no_moments_of_dates(rated):
     pairs = [("Club 00", "Club 01")]
     for call in (
-        jr.fixtures,
-        lambda *given, **more: jr.tournament(rated, {"knockout": ["Club 00", "Club 01"]}, **more),
+        jr.forecasts.predict_fixtures,
+        lambda *given, **more: jr.forecasts.simulate_tournament(rated, {"knockout": ["Club 00", "Club 01"]}, **more),
     ):
         with refused("time 1706745600 is no date, but the history has dates; give one, as 2026-05-31 in text"):
             call(rated, pairs, time=1706745600)
     coming = {"a": ["Club 00"], "b": ["Club 01"], "time": [1706745600.0]}
     with refused("the times must be dates, as in the run"):
-        jr.season(rated, coming)
+        jr.forecasts.simulate_season(rated, coming)
     with refused("time 1706745600 is no day since 1970-01-01; give a date"):
         jr.ratings(rated, time=1706745600)
 
 
 def test_a_system_that_knows_draws_says_its_own(league):
-    data = jr.Dataset(league, NAMES, np.arange(600))
-    system = jr.outlook(jr.elo(), draw_odds=0.4)
+    data = jr.data.Dataset(league, NAMES, np.arange(600))
+    system = jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.4)
     rated = jr.rate(system, data)
-    found, plain = jr.fixtures(rated, [("Club 00", "Club 01")]), jr.matches([[0, 1]], [0.5], [rated.last])
+    found, plain = (
+        jr.forecasts.predict_fixtures(rated, [("Club 00", "Club 01")]),
+        jr.matches([[0, 1]], [0.5], [rated.last]),
+    )
     guess = jr.predict(system, rated.state, plain)
     assert found["draw"][0] == pytest.approx(float(guess.draw[0, 0])) and "quality" in found
     won = jr.matches(league.player, np.where(league.score == 0.5, 1.0, league.score), league.time)
-    found = jr.fixtures(jr.rate(jr.elo(), data._replace(events=won)), [("Club 00", "Club 01")])
+    found = jr.forecasts.predict_fixtures(jr.rate(jr.elo(), data._replace(events=won)), [("Club 00", "Club 01")])
     assert "draw" not in found and found["win"][0] == pytest.approx(found["expected"][0])
 
 
@@ -74,12 +79,12 @@ def test_margins_and_seasons_are_not_asked_of_what_is_to_come(league):
     goals, starts = np.where(league.score == 0.5, 0.0, 3.0), (-1.0, 200.0)
     events = league._replace(context=league.context._replace(columns={"goals": goals}, side=None))
     system = jr.skills("margin", margin=("goals",), seasons=starts, season_keep=0.8)
-    rated = jr.rate(system, jr.Dataset(events, NAMES, np.arange(600), seasons={"1": -1.0, "2": 200.0}))
+    rated = jr.rate(system, jr.data.Dataset(events, NAMES, np.arange(600), seasons={"1": -1.0, "2": 200.0}))
     coming = jr.matches([[0, 1]], [0.5], [rated.last], columns={"goals": [0.0]})
     pairs = [("Club 00", "Club 01"), ("Club 02", "Club 03")]
-    found = jr.fixtures(rated, pairs)
+    found = jr.forecasts.predict_fixtures(rated, pairs)
     assert found["expected"][0] == pytest.approx(float(jr.predict(system, rated.state, coming)[0]), abs=1e-6)
-    assert jr.season(rated, pairs, samples=10).place.sum() == pytest.approx(4.0)
+    assert jr.forecasts.simulate_season(rated, pairs, samples=10).place.sum() == pytest.approx(4.0)
 
 
 def test_columns_that_what_is_to_come_lacks(league):
@@ -88,7 +93,7 @@ def test_columns_that_what_is_to_come_lacks(league):
     columns = {"a": "home", "b": "away", "score": "result", "time": "day", "side": "a", "neutral": "off"}
     saved = jr.rate(jr.glicko(side_advantage=60), jr.read(table, **columns))._replace(options={"columns": columns})
     pair = {"home": "Club 00", "away": "Club 01"}
-    here, off = (jr.fixtures(saved, [pair | x]) for x in ({}, {"day": saved.last, "off": True}))
+    here, off = (jr.forecasts.predict_fixtures(saved, [pair | x]) for x in ({}, {"day": saved.last, "off": True}))
     assert here["side"].tolist() == ["Club 00"] and here["expected"][0] > off["expected"][0] + 0.01
 
 
@@ -96,13 +101,15 @@ def test_sides_of_what_is_to_come_for_a_system_that_learns_them(league):
     table = {"a": league.player[:, 0], "b": league.player[:, 1], "score": league.score, "home": np.ones(600)}
     rated = jr.rate(jr.skills(own_side=True, side_advantage=60.0), jr.read(table, side="home"))
     coming = {"a": [1, 1, 2], "b": [2, 2, 1], "home": [1, 0, -1]}
-    win = jr.fixtures(rated, coming, side="home")["win"]
-    assert win[0] > win[1] + 0.02 and win[0] == pytest.approx(jr.fixtures(rated, coming, side="home")["loss"][2])
+    win = jr.forecasts.predict_fixtures(rated, coming, side="home")["win"]
+    assert win[0] > win[1] + 0.02 and win[0] == pytest.approx(
+        jr.forecasts.predict_fixtures(rated, coming, side="home")["loss"][2]
+    )
 
 
 def test_unknown_names_are_refused_with_the_nearest(rated):
     with refused("no player 'malaga' (near: 'Málaga'); none 'Clubb 04' (near: 'Club 04', "):
-        jr.fixtures(rated, [("malaga", "Clubb 04")])
+        jr.forecasts.predict_fixtures(rated, [("malaga", "Clubb 04")])
     names = np.array(["Jannik Sinner", "Jan Siner", "Martin Sinner", "Iga Świątek", "Juan Martin Del Potro"], object)
     for wanted, found in (
         ("sinner  jannik", "'Jannik Sinner'"),
@@ -111,10 +118,10 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
         ("Swiatek, I.", "'Iga Świątek'"),
         ("Del Potro J. M.", "'Juan Martin Del Potro'"),
     ):
-        assert nearest(wanted, names).startswith(f" (near: {found}"), wanted
+        assert suggest_names(wanted, names).startswith(f" (near: {found}"), wanted
     with refused("'Club 98'"):
-        jr.fixtures(rated, [("Club 98", "Club 04"), ("x", "y"), ("z", "u")])
-    found = jr.fixtures(rated, [("New", "Club 04")], newcomers=True)
+        jr.forecasts.predict_fixtures(rated, [("Club 98", "Club 04"), ("x", "y"), ("z", "u")])
+    found = jr.forecasts.predict_fixtures(rated, [("New", "Club 04")], newcomers=True)
     assert 0 < found["win"][0] < 1
     for source, message in (
         ([("Club 01",)], "fixtures must be pairs of names"),
@@ -122,24 +129,26 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
         ({"contest": [0, 0], "player": ["Club 01", "Club 02"]}, "the run is of matches, these are contests"),
     ):
         with refused(message):
-            jr.fixtures(rated, source)
+            jr.forecasts.predict_fixtures(rated, source)
     with refused("time is for a source without times"):
-        jr.fixtures(rated, {"a": ["Club 01"], "b": ["Club 02"], "date": ["1973-01-01"]}, time="1973-01-01")
+        jr.forecasts.predict_fixtures(
+            rated, {"a": ["Club 01"], "b": ["Club 02"], "date": ["1973-01-01"]}, time="1973-01-01"
+        )
 
 
 def test_contests_to_come(league):
-    data = jr.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Ada"], ["Cy"]]])
+    data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Ada"], ["Cy"]]])
     rated = jr.rate(jr.elo_mmr(), data)
-    found = jr.fixtures(rated, {"contest": ["x"] * 3, "player": ["Cy", "Bo", "Ada"]})
+    found = jr.forecasts.predict_fixtures(rated, {"contest": ["x"] * 3, "player": ["Cy", "Bo", "Ada"]})
     assert found["player"].tolist() == ["Cy", "Bo", "Ada"] and found["expected_rank"][0] > 2 > found["expected_rank"][1]
     assert found["expected_rank"].sum() == pytest.approx(6, abs=1e-5)
 
 
 def test_no_time_before_the_end():
     """What has happened since would be known: the run has its own predictions of the past."""
-    rated = jr.rate(jr.elo(), jr.datasets.nfl())
+    rated = jr.rate(jr.elo(), jr.data.datasets.nfl())
     pair = {"a": ["Chicago Bears"], "b": ["Green Bay Packers"]}
     with refused("time 1990-01-01 is before the last event of"):
-        jr.fixtures(rated, pair, time="1990-01-01")
+        jr.forecasts.predict_fixtures(rated, pair, time="1990-01-01")
     with refused("row 0 (counting from 0): time 1990-01-01 is before the end of the run, 20"):
-        jr.fixtures(rated, pair | {"date": ["1990-01-01"]})
+        jr.forecasts.predict_fixtures(rated, pair | {"date": ["1990-01-01"]})

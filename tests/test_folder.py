@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records import folder as folders
-from jaxrate.records.folder import BESIDE, FILES
-from jaxrate.records.saved import described, keep
+from jaxrate.saved_runs import describe_run, write_run
+from jaxrate.storage import atomic_folder as folders
+from jaxrate.storage.atomic_folder import OPTIONAL_FILES, RUN_FILES
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 REFERENCE = Path(__file__).parent / "reference" / "saved"
 STEPS = (os, "replace"), (os, "rename"), (os, "mkdir"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (shutil, "rmtree")
-TABLES = ("ratings.parquet", "predictions.parquet", *BESIDE)
+TABLES = ("ratings.parquet", "predictions.parquet", *OPTIONAL_FILES)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def runs():
 
 
 def save(path, rated):
-    beside = {"ratings.csv": jr.rating_table(rated), "upcoming.csv": {"row": [len(rated.predictions)]}}
-    with folders.held(path):
-        keep(path, rated, described(rated), dict.fromkeys(BESIDE) | beside)
+    beside = {"ratings.csv": jr.league.rating_table(rated), "upcoming.csv": {"row": [len(rated.predictions)]}}
+    with folders.lock_folder(path):
+        write_run(path, rated, describe_run(rated), dict.fromkeys(OPTIONAL_FILES) | beside)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def whole(tmp_path, runs):
 def check(path, whole):
     """One of the runs is there, and files in their places are its own; says which."""
     count = len(jr.load(path).predictions)
-    for name in {*FILES, *TABLES}:
+    for name in {*RUN_FILES, *TABLES}:
         if (path / name).exists():
             assert (path / name).read_bytes() == (whole[count] / name).read_bytes(), name
     assert (path / "mine.txt").read_text() == "mine"
@@ -106,7 +106,7 @@ def test_a_process_that_dies_at_any_step_leaves_the_old_run_or_the_new(season, w
     assert away  # not older and not newer, but for a moment not there
     for copy in (*away, copies[8], copies[-8]):
         jr.save(copy, runs[0])
-        assert check(copy, whole) == 2 and names(copy) == {"run.json", "mine.txt", *FILES}
+        assert check(copy, whole) == 2 and names(copy) == {"run.json", "mine.txt", *RUN_FILES}
 
 
 @pytest.mark.parametrize("lasts", [False, True], ids=["once", "from then on"])
@@ -153,7 +153,7 @@ def test_a_full_disk_while_tables_are_written(season, whole, runs, monkeypatch):
         path.write_bytes(b"PAR1")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("jaxrate.records.saved.write", full)
+    monkeypatch.setattr("jaxrate.saved_runs.write", full)
     with pytest.raises(OSError, match="the run was not saved: No space left on device: '.*season'"):
         jr.save(season, runs[1])
     assert check(season, whole) == 2 and names(season) == names(whole[2]) | {"mine.txt"}
@@ -199,7 +199,7 @@ def test_nothing_is_saved_that_could_not_be_loaded(season, whole, runs):
 def test_tables_of_an_earlier_run_go_and_those_of_others_stay(season, runs):
     (season / "upcoming.parquet").write_text("not of the run")
     jr.save(season, runs[1])
-    assert names(season) == {"run.json", "mine.txt", "upcoming.parquet", *FILES}
+    assert names(season) == {"run.json", "mine.txt", "upcoming.parquet", *RUN_FILES}
 
 
 # Several processes
@@ -250,7 +250,7 @@ def test_two_writers_and_a_reader(season, whole, runs):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
 def test_another_process_that_saves_is_waited_for_but_not_for_ever(season, whole, runs, games, jaxrate, monkeypatch):
     monkeypatch.setattr(folders, "PATIENCE", 0.1)
-    with folders.held(season):
+    with folders.lock_folder(season):
         with pytest.raises(ValueError, match="season: another process saves a run there; wait until it is done"):
             jr.save(season, runs[1])
         code, _, errors = jaxrate("rate", games, "--state", season, "--out", season)
@@ -262,8 +262,9 @@ def test_another_process_that_saves_is_waited_for_but_not_for_ever(season, whole
 
 def test_a_command_that_is_terminated_leaves_nothing_behind(season, whole, games, tmp_path):
     script = (
-        "import os, signal, sys\nfrom jaxrate import cli\nfrom jaxrate.records import folder\n"
-        "sync = folder.to_disk\nfolder.to_disk = lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path))\n"
+        "import os, signal, sys\nfrom jaxrate import cli\nfrom jaxrate.storage import atomic_folder as folder\n"
+        "sync = folder.flush_to_disk\n"
+        "folder.flush_to_disk = lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path))\n"
         f"sys.argv = ['jaxrate', 'rate', {str(games)!r}, '-q', '--out', {str(season)!r}]\ncli.main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
@@ -291,7 +292,7 @@ def test_runs_of_earlier_versions_load_and_carry_on(form, name, tmp_path):
     jr.save(path, jr.rate(before.system, data, period=before.period, onto=before))
     after = jr.load(path)
     assert after.players.tolist() == [*before.players, "New"]
-    assert names(path) == {"run.json", *FILES}
+    assert names(path) == {"run.json", *RUN_FILES}
 
 
 def test_rating_periods_of_an_earlier_version_are_carried_on_from_their_end(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.folder import FILES, LARGEST, POINTER, sealed
+from jaxrate.storage.atomic_folder import MAX_RUN_FILE_BYTES, RUN_FILE, RUN_FILES, encode_run_file
 from tests.fuzz.driver import drawn
 from tests.fuzz.saved import REFERENCE, about_of, fuzz, refused, reseal
 
@@ -34,7 +34,7 @@ def test_whatever_is_changed(part):
         fuzz(drawn(part, case))
 
 
-@pytest.mark.parametrize("name", [POINTER, *FILES])
+@pytest.mark.parametrize("name", [RUN_FILE, *RUN_FILES])
 def test_what_is_no_plain_file_is_not_waited_for(run, old, name):
     for folder in (run, old):
         (folder / name).unlink()
@@ -50,20 +50,20 @@ def test_what_is_no_plain_file_is_not_waited_for(run, old, name):
 
 
 def test_large_files_are_not_read(run):
-    for name in (POINTER, *FILES):
+    for name in (RUN_FILE, *RUN_FILES):
         with (run / name).open("ab") as file:
             size = file.tell()
             file.truncate(1 << 40)  # takes no room
         with pytest.raises(ValueError, match=f"{name} (was changed|is too large)"):
             jr.load(run)
         os.truncate(run / name, size)
-    assert not refused(run) and LARGEST < 1 << 30
+    assert not refused(run) and MAX_RUN_FILE_BYTES < 1 << 30
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '"\\ud800', "null", "", "\xff"])
 def test_json_of_any_kind(run, old, text):
     for folder in (run, old):
-        (folder / POINTER).write_text(text, encoding="latin-1")
+        (folder / RUN_FILE).write_text(text, encoding="latin-1")
         with pytest.raises(ValueError, match="run.json is (damaged|missing)"):
             jr.load(folder)
 
@@ -87,14 +87,14 @@ WRONG = {
 
 @pytest.mark.parametrize("key", WRONG)
 def test_each_key_of_another_type_or_gone(run, key):
-    whole = (run / POINTER).read_bytes()
+    whole = (run / RUN_FILE).read_bytes()
     for value in (*WRONG[key], "gone"):
-        (run / POINTER).write_bytes(whole)
+        (run / RUN_FILE).write_bytes(whole)
         about = about_of(run)
         about[key] = value
         if value == "gone":
             del about[key]
-        (run / POINTER).write_bytes(sealed(about))
+        (run / RUN_FILE).write_bytes(encode_run_file(about))
         if value != "gone" or key != "matches":
             with pytest.raises(ValueError, match="run: (run.json|state.npz|ratings.parquet|predictions.parquet)"):
                 jr.load(run)
@@ -246,4 +246,4 @@ def test_matches_that_are_said_to_be_contests(run):
     reseal(run, about)
     with pytest.raises(ValueError, match="predictions.parquet is damaged .*columns"):
         jr.load(run)
-    assert json.loads((run / POINTER).read_bytes())["participations"] == 5
+    assert json.loads((run / RUN_FILE).read_bytes())["participations"] == 5

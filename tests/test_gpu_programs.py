@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.fitting import slopes
-from jaxrate.replay import compiling, estimates, programs
-from jaxrate.systems.rounds import field, pairs, performance
+from jaxrate.fitting import derivatives
+from jaxrate.replay import compile_options, scan_programs
+from jaxrate.replay.kernel import gpu_estimates
+from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
-from jaxrate.testing.cases import near
+from jaxrate.testing.case_assertions import assert_close_leaves
 from tests.conftest import quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players
@@ -28,12 +29,12 @@ SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 
 
 def test_all_options_of_a_graph_are_known_to_this_xla():
-    assert set(compiling.one_graph()) == {"xla_gpu_enable_command_buffer", "xla_disable_hlo_passes"}
+    assert set(compile_options.cuda_graph_options()) == {"xla_gpu_enable_command_buffer", "xla_disable_hlo_passes"}
 
 
 def test_what_another_xla_does_not_know_is_left_out(monkeypatch):
-    monkeypatch.setattr(compiling, "GRAPH", "FUSION,NONSENSE")
-    assert set(compiling.one_graph()) == {"xla_disable_hlo_passes"}
+    monkeypatch.setattr(compile_options, "GRAPH_COMMANDS", "FUSION,NONSENSE")
+    assert set(compile_options.cuda_graph_options()) == {"xla_disable_hlo_passes"}
 
 
 def on_gpu(function):
@@ -49,28 +50,28 @@ def on_gpu(function):
 
 @pytest.mark.parametrize("name", ["glicko", "trueskill", "urnings", "skills"])
 def test_a_history_is_rated_the_same(league, name):
-    system = jr.SYSTEMS[name]()
+    system = jr.extend.SYSTEMS[name]()
     matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
-    plan, state = jr.by_level(matches, 8), system.init(system.params, 40)
+    plan, state = jr.extend.schedule_by_level(matches, 8), system.init(system.params, 40)
     key = None if system.rules.draw is None else jax.random.key(0)
-    shape = programs.Shape(plan.size, None, True)
+    shape = scan_programs.MatchProgramShape(plan.size, None, True)
 
     def rate(params, state):
         count = np.int32(plan.num_steps)
-        return programs.levels(system.rules, shape, params, state, plan.events, plan.number, key, count)
+        return scan_programs.replay_levels(system.rules, shape, params, state, plan.events, plan.number, key, count)
 
     wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
-    near(name, found, wanted, 1e-5)
+    assert_close_leaves(name, found, wanted, 1e-5)
 
 
 @pytest.mark.parametrize("name", ["glicko", "category_glicko"])
 def test_a_period_is_rated_the_same(league, name):
-    system = jr.SYSTEMS[name]()
+    system = jr.extend.SYSTEMS[name]()
     if name == "category_glicko":
         category = np.random.default_rng(0).integers(0, 3, (len(league.score), 2))
         league = league._replace(context=league.context._replace(category=category))
     ragged = jr.periods(league, 30.0)
-    near("periods", *both(system, jr.by_level(ragged), 40), 1e-5)
+    assert_close_leaves("periods", *both(system, jr.extend.schedule_by_level(ragged), 40), 1e-5)
 
 
 def both(system, plan, players):
@@ -79,7 +80,7 @@ def both(system, plan, players):
 
     def rate(params, state):
         so_far = state, jnp.zeros(plan.size)
-        return programs.block(
+        return scan_programs.replay_block(
             system.rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
         )
 
@@ -89,11 +90,11 @@ def both(system, plan, players):
 @pytest.mark.parametrize("name", ["trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"])
 def test_rounds_are_rated_the_same(name):
     """Of 90 each, more than a CPU compares with everybody, with ties, and in teams of two if there are any."""
-    random, system = np.random.default_rng(0), jr.SYSTEMS[name]()
+    random, system = np.random.default_rng(0), jr.extend.SYSTEMS[name]()
     size = 2 if system.traits.teams else 1
     rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
-    history = jr.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist())
-    near(name, *both(system, jr.by_level(history), 100), 1e-3)
+    history = jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist())
+    assert_close_leaves(name, *both(system, jr.extend.schedule_by_level(history), 100), 1e-3)
 
 
 def test_steps_of_a_chain_are_multiplied_at_once(x64):
@@ -101,20 +102,29 @@ def test_steps_of_a_chain_are_multiplied_at_once(x64):
     for n in (2, 17, 300):
         variance, between = (np.exp(random.normal(0, size, (2, m))) for size, m in ((1, n), (3, n - 1)))
         columns = [jnp.asarray(x, kind) for x in (variance, between, random.normal(0, 2, (2, n - 1)))]
-        near("chain", propagation.chain_at_once(*columns), propagation.chain(*columns), 1e-12 if x64 else 1e-4)
+        assert_close_leaves(
+            "chain",
+            propagation.chain_marginals_parallel(*columns),
+            propagation.chain_marginals(*columns),
+            1e-12 if x64 else 1e-4,
+        )
 
 
 def test_a_round_is_compared_with_itself_the_same():
     random, there = np.random.default_rng(0), jnp.ones(100, bool)
-    performances = pairs.Performances(
+    performances = pairwise_wins.PriorPerformances(
         *(jnp.asarray(random.uniform(50.0, 500.0, 100), jnp.float32) for _ in range(2)), None
     )
 
     def beaten(there):
-        return pairs.in_turn(pairs.normal, performances, there)
+        return pairwise_wins.batched_wins_and_losses(pairwise_wins.normal_win_probability, performances, there)
 
-    assert (field.compared(100), on_gpu(field.compared)(100), on_gpu(field.compared)(1 << 20)) == (64, 100, 64)
-    near("beaten", *(quick(x)(there) for x in (on_gpu(beaten), lambda x: beaten(x))), 1e-6)
+    assert (
+        cdf_sums.comparison_batch_size(100),
+        on_gpu(cdf_sums.comparison_batch_size)(100),
+        on_gpu(cdf_sums.comparison_batch_size)(1 << 20),
+    ) == (64, 100, 64)
+    assert_close_leaves("beaten", *(quick(x)(there) for x in (on_gpu(beaten), lambda x: beaten(x))), 1e-6)
 
 
 def test_who_beats_whom_is_the_same_without_nodes(x64):
@@ -122,7 +132,10 @@ def test_who_beats_whom_is_the_same_without_nodes(x64):
     random, kind = np.random.default_rng(0), np.float64 if x64 else np.float32
     one, ratio = np.exp(random.uniform(0, 7, 2000)), np.exp(random.uniform(-14, 14, 2000))
     columns = [jnp.asarray(x, kind) for x in (one * random.normal(0, 10, 2000), one, one * ratio)]
-    wanted, found = (quick(f)(*columns) for f in (lambda *x: pairs.logistic(*x), on_gpu(pairs.logistic)))
+    wanted, found = (
+        quick(f)(*columns)
+        for f in (lambda *x: pairwise_wins.logistic_win_probability(*x), on_gpu(pairwise_wins.logistic_win_probability))
+    )
     for x, y in zip(found, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-4, atol=1e-12 if x64 else 1e-6)
 
@@ -134,8 +147,8 @@ def test_performances_are_right_far_from_everybody(deviation, x64):
     event = SimpleNamespace(rank=jnp.asarray(np.append(rank, 71), jnp.int32), weight=jnp.append(jnp.ones(70), 0.0))
 
     def infer(deviation):
-        sums = performance.logistic_sums(jnp.append(jnp.asarray(centre, float), 0.0), deviation, event, 72)
-        return performance.logistic(sums, event, False)
+        sums = performance_inference.logistic_sums(jnp.append(jnp.asarray(centre, float), 0.0), deviation, event, 72)
+        return performance_inference.logistic_performance(sums, event, False)
 
     spread = jnp.full(71, deviation)
     found, slope = quick(lambda x: jax.jvp(on_gpu(infer), (x,), (jnp.ones_like(x),)))(spread)
@@ -163,24 +176,26 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
     ]
     for tau in (0.2, 1.2, 3.0):
         (wanted, slope), (found, other) = (way(kind(tau)) for way in ways)
-        near("volatility", found, wanted, 1e-12 if x64 else 1e-5)
-        near("slope", other, slope, 1e-10 if x64 else 1e-3)
+        assert_close_leaves("volatility", found, wanted, 1e-12 if x64 else 1e-5)
+        assert_close_leaves("slope", other, slope, 1e-10 if x64 else 1e-3)
 
 
 def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
-    monkeypatch.setattr(slopes, "of_device", lambda device: 80e9)
-    assert (slopes.room(), on_gpu(slopes.room)()) == (1 << 29, 20e9)
+    monkeypatch.setattr(derivatives, "device_memory", lambda device: 80e9)
+    assert (derivatives.batch_memory_limit(), on_gpu(derivatives.batch_memory_limit)()) == (1 << 29, 20e9)
 
 
 def test_estimates_are_of_the_counts():
     rows = json.loads((SCRIPT.parent / "results" / "gpu_programs.json").read_text())["results"]["step"]
     now = [row for row in rows if row["version"] == "now" and row["settings"] == 1]
-    found = {(x["system"], x["events"]): estimates.Step(x["launches"], x["bytes"], x["size"]) for x in now}
-    assert found == estimates.STEPS and {name for name, _ in found} == set(jr.SYSTEMS)
-    half, step = estimates.Steps(10, 2, 1024, 300), estimates.STEPS["codeforces", "rounds"]
-    work = 2 * 0.25 * step.bytes / estimates.BANDWIDTH  # of two rounds of half as many, a quarter of the pairs
-    assert estimates.of_gpu("codeforces", "rounds", [half]) == 10 * max(step.launches * estimates.KERNEL, work)
-    assert estimates.of_gpu("codeforces", "rounds", [half._replace(players=4096)]) is None
+    found = {(x["system"], x["events"]): gpu_estimates.StepCost(x["launches"], x["bytes"], x["size"]) for x in now}
+    assert found == gpu_estimates.STEP_COSTS and {name for name, _ in found} == set(jr.extend.SYSTEMS)
+    half, step = gpu_estimates.StepGroup(10, 2, 1024, 300), gpu_estimates.STEP_COSTS["codeforces", "rounds"]
+    work = 2 * 0.25 * step.bytes / gpu_estimates.BANDWIDTH  # of two rounds of half as many, a quarter of the pairs
+    assert gpu_estimates.gpu_seconds("codeforces", "rounds", [half]) == 10 * max(
+        step.launches * gpu_estimates.KERNEL_SECONDS, work
+    )
+    assert gpu_estimates.gpu_seconds("codeforces", "rounds", [half._replace(players=4096)]) is None
 
 
 @pytest.mark.skipif(

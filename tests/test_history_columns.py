@@ -79,9 +79,11 @@ def test_what_is_to_come_follows_from_what_was():
         np.testing.assert_allclose(more.matches.context.columns[name], whole[name][50:], rtol=1e-6, atol=1e-6)
     guess = np.asarray(jr.run(system, jr.read(table, rest=REST, form=FORM)).prediction)[50]
     first = {name: x[:1] for name, x in late.items() if name != "score"}
-    coming = jr.fixtures(rated, first, rest=REST, form=FORM)
+    coming = jr.forecasts.predict_fixtures(rated, first, rest=REST, form=FORM)
     np.testing.assert_allclose(coming["expected"], guess, rtol=1e-5)
-    pair = jr.fixtures(rated, [(first["a"][0], first["b"][0])], time=float(first["time"][0]), rest=REST, form=FORM)
+    pair = jr.forecasts.predict_fixtures(
+        rated, [(first["a"][0], first["b"][0])], time=float(first["time"][0]), rest=REST, form=FORM
+    )
     np.testing.assert_allclose(pair["expected"], guess, rtol=1e-5)
 
 
@@ -89,8 +91,8 @@ def test_a_coming_match_counts_for_the_rest_of_the_next():
     past = {"a": ["a", "c"], "b": ["b", "d"], "score": [1, 1], "time": [0.0, 0.0]}
     rated = jr.rate(jr.skills(covariates="rest", rest=-40.0), jr.read(past, rest=9.0))
     coming = {"a": ["a", "a"], "b": ["b", "c"], "time": [20.0, 21.0]}
-    found = jr.fixtures(rated, coming, rest=9.0)["expected"]
-    alone = jr.fixtures(rated, {name: x[1:] for name, x in coming.items()}, rest=9.0)["expected"]
+    found = jr.forecasts.predict_fixtures(rated, coming, rest=9.0)["expected"]
+    alone = jr.forecasts.predict_fixtures(rated, {name: x[1:] for name, x in coming.items()}, rest=9.0)["expected"]
     assert found[1] > alone[0] + 0.1
 
 

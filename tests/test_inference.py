@@ -10,22 +10,22 @@ from tests.reference import urnings_twin as twin
 
 
 def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
-    state = jr.urns([10, 10, 10, 100, 7], [0.0, 0.3, 1.0, 0.62, 3 / 7])
+    state = jr.urns.make_urns([10, 10, 10, 100, 7], [0.0, 0.3, 1.0, 0.62, 3 / 7])
     green, size = (np.asarray(x, float) for x in state)
     pi = np.linspace(0, 1, 100_001)[:, None]
     within = np.abs(green / size - pi) <= 1.959964 * np.sqrt(pi * (1 - pi) / size)
-    low, high = jr.confidence_band(state)
+    low, high = jr.urns.confidence_band(state)
     np.testing.assert_allclose(low, [pi[x, 0].min() for x in within.T], atol=2e-5)
     np.testing.assert_allclose(high, [pi[x, 0].max() for x in within.T], atol=2e-5)
-    narrow = jr.confidence_band(state, 0.5)
+    narrow = jr.urns.confidence_band(state, 0.5)
     assert (narrow[0][1:] > low[1:]).all() and (narrow[1][[0, 1, 3, 4]] < high[[0, 1, 3, 4]]).all()
     with pytest.raises(ValueError, match="level must be above 0, below 1, got 1"):
-        jr.confidence_band(state, 1)
+        jr.urns.confidence_band(state, 1)
 
 
 def test_each_side_has_players_of_its_own():
     played = jr.matches([[0, 2], [2, 1]], [1, 0.5], [3, 4], side=[1, 0], weight=[1, 2])
-    got = jr.per_side(played)
+    got = jr.urns.split_by_side(played)
     np.testing.assert_array_equal(got.player, [[0, 5], [4, 3]])
     assert got.context.side is None
     np.testing.assert_array_equal(got.context.weight, [1, 2])
@@ -35,13 +35,13 @@ def test_each_side_has_players_of_its_own():
 
 def urns_of(proportion, n, seed):
     random = np.random.default_rng(seed)
-    return jr.urns(np.full(len(proportion), n), random.binomial(n, proportion) / n)
+    return jr.urns.make_urns(np.full(len(proportion), n), random.binomial(n, proportion) / n)
 
 
 def test_one_skill_is_shared_out_as_the_hypergeometric_law_says():
     """Every way to share the balls of three players, beside the frequencies of 20,000 samples."""
-    one, two = jr.urns([2, 3, 4], [0.5, 2 / 3, 0.25]), jr.urns([3, 2, 4], [1 / 3, 1.0, 0.5])
-    got = jr.same_skill(one, two, samples=20_000, seed=1)
+    one, two = jr.urns.make_urns([2, 3, 4], [0.5, 2 / 3, 0.25]), jr.urns.make_urns([3, 2, 4], [1 / 3, 1.0, 0.5])
+    got = jr.urns.compare_skill(one, two, samples=20_000, seed=1)
     ways = [(1.0, 0.0)]
     for r1, n1, r2, n2 in zip(*map(np.asarray, (*one, *two)), strict=True):
         law = stats.hypergeom(n1 + n2, r1 + r2, n1)
@@ -59,43 +59,45 @@ def test_one_skill_is_shared_out_as_the_hypergeometric_law_says():
 def test_p_values_are_uniform_for_one_skill_and_small_for_two():
     random = np.random.default_rng(0)
     skill = random.uniform(0.2, 0.8, 60)
-    same = [jr.same_skill(urns_of(skill, 30, 2 * k), urns_of(skill, 30, 2 * k + 1), samples=99) for k in range(200)]
+    same = [
+        jr.urns.compare_skill(urns_of(skill, 30, 2 * k), urns_of(skill, 30, 2 * k + 1), samples=99) for k in range(200)
+    ]
     for p in ([x.correlation_p for x in same], [x.difference_p for x in same]):
         assert stats.kstest(p, "uniform").pvalue > 0.01 and min(p) >= 0.01
-    shifted = jr.same_skill(urns_of(skill, 30, 1), urns_of(skill + 0.1, 30, 2))
+    shifted = jr.urns.compare_skill(urns_of(skill, 30, 1), urns_of(skill + 0.1, 30, 2))
     assert shifted.difference_p < 0.01 and shifted.difference < -0.05
-    other = jr.same_skill(urns_of(skill, 30, 1), urns_of(random.permutation(skill), 30, 2))
+    other = jr.urns.compare_skill(urns_of(skill, 30, 1), urns_of(random.permutation(skill), 30, 2))
     assert other.correlation_p < 0.01 and other.difference_p > 0.01
 
 
 def test_bad_urns_of_two_sides_are_refused():
-    urns = jr.urns([4, 4, 4], [0.25, 0.5, 0.75])
+    urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
     for two, says in (
-        (jr.urns([4, 4], 0.5), r"at least 3 players, got \(3,\) and \(2,\)"),
-        (jr.urns([4, 2, 4], 0.5), "all urns have the same share of green balls"),
+        (jr.urns.make_urns([4, 4], 0.5), r"at least 3 players, got \(3,\) and \(2,\)"),
+        (jr.urns.make_urns([4, 2, 4], 0.5), "all urns have the same share of green balls"),
     ):
         with pytest.raises(ValueError, match=says):
-            jr.same_skill(urns, two)
+            jr.urns.compare_skill(urns, two)
     with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
-        jr.same_skill(urns, urns, samples=0)
+        jr.urns.compare_skill(urns, urns, samples=0)
 
 
 def test_p_values_of_a_change_are_those_of_the_exact_test():
     """Every pair of urns of 4 and 6 balls, large urns beside SciPy, and the rejected beside the twin's."""
     some = [(a, b) for a in range(5) for b in range(7)]
-    early, late = (jr.urns(np.full(35, n), x / n) for n, x in zip((4, 6), np.transpose(some), strict=True))
-    got = jr.changed_skills(early, late, rate=0.3)
+    early, late = (jr.urns.make_urns(np.full(35, n), x / n) for n, x in zip((4, 6), np.transpose(some), strict=True))
+    got = jr.urns.find_changed_skills(early, late, rate=0.3)
     p = [twin.two_sided((a, 4), (b, 6)) for a, b in some]
     np.testing.assert_allclose(got.p, [float(x) for x in p], rtol=1e-12)
     np.testing.assert_allclose(got.difference, [b / 6 - a / 4 for a, b in some], atol=1e-15)
     assert got.changed.tolist() == twin.step_up(p, 0.3) and 0 < got.changed.sum() < 35
     rates = np.linspace(0.01, 0.99, 50)
-    each = [jr.changed_skills(early, late, rate=rate).changed for rate in rates]
+    each = [jr.urns.find_changed_skills(early, late, rate=rate).changed for rate in rates]
     np.testing.assert_array_equal(each, got.adjusted <= rates[:, None])
     random, n = np.random.default_rng(2), np.array([200, 3000, 1_000_000])
     one, two = random.binomial(n, 0.3), random.binomial(n, [0.4, 0.32, 0.301])
     wanted = [stats.fisher_exact([[a, k - a], [b, k - b]]).pvalue for a, b, k in zip(one, two, n, strict=True)]
-    got = jr.changed_skills(jr.urns(n, one / n), jr.urns(n, two / n))
+    got = jr.urns.find_changed_skills(jr.urns.make_urns(n, one / n), jr.urns.make_urns(n, two / n))
     np.testing.assert_allclose(got.p, wanted, rtol=1e-6)
 
 
@@ -104,15 +106,15 @@ def test_level_and_power_of_changes_are_those_of_independent_binomial_urns():
     n, apart, pi = 20, 200 * 3 * 20 // 2, np.repeat([0.2, 0.35, 0.65, 0.8], 50)
     changes = np.arange(200) % 5 == 0
     new = np.where(changes, 1 - pi, pi)
-    system, state = jr.urnings(n), jr.urns(np.full(200, n), pi)
+    system, state = jr.urnings(n), jr.urns.make_urns(np.full(200, n), pi)
     first, then = (
-        jr.urnings_world(system, x, 12 * apart, jax.random.key(k), every=apart, state=state).green
+        jr.urns.simulate_world(system, x, 12 * apart, jax.random.key(k), every=apart, state=state).green
         for k, x in enumerate((pi, new))
     )
 
     def p_values(*times):
         both = ([state._replace(green=green) for green in pair] for pair in zip(*times, strict=True))
-        return np.array([jr.changed_skills(*pair).p for pair in both])
+        return np.array([jr.urns.find_changed_skills(*pair).p for pair in both])
 
     still = p_values(first[1:-1:2], first[2::2])
     level = np.mean([twin.rejected(n, x, x, 0.1) for x in (0.2, 0.35)])
@@ -124,11 +126,11 @@ def test_level_and_power_of_changes_are_those_of_independent_binomial_urns():
 
 
 def test_bad_urns_of_two_times_are_refused():
-    urns = jr.urns([4, 4, 4], [0.25, 0.5, 0.75])
+    urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
     for two, rate, says in (
-        (jr.urns([4, 4], 0.5), 0.05, r"two urns of each player, got \(3,\) and \(2,\)"),
+        (jr.urns.make_urns([4, 4], 0.5), 0.05, r"two urns of each player, got \(3,\) and \(2,\)"),
         (urns, 1.0, "rate must be above 0, below 1, got 1.0"),
         (urns._replace(green=urns.green.at[1].set(5)), 0.05, "row 1 .*an urn of 4 balls cannot hold 5 green ones"),
     ):
         with pytest.raises(ValueError, match=says):
-            jr.changed_skills(urns, two, rate=rate)
+            jr.urns.find_changed_skills(urns, two, rate=rate)

@@ -13,22 +13,22 @@ def test_an_interval_is_where_the_likelihood_ratio_says(x64):
     """One parameter: the ends are where twice the summed log loss has risen by 3.84."""
     matches = league()
     fit = jr.fit(jr.elo(), matches, free=("k",))
-    found = jr.likelihood_interval(fit, matches, "k")
+    found = jr.fitting.likelihood_interval(fit, matches, "k")
     ends = np.array([found.low, found.high])
-    loss = jr.sweep(fit, matches, fit.params._replace(k=ends))
+    loss = jr.fitting.sweep_parameters(fit, matches, fit.params._replace(k=ends))
     np.testing.assert_allclose(2 * 600 * (loss - fit.loss), 3.8415, rtol=0.02 if x64 else 0.1)
     assert ends[0] < fit.params.k < ends[1] and not fit.open
     width = 1.96 * fit.standard_error["k"] / fit.params.k
     np.testing.assert_allclose(np.log(ends / fit.params.k), [-width, width], rtol=0.4)
     assert repr(found) == f"k: {found.low:.4g} to {found.high:.4g} points with 95 % confidence"
-    narrow = jr.likelihood_interval(fit, matches, "k", level=0.5)
+    narrow = jr.fitting.likelihood_interval(fit, matches, "k", level=0.5)
     assert ends[0] < narrow.low < fit.params.k < narrow.high < ends[1]
 
 
 def test_others_are_fitted_anew():
     matches = league()
     fit = jr.fit(jr.elo(k=20), matches, free=("k", "side_advantage"))
-    found = jr.likelihood_interval(fit, matches, "side_advantage")
+    found = jr.fitting.likelihood_interval(fit, matches, "side_advantage")
     error = fit.standard_error["side_advantage"]
     np.testing.assert_allclose(
         [found.low, found.high], fit.params.side_advantage + 1.96 * error * np.array([-1, 1]), rtol=0.1
@@ -43,18 +43,18 @@ def test_what_is_bounded_from_above_alone_says_so():
     matches = jr.matches(player, np.arange(n) % 2)
     fit = jr.fit(jr.elo(), matches, free=("k",))
     assert fit.open == ("k",) and "`likelihood_interval` says how far" in repr(fit)
-    found = jr.likelihood_interval(fit, matches, "k")
+    found = jr.fitting.likelihood_interval(fit, matches, "k")
     assert found.low == -np.inf and 0.1 < found.high < 30
     assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95 % confidence; no value down to")
-    loss = jr.sweep(fit, matches, fit.params._replace(k=found.high))
+    loss = jr.fitting.sweep_parameters(fit, matches, fit.params._replace(k=found.high))
     np.testing.assert_allclose(2 * n * (loss - fit.loss), 3.84, rtol=0.25)
 
 
 def test_intervals_of_contests_are_by_their_variance():
     """About as wide as the standard errors of the sandwich, and wider or narrower than those of a likelihood."""
-    rounds = jr.simulate.contests(30, 120, size=8, spread=200, noise=200, seed=3)[0]
+    rounds = jr.data.simulate.contests(30, 120, size=8, spread=200, noise=200, seed=3)[0]
     fit = jr.fit(jr.elo_mmx(), rounds, free=("limit_deviation",))
-    found = jr.likelihood_interval(fit, rounds, "limit_deviation")
+    found = jr.fitting.likelihood_interval(fit, rounds, "limit_deviation")
     assert not found.profile.likelihood
     width = 1.96 * fit.standard_error["limit_deviation"] / fit.params.limit_deviation
     np.testing.assert_allclose(np.log([found.high / found.low]), 2 * width, rtol=0.5)
@@ -63,6 +63,6 @@ def test_intervals_of_contests_are_by_their_variance():
 def test_bad_intervals_are_refused():
     fit = jr.fit(jr.elo(), league(), free=("k",), steps=1)
     with pytest.raises(ValueError, match=r"'scale' was not fitted \(those were k\)"):
-        jr.likelihood_interval(fit, league(), "scale")
+        jr.fitting.likelihood_interval(fit, league(), "scale")
     with pytest.raises(ValueError, match="level must be above 0 and below 1, got 95"):
-        jr.likelihood_interval(fit, league(), "k", level=95)
+        jr.fitting.likelihood_interval(fit, league(), "k", level=95)

@@ -15,9 +15,10 @@ from jax import lax
 from scipy import special
 
 import jaxrate as jr
-from jaxrate.replay import kernel, pure, scalars
-from jaxrate.testing.cases import Case, near
-from jaxrate.testing.histories import PLAYERS, seasons
+from jaxrate.replay import pure_scan
+from jaxrate.replay.kernel import levels_kernel, scalar_evaluation
+from jaxrate.testing.case_assertions import Case, assert_close_leaves
+from jaxrate.testing.synthetic_histories import PLAYERS, split_seasons
 from tests.test_contract import EVERY
 
 SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_kernel.py"
@@ -29,36 +30,42 @@ ROUNDING = 1e-6  # about eight units in the last place
 def interpreted(monkeypatch, in_a_hurry):
     """As on a GPU, but for the kernel, which is interpreted."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(kernel, "levels", partial(kernel.levels, interpret=True))
+    monkeypatch.setattr(
+        levels_kernel, "replay_levels_in_kernel", partial(levels_kernel.replay_levels_in_kernel, interpret=True)
+    )
 
 
 @pytest.mark.parametrize("name", RATED)
 def test_the_kernel_rates_as_the_loop_does(interpreted, name):
     """The contract's seasons, with sides, weights and draws, one carried on from the other; some slots are empty."""
     system, runs = EVERY[name], {}
-    first, second = seasons(Case(system, "levels", False))
+    first, second = split_seasons(Case(system, "levels", False))
     for engine in ("kernel", "scan"):
-        before = jr.run(system, first, schedule=jr.by_level(first, 8), num_players=PLAYERS + 9, engine=engine)
-        after = jr.run(system, second, schedule=jr.by_level(second, 8), state=before.state, engine=engine)
+        before = jr.run(
+            system, first, schedule=jr.extend.schedule_by_level(first, 8), num_players=PLAYERS + 9, engine=engine
+        )
+        after = jr.run(
+            system, second, schedule=jr.extend.schedule_by_level(second, 8), state=before.state, engine=engine
+        )
         runs[engine] = before.prediction, after
-    near(name, runs["kernel"], runs["scan"], ROUNDING)
+    assert_close_leaves(name, runs["kernel"], runs["scan"], ROUNDING)
 
 
 def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, x64):
     """Several numbers in a prediction; 12 slots a step, of which a block of four threads rates four at a time."""
-    monkeypatch.setattr(kernel, "WARP", 4)
-    monkeypatch.setattr(kernel, "LANES", 4)
-    system = jr.outlook(jr.weng_lin("thurstone_mosteller_full"))
-    plan = jr.by_level(league, 11)
+    monkeypatch.setattr(levels_kernel, "WARP", 4)
+    monkeypatch.setattr(levels_kernel, "MATCHES_AT_ONCE", 4)
+    system = jr.forecasts.add_outcomes(jr.weng_lin("thurstone_mosteller_full"))
+    plan = jr.extend.schedule_by_level(league, 11)
     assert (np.asarray(plan.number)[: plan.num_steps, 8:] < plan.num_matches).any()
     found, wanted = (jr.run(system, league, schedule=plan, engine=engine) for engine in ("kernel", "scan"))
-    near("outlook", found, wanted, 1e-12 if x64 else ROUNDING)
+    assert_close_leaves("outlook", found, wanted, 1e-12 if x64 else ROUNDING)
 
 
 def test_settings_and_histories_have_blocks_of_their_own(interpreted, league):
     system = jr.glicko()
     others = league._replace(score=1.0 - league.score)
-    plans = jax.tree.map(lambda *x: jnp.stack(x), *(jr.by_level(x, 8) for x in (league, others)))
+    plans = jax.tree.map(lambda *x: jnp.stack(x), *(jr.extend.schedule_by_level(x, 8) for x in (league, others)))
 
     def rated(engine):
         def one(growth, plan):
@@ -68,18 +75,18 @@ def test_settings_and_histories_have_blocks_of_their_own(interpreted, league):
         grow = jnp.asarray([5.0, 50.0], float)
         return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(None, 0)))(grow, plans)
 
-    near("blocks", rated("kernel"), rated("scan"), ROUNDING)
+    assert_close_leaves("blocks", rated("kernel"), rated("scan"), ROUNDING)
 
 
 def test_ids_that_are_nobodys_change_nothing(interpreted, league):
     """Ids that are traced are not checked: rows past the end are neither read nor written."""
-    system, plan = jr.glicko(), jr.by_level(league, 8)
+    system, plan = jr.glicko(), jr.extend.schedule_by_level(league, 8)
 
     def rated(engine):
         few = system.init(system.params, 30)
         return jax.jit(lambda plan: jr.scan(system, None, few, plan, engine=engine))(plan)
 
-    near("nobody", rated("kernel"), rated("scan"), ROUNDING)
+    assert_close_leaves("nobody", rated("kernel"), rated("scan"), ROUNDING)
 
 
 def sorting(system):
@@ -107,7 +114,7 @@ def test_what_the_kernel_does_not_know_is_refused(interpreted, league):
 
 
 def test_the_kernel_is_for_one_gpu(league, interpreted, monkeypatch):
-    monkeypatch.setattr(pure, "is_spread", lambda state: True)
+    monkeypatch.setattr(pure_scan, "is_sharded", lambda state: True)
     with pytest.raises(ValueError, match="the state is spread over several"):
         jr.run(jr.elo(), league, engine="kernel")
     monkeypatch.undo()
@@ -117,7 +124,7 @@ def test_the_kernel_is_for_one_gpu(league, interpreted, monkeypatch):
 
 def test_functions_that_kernels_do_not_know(x64):
     x = np.linspace(-5.0, 8.0, 2001).astype(float if x64 else np.float32)
-    for function, exact in ((scalars.erf, special.erf), (scalars.erfc, special.erfc)):
+    for function, exact in ((scalar_evaluation.erf, special.erf), (scalar_evaluation.erfc, special.erfc)):
         np.testing.assert_allclose(function(x), exact(x.astype(float)), rtol=2e-14 if x64 else 5e-6)
 
 
@@ -136,11 +143,11 @@ def test_arrays_are_taken_apart():
 
     numbers = [jnp.asarray(x, float) for x in np.random.default_rng(0).random((6, 20))]
     closed = jax.make_jaxpr(function)(*2 * (jnp.zeros(3),))
-    assert not scalars.refused(closed)
+    assert not scalar_evaluation.unsupported_operations(closed)
     wanted = jax.vmap(function)(*(jnp.stack(x, axis=1) for x in (numbers[:3], numbers[3:])))
-    found = scalars.evaluate(closed, numbers)
+    found = scalar_evaluation.evaluate_on_scalars(closed, numbers)
     columns = jnp.concatenate([x.reshape(20, -1) for x in wanted], axis=1).T
-    near("numbers", [jnp.broadcast_to(x, (20,)) for x in found], [*columns], 1e-6)
+    assert_close_leaves("numbers", [jnp.broadcast_to(x, (20,)) for x in found], [*columns], 1e-6)
 
 
 @pytest.mark.skipif(

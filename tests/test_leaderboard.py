@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.leaderboard import ranks
+from jaxrate.league.leaderboards import ranks_over_time
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -17,7 +17,7 @@ def data(league):
     """Of 40 players of whom ten stop halfway, over 1000 days, and one who has not played."""
     some = ~((league.player < 10).any(axis=1) & (league.time > 500))
     events = jr.matches(league.player[some], league.score[some], league.time[some])
-    return jr.Dataset(events, NAMES, np.arange(int(some.sum())), clock="dates")
+    return jr.data.Dataset(events, NAMES, np.arange(int(some.sum())), clock="dates")
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def contests():
     random, rounds = np.random.default_rng(3), []
     for _ in range(60):
         rounds.append([[NAMES[i]] for i in random.permutation(30)[: random.integers(2, 8)]])
-    return jr.from_teams(rounds, time=np.sort(random.uniform(0, 1000, 60)))._replace(clock="dates")
+    return jr.data.from_teams(rounds, time=np.sort(random.uniform(0, 1000, 60)))._replace(clock="dates")
 
 
 def slowly(rated, now, days, least, cautious=0.0):
@@ -36,7 +36,7 @@ def slowly(rated, now, days, least, cautious=0.0):
         over = times if rated.period is None else rated.period * (np.floor(times / rated.period) + 1)
         games = int((over <= now).sum())
         if games and games >= least and times[games - 1] >= end - days:
-            at = jr.rating_at(rated, name, now)
+            at = jr.league.rating_at(rated, name, now)
             shown = at.mean - cautious * at.deviation if cautious else at.mean
             listed.append((name, shown, games, times[games - 1]))
     return sorted(listed, key=lambda x: -x[1])
@@ -95,11 +95,11 @@ def test_those_who_no_longer_play_are_left_out_by_default(data):
 def test_who_has_played_little_is_left_out_by_default_where_many_have_played_more(data, matches, enough):
     player, score, time, _ = data.matches
     some = jr.matches(player[:matches], score[:matches], time[:matches])
-    rated = jr.rate(jr.glicko(), jr.Dataset(some, NAMES, np.arange(matches), clock="dates"))
+    rated = jr.rate(jr.glicko(), jr.data.Dataset(some, NAMES, np.arange(matches), clock="dates"))
     board, everybody = (jr.leaderboard(rated, top=41, min_games=x) for x in (None, 0))
     assert board.player.tolist() == [x[0] for x in slowly(rated, rated.last, 365.0, enough)]
     assert (len(board.player) < len(everybody.player)) == (enough > 0) == ("had played 10 times" in board.scope)
-    (rank,) = ranks(rated, range(41), np.array([rated.last]))
+    (rank,) = ranks_over_time(rated, range(41), np.array([rated.last]))
     last = jr.leaderboard(rated, top=41, as_of=rated.last)
     assert [NAMES[i] for i in np.argsort(rank)[: len(last.player)]] == last.player.tolist()
     assert np.isnan(rank).sum() == 41 - len(last.player)
@@ -108,7 +108,7 @@ def test_who_has_played_little_is_left_out_by_default_where_many_have_played_mor
 def test_a_short_history_compares_with_its_middle_and_numbers_with_nothing(data, league):
     first = np.flatnonzero(data.matches.time < 300)
     player, score, time = (np.asarray(x)[first] for x in (data.matches.player, data.matches.score, data.matches.time))
-    short = jr.Dataset(jr.matches(player, score, time), NAMES, first, clock="dates")
+    short = jr.data.Dataset(jr.matches(player, score, time), NAMES, first, clock="dates")
     rated = jr.rate(jr.glicko(), short)
     start = float(short.matches.time[0])
     assert jr.leaderboard(rated).scope.endswith(str(np.datetime64(int((start + rated.last) / 2), "D")))
@@ -125,7 +125,7 @@ def test_a_short_history_compares_with_its_middle_and_numbers_with_nothing(data,
 
 def test_the_peak_is_the_highest_rating_from_the_tenth_match_on(data):
     rated = jr.rate(jr.elo(), data)
-    board, best = jr.leaderboard(rated, active="all", top=41), jr.peaks(rated, top=41)
+    board, best = jr.leaderboard(rated, active="all", top=41), jr.league.peak_ratings(rated, top=41)
     for name, peak, time in zip(board.player, board.peak, board.peak_time, strict=True):
         career = jr.career(rated, name)
         if not len(career["rating"]):
@@ -141,11 +141,11 @@ def test_the_peak_is_the_highest_rating_from_the_tenth_match_on(data):
             row = rated.predictions.slice(int(best.match[at]), 1).to_pylist()[0]
             assert name in (row["a"], row["b"])
     assert (np.diff(best.rating) <= 0).all() and best.deviation is None
-    assert len(jr.peaks(rated, min_games=10_000).player) == 0
+    assert len(jr.league.peak_ratings(rated, min_games=10_000).player) == 0
     early = jr.leaderboard(rated, active="all", top=41, as_of=300.0)
     assert (early.peak_time <= np.datetime64(300, "D")).all()
     with refused("elo has no deviations to be cautious about"):
-        jr.peaks(rated, cautious=1)
+        jr.league.peak_ratings(rated, cautious=1)
 
 
 def test_cautious_lists_of_any_date(data):
@@ -174,15 +174,15 @@ def test_what_a_list_cannot_be_is_refused(data, contests):
 
 def test_a_leaderboard_makes_a_frame(data, tmp_path):
     rated = jr.rate(jr.glicko(), data)
-    table = jr.frame(jr.leaderboard(rated, top=5), "pyarrow")
+    table = jr.data.to_frame(jr.leaderboard(rated, top=5), "pyarrow")
     assert table.column_names[:4] == ["rank", "player", "rating", "deviation"] and "scope" not in table.column_names
     assert {"change", "rank_then", "games", "last", "peak", "peak_time"} < set(table.column_names) and len(table) == 5
-    jr.write(jr.peaks(rated, top=5), tmp_path / "peaks.csv")
+    jr.data.write(jr.league.peak_ratings(rated, top=5), tmp_path / "peaks.csv")
     for no_table, instead in (
-        (rated, "a Rated is no table: jr.leaderboard(rated) and jr.rating_table(rated) make tables"),
+        (rated, "a Rated is no table: jr.leaderboard(rated) and jr.league.rating_table(rated) make tables"),
         (data, "a Dataset is no table: the table that it was read from is one"),
         (jr.run(jr.glicko(), data), "a Run is no table: choose some of its fields"),
     ):
         with refused(instead):
-            jr.frame(no_table)
+            jr.data.to_frame(no_table)
     assert (tmp_path / "peaks.csv").read_text().startswith('"rank","player","rating","deviation","match","time"')

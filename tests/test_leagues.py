@@ -42,7 +42,7 @@ def test_a_league_is_rated_as_if_it_were_alone(kind, executor, share):
     )
     system = share() if kind == "contests" else jr.glicko(side_advantage=40.0)
     period = 0.25 if kind == "periods" else None
-    found = jr.rate_each(system, jr.read(table, **options), table["league"], period=period, executor=executor)
+    found = jr.league.rate_leagues(system, jr.read(table, **options), table["league"], period=period, executor=executor)
     assert [*found] == [*dict.fromkeys(table["league"])]
     for name, rated in found.items():
         alone = jr.rate(system, jr.read(apart(table, name), **options), period=period)
@@ -57,7 +57,7 @@ def test_a_league_is_rated_as_if_it_were_alone(kind, executor, share):
 def test_leagues_that_are_taken_and_refused():
     table, contests = games(), races()
     data = jr.read(table)
-    pairs = jr.rate_each(jr.elo(), data, [(name, 1) for name in table["league"]])
+    pairs = jr.league.rate_leagues(jr.elo(), data, [(name, 1) for name in table["league"]])
     assert [*pairs] == [(name, 1) for name in dict.fromkeys(table["league"])]
     lacking = [*table["league"][:3], None, *table["league"][4:]]
     mixed = ["N", "N", "S", "N", *["N"] * 36]
@@ -65,16 +65,16 @@ def test_leagues_that_are_taken_and_refused():
         (data, lacking, "row 3 (counting from 0): there is no league"),
         (data, ["N"] * 9, "league must have one value for each row of the source, got shape (9,)"),
         (jr.read(contests), mixed, "row 2 (counting from 0): its contest is of the leagues N and S"),
-        (data.matches, table["league"], "rate_each: data must be a Dataset"),
+        (data.matches, table["league"], "rate_leagues: data must be a Dataset"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
-            jr.rate_each(jr.elo(), given, league)
+            jr.league.rate_leagues(jr.elo(), given, league)
 
 
 def test_the_command(tmp_path, jaxrate):
     table = games()
     file, out = tmp_path / "games.csv", tmp_path / "out"
-    jr.write(table, file)
+    jr.data.write(table, file)
     given = "rate", file, "--system", "elo", "--by", "league"
     code, said, errors = jaxrate(*given, "--out", out, "--top", 1)
     assert code == 0 and "saved 2 runs" in errors
@@ -82,7 +82,7 @@ def test_the_command(tmp_path, jaxrate):
         f"{name}: {np.sum(table['league'] == name)} matches of 8 players" for name in dict.fromkeys(table["league"])
     ]
     data = jr.read({name: x.astype(str) if name in "ab" else x for name, x in table.items()})
-    wanted = jr.rate_each(jr.elo(), data, table["league"])
+    wanted = jr.league.rate_leagues(jr.elo(), data, table["league"])
     for folder, name in (("N", "N"), ("S_1", "S/1")):
         np.testing.assert_array_equal(jr.load(out / folder).state.rating, wanted[name].state.rating)
     import pyarrow.parquet as parquet
@@ -94,7 +94,7 @@ def test_the_command(tmp_path, jaxrate):
     parts = tmp_path / "parts"
     parts.mkdir()
     days = np.where(table["league"] == "N", np.datetime64("2020-01-01"), np.datetime64("2020-01-02"))
-    jr.write(table | {"league": days}, parts / "0.parquet")
+    jr.data.write(table | {"league": days}, parts / "0.parquet")
     code, said, _ = jaxrate("rate", parts / "?.parquet", *given[2:], "--json", "--top", 1)
     assert code == 0 and json.loads(said)[0]["league"].startswith("2020-01-0")
     for more, message in (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.fit import describe, python_call
+from jaxrate.cli.fit import format_fit, python_call
 from tests.test_fit import league
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -17,33 +17,35 @@ def test_the_log_likelihood_is_the_sum_of_logarithms(x64):
     matches = league()
     p = np.asarray(jr.run(SYSTEM, matches).prediction)
     want, rtol = (matches.score * np.log(p) + (1 - matches.score) * np.log1p(-p)).sum(), 1e-10 if x64 else 1e-5
-    np.testing.assert_allclose(jr.log_likelihood(SYSTEM, matches), want, rtol=rtol)
-    full = jr.outlook(jr.trueskill())
+    np.testing.assert_allclose(jr.fitting.log_likelihood(SYSTEM, matches), want, rtol=rtol)
+    full = jr.forecasts.add_outcomes(jr.trueskill())
     draws = matches._replace(score=np.where(np.arange(600) % 5, matches.score, 0.5))
     said = jr.run(full, draws).prediction
     win, draw = np.asarray(said.win), np.asarray(said.draw)[:, 0]
     each = np.where(draws.score == 0.5, draw, np.where(draws.score == 1, win[:, 0], win[:, 1]))
-    np.testing.assert_allclose(jr.log_likelihood(full, draws), np.log(each).sum(), rtol=rtol)
+    np.testing.assert_allclose(jr.fitting.log_likelihood(full, draws), np.log(each).sum(), rtol=rtol)
 
 
 def test_the_log_likelihood_goes_through_jit_grad_and_vmap(x64):
     matches = league()
-    density = jax.jit(lambda c: jr.log_likelihood(SYSTEM, matches, SYSTEM.params._replace(c=c)))
+    density = jax.jit(lambda c: jr.fitting.log_likelihood(SYSTEM, matches, SYSTEM.params._replace(c=c)))
     low, middle, high = (float(density(c)) for c in (39.99, 40.0, 40.01))
     np.testing.assert_allclose(jax.grad(density)(40.0), (high - low) / 0.02, rtol=1e-5 if x64 else 1e-2)
     np.testing.assert_allclose(jax.vmap(density)(jnp.array([39.99, 40.0])), [low, middle], rtol=1e-10 if x64 else 1e-5)
-    other = float(jr.log_likelihood(SYSTEM, matches, SYSTEM.params._replace(c=39.99)))
+    other = float(jr.fitting.log_likelihood(SYSTEM, matches, SYSTEM.params._replace(c=39.99)))
     np.testing.assert_allclose(other, low, rtol=1e-10 if x64 else 1e-5)
-    np.testing.assert_allclose(middle, -600 * jr.sweep(SYSTEM, matches, SYSTEM.params), rtol=1e-10 if x64 else 1e-5)
+    np.testing.assert_allclose(
+        middle, -600 * jr.fitting.sweep_parameters(SYSTEM, matches, SYSTEM.params), rtol=1e-10 if x64 else 1e-5
+    )
 
 
 def test_the_log_likelihood_of_periods_and_of_a_fit():
     matches = league()
     periods = jr.periods(matches, 20.0)
-    want = -600 * jr.sweep(SYSTEM, periods, SYSTEM.params)
-    np.testing.assert_allclose(jr.log_likelihood(SYSTEM, periods), want, rtol=1e-5)
+    want = -600 * jr.fitting.sweep_parameters(SYSTEM, periods, SYSTEM.params)
+    np.testing.assert_allclose(jr.fitting.log_likelihood(SYSTEM, periods), want, rtol=1e-5)
     fit = jr.fit(SYSTEM, matches, free=("c",), data_share=0.5, steps=3)
-    np.testing.assert_allclose(jr.log_likelihood(fit, matches), -300 * fit.loss, rtol=1e-5)
+    np.testing.assert_allclose(jr.fitting.log_likelihood(fit, matches), -300 * fit.loss, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_the_log_likelihood_of_periods_and_of_a_fit():
 )
 def test_what_has_no_likelihood_is_refused(system, events, options, says):
     with pytest.raises(ValueError, match=says):
-        jr.log_likelihood(system, league() if events is None else events, **options)
+        jr.fitting.log_likelihood(system, league() if events is None else events, **options)
 
 
 def absolute(guess, score):
@@ -69,7 +71,9 @@ def test_a_function_is_a_loss():
     p = np.asarray(jr.run(fit.system, matches).prediction)
     np.testing.assert_allclose(fit.loss, np.abs(p - matches.score).mean(), rtol=1e-5)
     assert fit.loss < fit.loss_history[0]
-    np.testing.assert_allclose(jr.sweep(fit, matches, fit.params), fit.loss, rtol=1e-5)  # the fit remembers it
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(fit, matches, fit.params), fit.loss, rtol=1e-5
+    )  # the fit remembers it
 
 
 @pytest.mark.parametrize("loss", [lambda guess, score: jnp.mean(guess - score), lambda guess, score: guess[:, None]])
@@ -91,10 +95,10 @@ def test_what_moved_is_shown_and_can_be_given_back():
         jr.glicko(initial_deviation=532)
 
 
-@pytest.mark.parametrize("name", jr.SYSTEMS)
+@pytest.mark.parametrize("name", jr.extend.SYSTEMS)
 def test_every_system_is_what_its_repr_makes(name):
-    system = jr.SYSTEMS[name]()
-    assert eval(repr(system), {name: jr.SYSTEMS[name]}) == system
+    system = jr.extend.SYSTEMS[name]()
+    assert eval(repr(system), {name: jr.extend.SYSTEMS[name]}) == system
 
 
 def test_the_command_line_prints_the_call_that_gives_the_system_back():
@@ -102,5 +106,5 @@ def test_the_command_line_prints_the_call_that_gives_the_system_back():
     assert "reversion" not in python_call(fit.system) and "deviation_max=" in python_call(fit.system)
     for system in (fit.system, jr.glicko(), jr.glicko(deviation_max=None), jr.trueskill(beta=1 / 3), jr.urnings(60, 3)):
         assert eval(python_call(system), {"jr": jr}) == system
-    assert python_call(jr.calibrated(jr.elo())) == ""  # no one call makes it
-    assert "in Python: jr.glicko(" in describe(fit, jr.glicko())
+    assert python_call(jr.forecasts.calibrate(jr.elo())) == ""  # no one call makes it
+    assert "in Python: jr.glicko(" in format_fit(fit, jr.glicko())

@@ -20,13 +20,13 @@ def same(data, contest, player, rank, **columns):
 
 
 def test_lists_are_rounds():
-    data = jr.from_teams(TWO)
+    data = jr.data.from_teams(TWO)
     contest, player, team = [0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 1, 2, 0, 3], [0, 0, 1, 0, 1, 2, 2]
     same(data, contest, player, team, team=team)
     assert data.players.tolist() == ["Ada", "Bo", "Cy", "Di"] and data.rows.tolist() == list(range(7))
     assert data.clock is None and data.contests.tolist() == [0, 1]
     weights = [[[1, 0.5], [1]], [[1], [2], [0.5, 1]]]
-    data = jr.from_teams(
+    data = jr.data.from_teams(
         TWO, [[2, 1], [0, 0, -1]], weights=weights, time=np.array([3, 5]), players=np.array(["Di", "Bo", "Eve"])
     )
     player = [3, 1, 4, 1, 4, 3, 0]
@@ -36,7 +36,7 @@ def test_lists_are_rounds():
 
 
 def test_names_are_anything_hashable():
-    data = jr.from_teams([[[(1, 2)], [7, "x"]]], players=[(3, 4), 7])
+    data = jr.data.from_teams([[[(1, 2)], [7, "x"]]], players=[(3, 4), 7])
     assert data.players.tolist() == [(3, 4), 7, (1, 2), "x"] and data.rounds.events.player.tolist() == [2, 1, 3]
 
 
@@ -68,12 +68,11 @@ def test_names_are_anything_hashable():
 )
 def test_bad_lists_are_refused(arguments, message):
     with pytest.raises(ValueError) as refused:
-        jr.from_teams(**{"rounds": TWO, **arguments})
+        jr.data.from_teams(**{"rounds": TWO, **arguments})
     assert str(refused.value).startswith(message)
 
 
 def test_lists_need_no_pyarrow():
-    code = (
-        "import sys, jaxrate as jr; jr.from_teams([[['a'], ['b']]]); assert not {'pyarrow', 'jax'} & set(sys.modules)"
-    )
+    code = "import sys, jaxrate as jr; jr.data.from_teams([[['a'], ['b']]]); "
+    code += "assert not {'pyarrow', 'jax'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -9,8 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Matches
-from jaxrate.records.event_log import PackedEvent
-from jaxrate.records.single import FORMS
+from jaxrate.live.event_log import PackedEvent
+from jaxrate.live.single_events import MATCH_FORMS
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -24,7 +24,7 @@ EXACT = "elo", "glicko", "glicko2"
 
 
 def known(system, events, **more):
-    return jr.Dataset(events, NAMES, np.arange(np.size(events.score)), **more)
+    return jr.data.Dataset(events, NAMES, np.arange(np.size(events.score)), **more)
 
 
 def feed(live, low=0, high=60, context=lambda i: {}):
@@ -58,7 +58,7 @@ SYSTEMS = {
 def test_matches_are_those_of_one_run(name, x64, monkeypatch):
     monkeypatch.undo()  # as users have it: to the last bit
     system = SYSTEMS[name]
-    live = jr.live(system, NAMES)
+    live = jr.live.start_history(system, NAMES)
     key = None if system.rules.draw is None else jax.random.fold_in(jax.random.key(0), 0)
     result = jr.run(system, MATCHES, key=key)
     exact = name in EXACT
@@ -72,7 +72,7 @@ def test_side_weight_columns_and_categories():
     system = jr.skills(outcome="margin", categories=2, margin=("gap",), side_advantage=20.0)
     columns = {"side": side, "weight": weight, "category": category, "columns": {"gap": margin}}
     events = jr.matches(PAIRS, SCORE, TIME, **columns)
-    live = jr.live(system, NAMES)
+    live = jr.live.start_history(system, NAMES)
     guess = feed(live, context=lambda i: jax.tree.map(lambda x: x[i], columns))
     result = jr.run(system, events)
     same(np.array(guess), result.prediction, exact=False)
@@ -83,7 +83,7 @@ def test_side_and_weight_alone(monkeypatch):
     monkeypatch.undo()
     side, weight = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60)
     system = jr.glicko(side_advantage=30)
-    live = jr.live(system, NAMES)
+    live = jr.live.start_history(system, NAMES)
     feed(live, context=lambda i: {"side": side[i], "weight": weight[i]})
     same(live.rated().state, jr.run(system, jr.matches(PAIRS, SCORE, TIME, side=side, weight=weight)).state)
 
@@ -111,13 +111,13 @@ def feed_contests(live, teams=False, low=0):
 
 @pytest.mark.parametrize("name", ["elo_mmr", "trueskill"])
 def test_contests_are_those_of_one_run(name):
-    system = jr.SYSTEMS[name]()
+    system = jr.extend.SYSTEMS[name]()
     teams = system.traits.teams
-    live, rounds = jr.live(system, NAMES), contests(teams)
+    live, rounds = jr.live.start_history(system, NAMES), contests(teams)
     result = jr.run(system, rounds)
     np.testing.assert_allclose(feed_contests(live, teams), result.prediction, 1e-4, 1e-5)
     same(live.rated().state, result.state, exact=False, rtol=1e-4)
-    whole = jr.rate(system, jr.Dataset(rounds, NAMES, np.arange(31)))
+    whole = jr.rate(system, jr.data.Dataset(rounds, NAMES, np.arange(31)))
     mine = live.rated().predictions
     assert mine.column_names == whole.predictions.column_names and len(mine) == 31
     for column in ("contest", "time", "player", "rank", "participants"):
@@ -131,10 +131,10 @@ def test_a_history_goes_on_after_it_was_saved(tmp_path, monkeypatch):
     monkeypatch.undo()
     system = jr.glicko()
     whole = jr.rate(system, known(system, MATCHES))
-    first = jr.live(system)
+    first = jr.live.start_history(system)
     feed(first, 0, 20)
     jr.save(tmp_path / "run", first.rated())
-    second = jr.live(jr.load(tmp_path / "run"))
+    second = jr.live.start_history(jr.load(tmp_path / "run"))
     feed(second, 20, 45)
     feed(second, 45, 60)
     rated = second.rated()
@@ -145,14 +145,14 @@ def test_a_history_goes_on_after_it_was_saved(tmp_path, monkeypatch):
     jr.save(tmp_path / "run", rated)
     again = jr.rate(
         system,
-        jr.Dataset(MATCHES._replace(time=MATCHES.time + 1e4), rated.players, np.arange(60)),
+        jr.data.Dataset(MATCHES._replace(time=MATCHES.time + 1e4), rated.players, np.arange(60)),
         onto=jr.load(tmp_path / "run"),
     )
     assert len(again.predictions) == 120
 
 
 def test_newcomers_join_and_room_grows():
-    live, system = jr.live(jr.elo()), jr.elo()
+    live, system = jr.live.start_history(jr.elo()), jr.elo()
     pairs = np.stack([np.arange(150), np.arange(150) + 1], axis=1)
     for a, b in pairs:
         live.update(int(a), int(b), 1.0)
@@ -163,7 +163,7 @@ def test_newcomers_join_and_room_grows():
 
 
 def test_errors_change_nothing():
-    live = jr.live(jr.glicko())
+    live = jr.live.start_history(jr.glicko())
     feed(live, 0, 20)
     before, told, players = state_of(live), live.to_json(), live.players
     last = float(TIME[19])
@@ -196,7 +196,7 @@ def test_errors_change_nothing():
     same(state_of(live), before)
     assert live.to_json() == told and live.players == players
     feed(live, 20)
-    same(jr.ratings(jr.live(live.rated()).rated()).mean, jr.ratings(live.rated()).mean)
+    same(jr.ratings(jr.live.start_history(live.rated()).rated()).mean, jr.ratings(live.rated()).mean)
 
 
 BROKEN = {  # names that no table holds, and what is said of them
@@ -211,14 +211,14 @@ BROKEN = {  # names that no table holds, and what is said of them
 @pytest.mark.parametrize("name", BROKEN, ids=lambda name: str(name)[:1] + type(name).__name__)
 def test_live_refuses_the_names_that_read_refuses(name):
     others = [type(name)(1), type(name)(2)] if isinstance(name, (int, str)) else [b"1", b"2"]
-    live = jr.live(jr.elo())
+    live = jr.live.start_history(jr.elo())
     live.update(*others, 1.0)
     before = live.to_json() if not isinstance(name, bytes) else live.players
     calls = [
         lambda: live.update(others[0], name, 1.0),
         lambda: live.predict(name, others[0]),
-        lambda: jr.live(jr.elo(), [name]),
-        lambda: jr.live(jr.elo_mmr()).update_round([others[0], name]),
+        lambda: jr.live.start_history(jr.elo(), [name]),
+        lambda: jr.live.start_history(jr.elo_mmr()).update_round([others[0], name]),
         lambda: jr.rate(jr.elo(), jr.read({"a": others, "b": [others[1], name], "score": [1, 1]})),
         lambda: jr.rate(jr.elo(), jr.read({"a": others[:1], "b": others[1:], "score": [1]}, players=[*others, name])),
     ]
@@ -230,7 +230,7 @@ def test_live_refuses_the_names_that_read_refuses(name):
 
 
 def test_errors_of_contests_change_nothing():
-    live = jr.live(jr.codeforces())
+    live = jr.live.start_history(jr.codeforces())
     live.update_round(["Ada", "Bo"])
     before = live.to_json()
     bad = [
@@ -255,23 +255,23 @@ def test_errors_of_contests_change_nothing():
 
 def test_what_live_refuses():
     with refused("live ratings are of matches and contests"):
-        jr.live(jr.category_glicko())
+        jr.live.start_history(jr.category_glicko())
     with refused("players names somebody twice"):
-        jr.live(jr.elo(), ["Ada", "Ada"])
+        jr.live.start_history(jr.elo(), ["Ada", "Ada"])
     with refused("of another type than"):
-        jr.live(jr.elo(), ["Ada", 3])
+        jr.live.start_history(jr.elo(), ["Ada", 3])
     with refused("a rated history has players of its own"):
-        jr.live(jr.rate(jr.elo(), known(jr.elo(), MATCHES)), NAMES)
+        jr.live.start_history(jr.rate(jr.elo(), known(jr.elo(), MATCHES)), NAMES)
     with refused("rating is not a number for some player"):
-        jr.live(jr.elo(), ["Ada"], jr.elo().init(jr.elo().params, 1)._replace(rating=np.array([np.nan])))
-    with refused("live: rated must be a Rated"):
-        jr.live("elo")
+        jr.live.start_history(jr.elo(), ["Ada"], jr.elo().init(jr.elo().params, 1)._replace(rating=np.array([np.nan])))
+    with refused("start_history: rated must be a Rated"):
+        jr.live.start_history("elo")
     with refused("nothing has been rated yet"):
-        jr.live(jr.elo(), ["Ada"]).rated()
+        jr.live.start_history(jr.elo(), ["Ada"]).rated()
 
 
 def test_predictions_and_ratings_as_of_a_time():
-    live = jr.live(jr.glicko(c=60), NAMES)
+    live = jr.live.start_history(jr.glicko(c=60), NAMES)
     feed(live)
     rated, later = live.rated(), float(TIME[-1]) + 200.0
     coming = jr.matches([[0, 1]], [0.5], [later])
@@ -286,7 +286,7 @@ def test_predictions_and_ratings_as_of_a_time():
 
 
 def test_dates():
-    live = jr.live(jr.glicko())
+    live = jr.live.start_history(jr.glicko())
     live.update("Ada", "Bo", 1.0, time="2024-01-01")
     live.update("Ada", "Bo", 0.5, time="2024-02-01")
     with refused("time 2024-01-31 is earlier than 2024-02-01, that of the last event"):
@@ -302,7 +302,7 @@ def test_dates():
 
 
 def test_a_contest_to_come():
-    live = jr.live(jr.trueskill(), NAMES)
+    live = jr.live.start_history(jr.trueskill(), NAMES)
     feed_contests(live)
     teams = [["player 00", "player 01"], ["player 02"], ["new"]]
     rounds = jr.rounds([0] * 4, [0, 1, 2, 12], [0, 0, 1, 2], team=[0, 0, 1, 2], time=[35.0] * 4)
@@ -312,10 +312,10 @@ def test_a_contest_to_come():
 
 
 def test_a_large_state_is_not_copied():
-    live = jr.live(jr.glicko(), range(70_000))
-    event, history = PackedEvent(Matches, FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
-    given = history._arguments(history.now.state, event, 0)
-    text = history._program(event)[1].lower(*given, None).compile().as_text()
+    live = jr.live.start_history(jr.glicko(), range(70_000))
+    event, history = PackedEvent(Matches, MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
+    given = history._program_arguments(history.now.state, event, 0)
+    text = history._get_program(event)[1].lower(*given, None).compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 
@@ -323,8 +323,8 @@ def test_a_large_state_is_not_copied():
 def test_a_history_tells_what_each_event_left(name):
     system = jr.codeforces() if name == "codeforces" else jr.glicko()
     events = {"glicko": MATCHES, "periods": jr.periods(MATCHES, 100.0), "codeforces": contests()}[name]
-    found = jr.history(system, events, after=True)
-    assert jr.history(system, events).after is None
+    found = jr.league.rating_history(system, events, after=True)
+    assert jr.league.rating_history(system, events).after is None
     same(found.state, jr.run(system, events).state, exact=False)
     player = MATCHES.player if name != "codeforces" else events.events.player
     last = {who: at for at, who in np.ndenumerate(player)}

@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 RESULTS = [("Ada", "Bo", 1.0), ("Bo", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Bo", 1.0), ("Ada", "Di", 0.5)]
 SWAP = ("self.now = after",)  # between the look before it and this line Python runs no handler
-HERE = "jaxrate/records/live", "jaxrate/records/ongoing", "jaxrate/records/event_log"
+HERE = "jaxrate/live/live_ratings", "jaxrate/live/live_history", "jaxrate/live/event_log"
 
 
 def feed(live, results=RESULTS, first=0):
@@ -24,7 +24,7 @@ def feed(live, results=RESULTS, first=0):
 
 def played(results, system=None):
     """A live history of these results from the start."""
-    live = jr.live(system or jr.glicko())
+    live = jr.live.start_history(system or jr.glicko())
     feed(live, results)
     return live
 
@@ -166,7 +166,7 @@ def test_a_precision_that_is_switched_between_updates_changes_nothing():
 
 
 def test_threads_take_turns():
-    live, lost = jr.live(jr.elo()), []
+    live, lost = jr.live.start_history(jr.elo()), []
 
     def work(name):
         try:
@@ -183,7 +183,7 @@ def test_threads_take_turns():
     for thread in threads:
         thread.join()
     assert not lost and live.rated().games.tolist().count(40) == 4
-    again = jr.live(jr.elo())
+    again = jr.live.start_history(jr.elo())
     for a, b, score in _order(live):
         again.update(a, b, score)
     check_same(live, again)
@@ -214,8 +214,8 @@ def test_a_result_is_corrected(index):
 
 
 def test_checkpoints_shorten_the_way_back(monkeypatch):
-    monkeypatch.setattr("jaxrate.records.ongoing.EVERY", 4)
-    monkeypatch.setattr("jaxrate.records.ongoing.SHARE", 64)
+    monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_EVENTS", 4)
+    monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_CAPACITY_SHARE", 64)
     results = RESULTS * 4
     live, right = played(results), list(results)
     assert [x.number for x in live._history.now.past.checkpoints] == [0, 16, 20]
@@ -249,7 +249,7 @@ def test_contests_are_corrected_and_undone():
     teams = [["Ada", "Bo"], ["Cy"], ["Di"]]
 
     def rate(ranks):
-        live = jr.live(jr.trueskill())
+        live = jr.live.start_history(jr.trueskill())
         for rank in ranks:
             live.update_round(teams, rank)
         return live
@@ -266,7 +266,7 @@ def test_contests_are_corrected_and_undone():
 
 def test_margins_are_not_asked_of_a_match_to_come_and_are_asked_of_one_that_was_played():
     system = jr.skills(outcome="margin", margin=("gap",), covariates=("rest",))
-    live = jr.live(system)
+    live = jr.live.start_history(system)
     lacks = "skills learns from 'gap', which is missing; give columns={'gap': ..."
     for given in ({}, {"columns": {"rest": 1.0}}):
         with refused(lacks):
@@ -276,14 +276,14 @@ def test_margins_are_not_asked_of_a_match_to_come_and_are_asked_of_one_that_was_
     expected = live.predict("Ada", "Bo", columns={"rest": 1.0})
     assert live.update("Ada", "Bo", 1.0, columns={"gap": 3.0, "rest": 1.0}) == pytest.approx(expected)
     live.correct(-1, columns={"gap": 1.0, "rest": 1.0})
-    again = jr.live(system)
+    again = jr.live.start_history(system)
     again.update("Ada", "Bo", 1.0, columns={"gap": 1.0, "rest": 1.0})
     check_same(live, again)
 
 
 def test_sides_are_named_as_in_a_table():
     system = jr.glicko(side_advantage=50)
-    lives = [jr.live(system) for _ in range(4)]
+    lives = [jr.live.start_history(system) for _ in range(4)]
     for live, side in zip(lives, ("a", 1.0, "b", -1.0), strict=True):
         live.update("Ada", "Bo", 1.0, side=side)
     check_same(*lives[:2])

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 def test_the_library_logs_under_its_own_name(tmp_path, caplog):
     pytest.importorskip("pyarrow")
     caplog.set_level(logging.INFO, "jaxrate")
-    live = jr.live(jr.elo())
+    live = jr.live.start_history(jr.elo())
     for _ in range(3):
         live.update("Ada", "Bo", 1.0)
     live.correct(0, score=0.0)

@@ -27,18 +27,21 @@ GRID = dict(size=121, half_width=3.0, kernel="none")
     ("luck", "message"),
     [
         (
-            jr.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)),
+            jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)),
             r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together, which fails at 363 of "
             r"363 pairs; furthest off are .*zero_sum=False",
         ),
-        (jr.luck.Luck("hole", with_hole), r"which fails at 2 of 363 pairs; furthest off are L\(-3.0, 3.0\) = 0.0024"),
-        (jr.luck.Luck("cubes", lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "cubes: .* give it difference=False"),
         (
-            jr.luck.Luck("cubes of two sides", ahead(0.2), black=lambda x, y: jax.nn.sigmoid(x**3 - y**3)),
+            jr.extend.luck.Luck("hole", with_hole),
+            r"which fails at 2 of 363 pairs; furthest off are L\(-3.0, 3.0\) = 0.0024",
+        ),
+        (jr.extend.luck.Luck("cubes", lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "cubes: .* give it difference=False"),
+        (
+            jr.extend.luck.Luck("cubes of two sides", ahead(0.2), black=lambda x, y: jax.nn.sigmoid(x**3 - y**3)),
             "give it difference=False",
         ),
-        (jr.luck.Luck("mixed", ahead(0.0), laplace=((1.0, 1.0),)), "it is not the mixture"),
-        (jr.luck.Luck("asymmetric", asymmetric, difference=False), r"must be 1 - L\(y, x\), which fails at"),
+        (jr.extend.luck.Luck("mixed", ahead(0.0), laplace=((1.0, 1.0),)), "it is not the mixture"),
+        (jr.extend.luck.Luck("asymmetric", asymmetric, difference=False), r"must be 1 - L\(y, x\), which fails at"),
     ],
 )
 def test_luck_functions_are_what_they_say_of_themselves(luck, message):
@@ -48,12 +51,15 @@ def test_luck_functions_are_what_they_say_of_themselves(luck, message):
 
 def test_luck_functions_that_say_so_need_not_be_one_together():
     """As in games whose scores do not add up, section 2.1; what is predicted is each player's own."""
-    sided = jr.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False)
+    sided = jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False)
     system = jr.blat_mmr(sided, **GRID, beta=1.0)
     state = system.init(system.params, 2)
     matches = jr.matches([[0, 1], [1, 0]], [1.0, 0.0], side=[1.0, -1.0])
     one, two = np.asarray(jr.predict(system, state, matches))
-    grid, p = np.asarray(jr.beliefs.grid(system) - 1500.0) / jr.luck.POINTS, np.asarray(state.belief[0])
+    grid, p = (
+        np.asarray(jr.league.beliefs.grid(system) - 1500.0) / jr.extend.luck.POINTS_PER_NATURAL_UNIT,
+        np.asarray(state.belief[0]),
+    )
     for got, by in ((one, 0.2), (two, -0.5)):
         np.testing.assert_allclose(got, p @ (1.0 / (1.0 + np.exp(grid[None] - grid[:, None] - by))) @ p, rtol=1e-5)
 
@@ -61,7 +67,7 @@ def test_luck_functions_that_say_so_need_not_be_one_together():
 def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double):
     """Scores L(x, y) of player 0 and L(y, x) of player 1: evidence weighs both, outcomes would need them to be 1."""
     by = {1.0: (0.2, -0.5), -1.0: (-0.5, 0.2)}
-    sided = jr.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False, smooth=True)
+    sided = jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False, smooth=True)
     x = np.linspace(-3.0, 3.0, 121)
     difference = x[:, None] - x[None]
     for algorithm in ("naive", "fft", "low_rank"):
@@ -71,7 +77,7 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
         score = [1.0, 0.5, 0.0, 0.0]
         matches = jr.matches([[0, 1]] * 3 + [[1, 0]], score, side=[1.0, 1.0, 1.0, -1.0])
         prediction, evidence = (
-            np.asarray(jr.predict(one, state, matches)) for one in (system, jr.beliefs.evidence(system))
+            np.asarray(jr.predict(one, state, matches)) for one in (system, jr.league.beliefs.evidence(system))
         )
         for i, side in enumerate((1.0, 1.0, 1.0, -1.0)):
             mine, theirs = (
@@ -82,7 +88,7 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
         np.testing.assert_allclose(evidence[2], prediction[3], rtol=1e-12)  # player 1's own score, not 1 - player 0's
         assert abs(prediction[0] + prediction[3] - 1.0) > 0.05
         with pytest.raises(ValueError, match="sided has zero_sum=False: expected scores that are not 1 together"):
-            jr.beliefs.outcomes(system, state, matches)
+            jr.league.beliefs.outcomes(system, state, matches)
 
 
 @pytest.mark.parametrize("name", ["heaviside", "trueskill(0.7)", "fide", "coin", "laplace(0.3)"])

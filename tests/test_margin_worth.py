@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.margin_worth import WORTHS, best_worth
-from jaxrate.systems.choosing import adapted
+from jaxrate.league.margin_worth import WORTHS, best_worth
+from jaxrate.league.system_choice import adapt_system
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 MATCHES, PLAYERS, PAST = 8_000, 40, 6_400
@@ -34,7 +34,7 @@ def compared(data, given=None, last=0.2):
 def test_the_worth_of_a_margin_is_what_predicts_best(spread, unit, around):
     """Low-scoring and high-scoring leagues, of players who are alike and who are not."""
     data = league(spread, unit)
-    usual = adapted("skills", {}, None, data)
+    usual = adapt_system("skills", {}, None, data)
     system, loss, worth, notes = compared(data)
     assert worth == pytest.approx(around, abs=60)
     assert system == usual.make(**usual.settings, **system.params._asdict())
@@ -57,14 +57,14 @@ def test_what_is_scored_and_what_is_given_change_nothing():
     system, *_ = compared(data)
     turned, *_ = compared(league(60, 25, last_sign=-1.0))
     assert turned == system
-    usual = adapted("skills", {}, None, data)
+    usual = adapt_system("skills", {}, None, data)
     assert system != usual
     whole, _, worth, notes = compared(data, last=1.0)
     assert whole == usual and worth == pytest.approx(600) and not any("margins" in note for note in notes)
     given, *_, notes = compared(data, {"margin_scale": 7.0})
     assert given.params.margin_scale == 7.0 and not any("margins" in note for note in notes)
     won, *_ = jr.compare(data, {"skills": {"outcome": "win"}}, last=0.2).results
-    assert won.system == adapted("skills", {"outcome": "win"}, None, data)
+    assert won.system == adapt_system("skills", {"outcome": "win"}, None, data)
     in_periods, *_ = jr.compare(data, ["skills"], lengths=(20.0,), last=0.2).results
     assert in_periods.system.params.margin_scale == pytest.approx(system.params.margin_scale, rel=0.2)
 

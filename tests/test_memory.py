@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import memory
+from jaxrate import memory_limits
 from jaxrate.data import simulate
 
 ONE = jr.matches([[0, 2_000_000_000]] * 2, [1.0, 0.0])
@@ -21,7 +21,7 @@ FEW = jr.matches([[0, 1]], [1.0])
 def machine(monkeypatch):
     """Eight GB, and a second for each test; JAX is warm."""
     jr.run(jr.elo(), FEW)
-    monkeypatch.setattr(memory, "of_machine", lambda: 8e9)
+    monkeypatch.setattr(memory_limits, "machine_memory", lambda: 8e9)
     start = time.perf_counter()
     yield
     assert time.perf_counter() - start < 5.0  # of a machine that does much else
@@ -38,10 +38,13 @@ def stream(rows):
             lambda: jr.run(jr.elo(), ONE),
             "the largest id is 2000000000, of 4 in all: a state for every id up to it would",
         ),
-        (lambda: jr.history(jr.glicko(), ONE), "would take 24.0 GB; number the players from 0, as `read` does"),
+        (
+            lambda: jr.league.rating_history(jr.glicko(), ONE),
+            "would take 24.0 GB; number the players from 0, as `read` does",
+        ),
         (lambda: jr.fit(jr.elo(), ONE, free=["k"]), "the largest id is 2000000000, of 4 in all"),
         (
-            lambda: jr.by_level(MANY),
+            lambda: jr.extend.schedule_by_level(MANY),
             "arranging events of 2,013,265,920 players would take 8.1 GB, and there are 8.0 GB",
         ),
         (
@@ -63,11 +66,17 @@ def stream(rows):
         ),
         (lambda: jr.blat_mmr(size=10**9), "blat_mmr: a grid of 1e+09 points would take 100.0 GB, and there are 8.0 GB"),
         (lambda: jr.blat_mmr(size=10**300), "blat_mmr: a grid of 1e+300 points would take"),
-        (lambda: jr.simulate.league(100, 10**12), "a history of 1,000,000,000,000 rows would take 60.0 TB"),
-        (lambda: jr.simulate.contests(10**6, 10**6, size=10**6), "a history of 1,000,000,"),
-        (lambda: jr.simulate.league(2 * 10**9, 10), "2,000,000,000 players would take 48.0 GB"),
-        (lambda: jr.simulate.stream_contests(99, 2**31, size=9), "num_rounds must be below 2147483647, got 2147483648"),
-        (lambda: jr.simulate.write(stream(10**15), "x.parquet"), "1,000,000,000,000,000 rows would take 1,500.0 TB"),
+        (lambda: jr.data.simulate.league(100, 10**12), "a history of 1,000,000,000,000 rows would take 60.0 TB"),
+        (lambda: jr.data.simulate.contests(10**6, 10**6, size=10**6), "a history of 1,000,000,"),
+        (lambda: jr.data.simulate.league(2 * 10**9, 10), "2,000,000,000 players would take 48.0 GB"),
+        (
+            lambda: jr.data.simulate.stream_contests(99, 2**31, size=9),
+            "num_rounds must be below 2147483647, got 2147483648",
+        ),
+        (
+            lambda: jr.data.simulate.write(stream(10**15), "x.parquet"),
+            "1,000,000,000,000,000 rows would take 1,500.0 TB",
+        ),
         (lambda: jr.fit(jr.elo(), FEW, starts=10**9, key=jax.random.key(1)), "000,000,000 searches would take 1.0 TB"),
     ],
 )
@@ -79,8 +88,8 @@ def test_it_is_refused_within_a_second(call, message, tmp_path, monkeypatch):
 
 def test_a_state_that_is_there_may_be_carried_on_by_few_events(monkeypatch):
     """Ids far above the number of events are no mistake then."""
-    monkeypatch.setattr("jaxrate.replay.state.MANY", 10)
-    monkeypatch.setattr("jaxrate.replay.state.SPARSE", 10)
+    monkeypatch.setattr("jaxrate.replay.state.ID_LIMIT", 10)
+    monkeypatch.setattr("jaxrate.replay.state.SPARSE_ID_FACTOR", 10)
     system, late = jr.elo(), jr.matches([[0, 99]], [1.0])
     with pytest.raises(ValueError, match="the largest id is 99, of 2 in all"):
         jr.run(system, late)
@@ -91,15 +100,15 @@ def test_a_state_that_is_there_may_be_carried_on_by_few_events(monkeypatch):
 
 
 def test_amounts_in_words():
-    assert [memory.in_words(x) for x in (5e5, 2.5e9, 3e15)] == ["0.5 MB", "2.5 GB", "3,000.0 TB"]
+    assert [memory_limits.format_bytes(x) for x in (5e5, 2.5e9, 3e15)] == ["0.5 MB", "2.5 GB", "3,000.0 TB"]
 
 
 def test_the_machine_says_how_much_it_has(monkeypatch, tmp_path):
     monkeypatch.undo()
-    assert memory.of_machine() is None or memory.of_machine() > 1e8
+    assert memory_limits.machine_memory() is None or memory_limits.machine_memory() > 1e8
     (tmp_path / "limit").write_text("123456789\n")
-    monkeypatch.setattr(memory, "LIMIT", tmp_path / "limit")
-    assert memory.of_machine() in (None, 123456789.0)
+    monkeypatch.setattr(memory_limits, "CGROUP_LIMIT_FILE", tmp_path / "limit")
+    assert memory_limits.machine_memory() in (None, 123456789.0)
 
 
 def test_precision_doubles_a_state():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.records.metrics import accuracy, brier, calibration, log_loss, paired, seen
+from jaxrate.metrics.prediction_metrics import accuracy, brier, calibration, compare_log_loss, experience_mask, log_loss
 from tests.conftest import refused
 
 PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
@@ -36,9 +36,11 @@ def test_a_difference_is_that_of_each_match():
     each = [math.log(0.6 / 0.8), math.log(0.7 / 0.4), 0.0]
     mean = sum(each) / 3
     error = math.sqrt(sum((x - mean) ** 2 for x in each) / 2 / 3)
-    assert paired(PREDICTION, [0.6, 0.7, 0.5], SCORE) == pytest.approx((mean, error), rel=1e-12)
-    assert paired(PREDICTION, [0.6, 0.7, 0.5], SCORE, weight=[2, 2, 2]) == pytest.approx((mean, error), rel=1e-12)
-    masked = paired(PREDICTION, [0.6, 0.7, 0.5], SCORE, mask=np.array([True, False, False]))
+    assert compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE) == pytest.approx((mean, error), rel=1e-12)
+    assert compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, weight=[2, 2, 2]) == pytest.approx(
+        (mean, error), rel=1e-12
+    )
+    masked = compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, mask=np.array([True, False, False]))
     assert masked.difference == pytest.approx(each[0]) and math.isnan(masked.error)
 
 
@@ -158,13 +160,13 @@ def test_seen_equals_a_slow_twin(players, games):
         played[a] += 1
         played[b] += 1
     matches = jr.matches(np.array(players, int).reshape(-1, 2), [1] * len(players))
-    got = seen(matches, games)
+    got = experience_mask(matches, games)
     assert got.dtype == bool and got.tolist() == wanted
 
 
 def test_seen_is_a_mask_for_metrics():
     matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 2]], [1, 0, 1, 0])
-    mask = seen(matches, 1)
+    mask = experience_mask(matches, 1)
     assert mask.tolist() == [False, False, True, True]
     assert brier([0.9, 0.9, 0.5, 0.5], matches.score, mask=mask) == 0.25
 
@@ -175,19 +177,19 @@ def test_seen_is_a_mask_for_metrics():
 def test_scores_are_the_measures_by_name():
     p, s, w = np.array([0.8, 0.4, 0.1, 0.55]), np.array([1.0, 0.0, 0.5, 1.0]), np.array([1.0, 2.0, 1.0, 3.0])
     mask = np.array([True, True, True, False])
-    found = jr.metrics.scores(p, s, weight=w, mask=mask)
+    found = jr.metrics.match_metrics(p, s, weight=w, mask=mask)
     measures = {"log loss": log_loss, "Brier score": brier, "accuracy": accuracy}
     assert found == {name: pytest.approx(measure(p, s, weight=w, mask=mask)) for name, measure in measures.items()} | {
         "calibration error": pytest.approx(calibration(p, s, weight=w, mask=mask).error)
     }
     with refused("row 1 (counting from 0): score is 2.0"):
-        jr.metrics.scores(p, [1, 2, 0, 1])
+        jr.metrics.match_metrics(p, [1, 2, 0, 1])
 
 
 def test_where_the_first_player_always_wins_the_calibration_is_of_both():
     """A winner who had 0.75, and one who had 0.25: of four players, one of each kind won."""
-    p, s, w = jr.metrics.both_sides([0.75, 0.25], [1, 1], [3.0, 2.0])
+    p, s, w = jr.metrics.mirror_winner_first([0.75, 0.25], [1, 1], [3.0, 2.0])
     assert p.tolist() == [0.75, 0.25, 0.25, 0.75] and s.tolist() == [1, 1, 0, 0] and w.tolist() == [3, 2, 3, 2]
-    assert jr.metrics.scores([0.75, 0.25], [1, 1])["calibration error"] == pytest.approx(0.25)
+    assert jr.metrics.match_metrics([0.75, 0.25], [1, 1])["calibration error"] == pytest.approx(0.25)
     assert calibration([0.75, 0.25], [1, 1]).error == pytest.approx(0.5)
-    assert [x.tolist() for x in jr.metrics.both_sides([0.8], [0.5])] == [[0.8], [0.5], [1.0]]
+    assert [x.tolist() for x in jr.metrics.mirror_winner_first([0.8], [0.5])] == [[0.8], [0.5], [1.0]]

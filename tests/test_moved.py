@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.strengths import moved as module
-from jaxrate.strengths.fluctuation import bridge_exceeds
+from jaxrate.arena import strength_drift as module
+from jaxrate.arena.fluctuation_tests import bridge_exceedance_probability
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
@@ -34,10 +34,10 @@ def chance(x):
 
 def test_the_bridges_are_those_of_the_twin(x64):
     votes = drawn(0, votes=300)
-    found, moved = jr.static(votes), jr.moved(votes)
+    found, moved = jr.arena.fit_strengths(votes), jr.arena.detect_drift(votes)
     rows = [(a, b, s) for (a, b), s in zip(votes.player.tolist(), votes.score.tolist(), strict=True)]
     far = twin.bridges(PLAYERS, rows, (found.rating - 1500) / POINTS, chance)
-    np.testing.assert_allclose(moved.p, bridge_exceeds(far), rtol=1e-6)
+    np.testing.assert_allclose(moved.p, bridge_exceedance_probability(far), rtol=1e-6)
     np.testing.assert_allclose(moved.adjusted, np.minimum(PLAYERS * moved.p, 1))
     assert not moved.moved.any() and (moved.players[moved.order[0]] == np.argmin(moved.p))
 
@@ -45,13 +45,13 @@ def test_the_bridges_are_those_of_the_twin(x64):
 def test_the_walks_of_clusters_are_those_of_the_twin():
     voter = np.random.default_rng(0).integers(0, 25, 400)
     votes = drawn(0, votes=400, columns={"voter": voter}, voters=voter)
-    found, moved = jr.static(votes), jr.moved(votes, cluster="voter")
+    found, moved = jr.arena.fit_strengths(votes), jr.arena.detect_drift(votes, cluster="voter")
     rows = [(a, b, s) for (a, b), s in zip(votes.player.tolist(), votes.score.tolist(), strict=True)]
     p, error = twin.walks(2, rows, voter, (found.rating - 1500) / POINTS, chance, 3000)
     assert moved.p[2] == pytest.approx(p, abs=0.05) and moved.change_error[2] == pytest.approx(error * POINTS, rel=0.05)
-    alone = jr.moved(votes, cluster=np.arange(400))
-    np.testing.assert_allclose(alone.change, jr.moved(votes).change, atol=1e-6)
-    np.testing.assert_allclose(alone.p, jr.moved(votes).p, atol=0.2)  # the bridge is seen at fewer times
+    alone = jr.arena.detect_drift(votes, cluster=np.arange(400))
+    np.testing.assert_allclose(alone.change, jr.arena.detect_drift(votes).change, atol=1e-6)
+    np.testing.assert_allclose(alone.p, jr.arena.detect_drift(votes).p, atol=0.2)  # the bridge is seen at fewer times
 
 
 def test_bridges_are_as_far_as_kolmogorov_says():
@@ -60,26 +60,26 @@ def test_bridges_are_as_far_as_kolmogorov_says():
     walk = np.cumsum(steps - steps.mean(axis=1, keepdims=True), axis=1)
     far = np.abs(walk).max(axis=1) / 20
     for x in (0.7, 1.0, 1.3581):
-        assert bridge_exceeds(np.array(x)) == pytest.approx((far > x - 0.58 / 20).mean(), abs=0.02)
-    assert bridge_exceeds(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
-    assert bridge_exceeds(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
+        assert bridge_exceedance_probability(np.array(x)) == pytest.approx((far > x - 0.58 / 20).mean(), abs=0.02)
+    assert bridge_exceedance_probability(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
+    assert bridge_exceedance_probability(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_mixtures_are_those_of_the_twin(monkeypatch):
     random = np.random.default_rng(1)
     guesses, score = random.uniform(0.1, 0.9, (3, 50)), random.choice([0.0, 0.5, 1.0], 50)
     monkeypatch.setattr(module, "CHUNK", 7)
-    loss, share = module.mixed(guesses, score, np.ones(50))
+    loss, share = module.mix_predictions(guesses, score, np.ones(50))
     wanted, earned = twin.mixture(guesses, score)
     np.testing.assert_allclose(loss, wanted, rtol=1e-12)
     np.testing.assert_allclose(share, earned, rtol=1e-12)
-    once = module.mixed(guesses, score, (np.arange(50) != 20) * 1.0)[1]
+    once = module.mix_predictions(guesses, score, (np.arange(50) != 20) * 1.0)[1]
     np.testing.assert_allclose(once, twin.mixture(np.delete(guesses, 20, 1), np.delete(score, 20))[1], rtol=1e-12)
 
 
 def test_one_player_moves():
     votes = drawn(2, move=250.0, votes=3000, ties=0.2)
-    moved = jr.moved(votes)
+    moved = jr.arena.detect_drift(votes)
     assert moved.moved.tolist() == [i == 4 for i in range(PLAYERS)]
     assert abs(moved.change[4] - 250) < 3 * moved.change_error[4] and moved.order[0] == 4
     assert (np.abs(np.delete(moved.change, 4)) < 3 * np.delete(moved.change_error, 4)).all()
@@ -92,9 +92,11 @@ def test_one_player_moves():
 
 def alarms(make, sets, monkeypatch, **given):
     """In how many sets somebody is said to have moved."""
-    monkeypatch.setattr(module, "_predicted", lambda matches, votes, side: (*np.zeros((2, len(matches.score))), 1, 0))
-    monkeypatch.setattr(module, "_moved", lambda found, votes, change, error, p, adjusted, out, *rest: out)
-    return sum(jr.moved(make(seed), **given).any() for seed in range(sets))
+    monkeypatch.setattr(
+        module, "_mixture_losses", lambda matches, votes, side: (*np.zeros((2, len(matches.score))), 1, 0)
+    )
+    monkeypatch.setattr(module, "_build_drift_result", lambda found, votes, change, error, p, adjusted, out, *rest: out)
+    return sum(jr.arena.detect_drift(make(seed), **given).any() for seed in range(sets))
 
 
 def test_false_alarms_are_as_rare_as_is_said(monkeypatch):
@@ -104,7 +106,7 @@ def test_false_alarms_are_as_rare_as_is_said(monkeypatch):
 def test_voters_who_come_and_go_hide_no_change():
     voter = np.random.default_rng(0).integers(0, 60, 4000)
     votes = drawn(3, votes=4000, move=250.0, columns={"voter": voter}, voters=voter)
-    moved = jr.moved(votes, cluster="voter")
+    moved = jr.arena.detect_drift(votes, cluster="voter")
     assert moved.moved.tolist() == [i == 4 for i in range(PLAYERS)] and moved.p[4] < 1e-3
 
 
@@ -121,7 +123,7 @@ def test_sittings_of_one_voter_raise_alarms_unless_they_count_as_one(monkeypatch
 def test_who_cannot_be_compared_did_not_move():
     a, b = np.array([[0, 1], [1, 0]] * 30 + [[0, 2], [3, 4]]).T
     votes = jr.matches(np.stack([a, b], axis=1), [1.0, 1.0, 0.0] * 20 + [1.0, 1.0], time=np.arange(62.0))
-    moved = jr.moved(votes, ties="half")
+    moved = jr.arena.detect_drift(votes, ties="half")
     assert np.isnan(moved.p[2:]).all() and np.isfinite(moved.p[:2]).all() and not moved.moved.any()
     assert moved.games.tolist() == [61, 60, 1, 1, 1] and "3" in moved.table()
 
@@ -129,14 +131,14 @@ def test_who_cannot_be_compared_did_not_move():
 def test_two_players_who_moved_apart():
     score = np.repeat([1.0, 0.0], 100)
     score[::7] = 1 - score[::7]
-    moved = jr.moved(jr.matches([[0, 1]] * 200, score, time=np.arange(200.0)))
+    moved = jr.arena.detect_drift(jr.matches([[0, 1]] * 200, score, time=np.arange(200.0)))
     assert moved.moved.all() and moved.p[0] == pytest.approx(moved.p[1])
 
 
 @pytest.mark.parametrize(
     ("make", "given", "said"),
     [
-        (lambda: jr.counts([0], [1], [2], [2]), {}, "and not Counts: it needs times"),
+        (lambda: jr.arena.count_votes([0], [1], [2], [2]), {}, "and not VoteCounts: it needs times"),
         (lambda: jr.matches([[0, 1]] * 2, [1.0, 0.0], time=[3.0, 3.0]), {}, "one time, so that nothing can move"),
         (lambda: drawn(0, votes=50), {"level": 1.0}, "level must be above 0"),
         (lambda: drawn(0, votes=50), {"cluster": "voter"}, "no column 'voter'"),
@@ -146,4 +148,4 @@ def test_two_players_who_moved_apart():
 )  # fmt: skip
 def test_refusals(make, given, said):
     with pytest.raises(ValueError, match=said):
-        jr.moved(make(), **given)
+        jr.arena.detect_drift(make(), **given)

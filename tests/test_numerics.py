@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.numerics import solve_definite, tail, truncated
-from jaxrate.roots import concave_maximum, decreasing_root
+from jaxrate.numerics.roots import concave_maximum, decreasing_root
+from jaxrate.numerics.special_functions import normal_tail, solve_definite, truncate_normal
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -188,7 +188,7 @@ def reference_tail(z):
 def test_the_tail_is_exact_on_both_sides(x64):
     z = np.unique(np.concatenate([np.linspace(-100.0, 100.0, 4001), x := np.geomspace(1e-8, 100.0, 500), -x]))
     z = z if x64 else z.astype(np.float32).astype(float)
-    got, slope = jax.jit(lambda z: jax.jvp(tail, (z,), (jnp.ones_like(z),)))(jnp.asarray(z, float))
+    got, slope = jax.jit(lambda z: jax.jvp(normal_tail, (z,), (jnp.ones_like(z),)))(jnp.asarray(z, float))
     h, excess, product, variance, _ = wanted = reference_tail(z)
     change = h * (excess**2 - variance)
     by_formula = product, -variance, change, -change, variance / excess**2 - 1.0
@@ -204,8 +204,8 @@ def test_the_tail_is_exact_on_both_sides(x64):
 
 def test_the_tail_has_finite_derivatives_far_out(x64):
     z = jnp.array([s * x for s in (-1.0, 1.0) for x in (0.0, 50.0, 1e4, 1e8, 1e15)])
-    first = jax.jit(jax.jacrev(lambda z: jnp.stack(tail(z))))(z)
-    second = jax.jit(jax.jacfwd(jax.jacrev(lambda z: jnp.sum(jnp.stack(tail(z)), axis=1))))(z)
+    first = jax.jit(jax.jacrev(lambda z: jnp.stack(normal_tail(z))))(z)
+    second = jax.jit(jax.jacfwd(jax.jacrev(lambda z: jnp.sum(jnp.stack(normal_tail(z)), axis=1))))(z)
     assert np.isfinite(first).all() and np.isfinite(second).all()
 
 
@@ -282,7 +282,7 @@ def test_truncated_moments_are_those_of_fine_sums(x64):
     known = [moments(*x) for x in zip(lead, margin, inside, strict=True)]
     mean, variance = np.array(known).T
     arguments = jnp.asarray(lead, float), jnp.asarray(margin, float), jnp.asarray(inside)
-    got = [np.asarray(x, float) for x in jax.jit(truncated)(*arguments)]
+    got = [np.asarray(x, float) for x in jax.jit(truncate_normal)(*arguments)]
     scale = 1.0 + np.abs(lead)
     tolerance = 2e-9 if x64 else 2e-6
     for x, y in zip(got, (mean - lead, 1.0 - variance, variance, mean - lead * variance), strict=True):
@@ -295,9 +295,9 @@ def test_truncated_moments_have_the_slopes_of_the_normal_distribution(x64):
     lead, margin, inside = (x.ravel() for x in np.meshgrid([*LEADS, 1e4, -1e4], [0.0, *MARGINS, 1e4], [False, True]))
     arguments = jnp.asarray(lead, float), jnp.asarray(margin, float), jnp.asarray(inside)
     by_lead, by_margin = (
-        jax.jit(lambda *x, i=i: jax.jvp(lambda y: truncated(*x[:i], y, *x[i + 1 :]), (x[i],), (jnp.ones_like(x[i]),)))(
-            *arguments
-        )
+        jax.jit(
+            lambda *x, i=i: jax.jvp(lambda y: truncate_normal(*x[:i], y, *x[i + 1 :]), (x[i],), (jnp.ones_like(x[i]),))
+        )(*arguments)
         for i in (0, 1)
     )
     (_, w, *_), (slope, *_) = by_lead

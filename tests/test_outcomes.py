@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.fitting.losses import LOSSES, target
-from jaxrate.system import remade
-from jaxrate.systems.outlook import by_score, divided
+from jaxrate.fitting.losses import LOSSES, system_for_loss
+from jaxrate.system import replace_params
+from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
 from tests.conftest import quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.skills_twin import Skills, game
@@ -42,7 +42,7 @@ def chances(outlook):
 @pytest.mark.parametrize("odds", [1e-3, 0.4, 1.0, 30.0])
 def test_draws_are_davidsons(x64, odds):
     score = np.array([0.0, 1e-6, 0.03, 0.4, 0.5, 0.62, 0.999, 1.0])
-    got = quick(divided)(jnp.asarray(score, float), jnp.asarray(np.full(len(score), odds), float))
+    got = quick(davidson_outlook)(jnp.asarray(score, float), jnp.asarray(np.full(len(score), odds), float))
     wanted = [twin.davidson(x, odds) if 0.0 < x < 1.0 else (x, 0.0, 1.0 - x) for x in score]
     close = 1e-12 if x64 else 2e-6
     np.testing.assert_allclose(chances(got), wanted, rtol=close if x64 else 2e-4, atol=close)
@@ -55,7 +55,7 @@ def test_slopes_of_draws_are_finite_at_the_ends(x64):
     at = jnp.array([0.0, 0.5, 1.0])
 
     def drawn(score, odds):
-        return divided(score, odds).draw[0]
+        return davidson_outlook(score, odds).draw[0]
 
     slope = jax.vmap(jax.grad(drawn, (0, 1)), (0, None))(at, jnp.asarray(0.7))
     assert all(np.isfinite(x).all() for x in slope)
@@ -65,8 +65,8 @@ def test_slopes_of_draws_are_finite_at_the_ends(x64):
 def test_draws_depend_on_strength(double):
     """log nu grows by the mean rating above a newcomer's."""
     plain, events = jr.glicko(), league()
-    system = jr.outlook(plain, draw_odds=0.6, draw_strength=0.004)
-    kept = jr.history(plain, events)
+    system = jr.forecasts.add_outcomes(plain, draw_odds=0.6, draw_strength=0.004)
+    kept = jr.league.rating_history(plain, events)
     rating = np.asarray(kept.before.mean)
     odds = 0.6 * np.exp(0.004 * (rating.mean(axis=1) - 1500.0))
     wanted = [twin.davidson(p, nu) for p, nu in zip(np.asarray(kept.prediction), odds, strict=True)]
@@ -75,7 +75,7 @@ def test_draws_depend_on_strength(double):
 
 def test_calibration_is_a_line_through_the_log_odds(x64):
     plain, events = jr.elo(side_advantage=40), league()
-    system = jr.calibrated(plain, calibration_slope=0.7, calibration_intercept=0.3)
+    system = jr.forecasts.calibrate(plain, calibration_slope=0.7, calibration_intercept=0.3)
     one, other = jr.run(plain, events), jr.run(system, events)
     wanted = [twin.calibrate(p, 0.7, 0.3, s) for p, s in zip(one.prediction, events.context.side, strict=True)]
     np.testing.assert_allclose(other.prediction, wanted, rtol=1e-10 if x64 else 1e-5)
@@ -91,7 +91,7 @@ MARGINS = {"margin": ("home", "away"), "margin_scale": 90.0, "initial_deviation"
 @pytest.mark.parametrize("compression", [None, 2.5])
 def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     events, system = league(), jr.skills("margin", **MARGINS, compression=compression)
-    got = jr.run(target(LOSSES["margin"], system), events).prediction
+    got = jr.run(system_for_loss(LOSSES["margin"], system), events).prediction
     params = {x: y for x, y in MARGINS.items() if x != "margin"}
     slow = Skills("margin", growth=10.0, initial_rating=1500.0, noise=300.0, compression=compression, **params)
     wanted = []
@@ -109,9 +109,11 @@ def test_the_margin_loss_is_that_of_the_twin(x64, compression):
 
 
 OUTLOOKS = {
-    "davidson": lambda: jr.outlook(jr.elo(), draw_odds=0.7, draw_strength=0.002),
-    "calibrated": lambda: jr.outlook(jr.calibrated(jr.elo(), calibration_slope=0.8, calibration_intercept=0.2)),
-    "own": lambda: jr.outlook(jr.skills("margin", **MARGINS, draw_margin=50.0)),
+    "davidson": lambda: jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.7, draw_strength=0.002),
+    "calibrated": lambda: jr.forecasts.add_outcomes(
+        jr.forecasts.calibrate(jr.elo(), calibration_slope=0.8, calibration_intercept=0.2)
+    ),
+    "own": lambda: jr.forecasts.add_outcomes(jr.skills("margin", **MARGINS, draw_margin=50.0)),
 }
 
 
@@ -119,10 +121,10 @@ def losses(name, events):
     """The mean loss as a function of hyperparameters, and these."""
     loss = LOSSES["margin" if name == "margin" else "log_loss"]
     system = jr.skills("margin", **MARGINS, compression=2.5) if name == "margin" else OUTLOOKS[name]()
-    asked = target(loss, system)
+    asked = system_for_loss(loss, system)
 
     def value(params):
-        guess = by_score(jr.run(asked, events, params=params, schedule="stream").prediction)
+        guess = score_probabilities(jr.run(asked, events, params=params, schedule="stream").prediction)
         return jnp.mean(loss.each(guess, jnp.asarray(events.score, float)))
 
     return value, system
@@ -149,7 +151,7 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
 
     def value(lead):
         state = rows._replace(mean=rows.mean + lead * jnp.array([1.0, -1.0]))
-        return jnp.sum(jr.predict(target(LOSSES["margin"], system), state, far)[:5])
+        return jnp.sum(jr.predict(system_for_loss(LOSSES["margin"], system), state, far)[:5])
 
     found, slope = jax.value_and_grad(value)(0.0)
     assert np.isfinite(found) and found > 1000.0 and np.isfinite(slope)
@@ -167,7 +169,11 @@ def test_fits_find_draws_and_calibration(double):
     events, plain = jr.matches(player, score), jr.elo(k=1e-9)
     state = plain.init(plain.params, 30)._replace(rating=jnp.asarray(1500.0 + skill))
     found = jr.fit(
-        jr.outlook(jr.calibrated(plain)), events, free=("calibration_slope", "draw_odds"), state=state, steps=30
+        jr.forecasts.add_outcomes(jr.forecasts.calibrate(plain)),
+        events,
+        free=("calibration_slope", "draw_odds"),
+        state=state,
+        steps=30,
     )
     error = found.standard_error
     assert abs(found.params.draw_odds - 0.8) < 3 * error["draw_odds"] < 0.2
@@ -175,32 +181,47 @@ def test_fits_find_draws_and_calibration(double):
 
 
 def test_they_are_values_and_made_anew():
-    system = jr.outlook(jr.calibrated(jr.glicko(c=20)), draw_odds=0.5, draw_strength=0.001)
+    system = jr.forecasts.add_outcomes(jr.forecasts.calibrate(jr.glicko(c=20)), draw_odds=0.5, draw_strength=0.001)
     assert pickle.loads(pickle.dumps(system)) == system and hash(system) == hash(OUTLOOKS and system)
-    again = remade(system, system.params._replace(c=30.0, calibration_slope=0.9))
-    assert again == jr.outlook(
-        jr.calibrated(jr.glicko(c=30), calibration_slope=0.9), draw_odds=0.5, draw_strength=0.001
+    again = replace_params(system, system.params._replace(c=30.0, calibration_slope=0.9))
+    assert again == jr.forecasts.add_outcomes(
+        jr.forecasts.calibrate(jr.glicko(c=30), calibration_slope=0.9), draw_odds=0.5, draw_strength=0.001
     )
     assert repr(system).endswith("calibration_slope=1, calibration_intercept=0, draw_odds=0.5, draw_strength=0.001)")
     grid = system.params._replace(draw_odds=np.array([0.5, 1.0, 2.0]))
-    assert jr.sweep(system, league(), grid).shape == (3,)
+    assert jr.fitting.sweep_parameters(system, league(), grid).shape == (3,)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: jr.outlook(OF_ROUNDS), "^outlook is of matches, which elo_mmr does not rate"),
-        (lambda: jr.calibrated(OF_ROUNDS), "^calibrated is of matches, which elo_mmr does not rate"),
-        (lambda: jr.outlook(jr.elo(), draw_margin=1.0), "^outlook has no parameter 'draw_margin'"),
-        (lambda: jr.outlook(jr.elo(), draw_odds=0.0), "^outlook: draw_odds must be > 0, got 0.0"),
-        (lambda: jr.calibrated(jr.elo(), calibration_slope=-1), "^calibrated: calibration_slope must be > 0, got -1"),
-        (lambda: jr.outlook(jr.trueskill(), draw_odds=1.0), "^trueskill has draws of its own, without draw_odds"),
-        (lambda: jr.outlook(jr.outlook(jr.elo())), "^this elo is one of jr.outlook already"),
-        (lambda: jr.outlook(jr.outlook(jr.trueskill())), "^this trueskill is one of jr.outlook already"),
-        (lambda: jr.calibrated(jr.outlook(jr.elo())), "take calibrated of the system before that"),
+        (lambda: jr.forecasts.add_outcomes(OF_ROUNDS), "^add_outcomes is of matches, which elo_mmr does not rate"),
+        (lambda: jr.forecasts.calibrate(OF_ROUNDS), "^calibrate is of matches, which elo_mmr does not rate"),
+        (lambda: jr.forecasts.add_outcomes(jr.elo(), draw_margin=1.0), "^add_outcomes has no parameter 'draw_margin'"),
+        (lambda: jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.0), "^add_outcomes: draw_odds must be > 0, got 0.0"),
+        (
+            lambda: jr.forecasts.calibrate(jr.elo(), calibration_slope=-1),
+            "^calibrate: calibration_slope must be > 0, got -1",
+        ),
+        (
+            lambda: jr.forecasts.add_outcomes(jr.trueskill(), draw_odds=1.0),
+            "^trueskill has draws of its own, without draw_odds",
+        ),
+        (
+            lambda: jr.forecasts.add_outcomes(jr.forecasts.add_outcomes(jr.elo())),
+            "^this elo is one of jr.forecasts.add_outcomes already",
+        ),
+        (
+            lambda: jr.forecasts.add_outcomes(jr.forecasts.add_outcomes(jr.trueskill())),
+            "^this trueskill is one of jr.forecasts.add_outcomes already",
+        ),
+        (
+            lambda: jr.forecasts.calibrate(jr.forecasts.add_outcomes(jr.elo())),
+            "take calibrate of the system before that",
+        ),
         (lambda: jr.fit(jr.glicko(), league(), loss="margin"), "^glicko says nothing of margins"),
         (
-            lambda: jr.fit(jr.outlook(jr.skills("margin", **MARGINS)), league(), loss="margin"),
+            lambda: jr.fit(jr.forecasts.add_outcomes(jr.skills("margin", **MARGINS)), league(), loss="margin"),
             "says nothing of margins",
         ),
     ],
@@ -214,7 +235,7 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate):
     events = league()
     table = {"a": events.player[:, 0], "b": events.player[:, 1], "score": events.score, "t": events.time}
     games, coming, fitted, out = (tmp_path / x for x in ("games.csv", "coming.csv", "fitted.toml", "out"))
-    jr.write(table, games)
+    jr.data.write(table, games)
     coming.write_text("a,b,t\n3,4,400\n")
     head = "--time", "t", "--system", "elo"
     free = "--free", "calibration_slope", "draw_odds"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.quality import calibrated, quality
+from jaxrate.league.evaluation import evaluate_predictions, prediction_calibration
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -30,7 +30,7 @@ def columns(rated):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_rated_matches_keep_the_chances(name, tmp_path):
     plain, data = SYSTEMS[name](), table()
-    system = jr.outlook(plain)
+    system = jr.forecasts.add_outcomes(plain)
     rated, expected = jr.rate(system, data), jr.rate(plain, data)
     got, wanted = columns(rated), columns(expected)
     assert [*got][5:-4] == ["prediction", *CHANCES[name]]
@@ -53,20 +53,24 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
     mine = first | (np.array(GAMES["b"]) == "b")
     best, worst = every[0], every[-1]
     np.testing.assert_array_equal(career[best], np.where(first, got[best], got[worst])[mine])
-    assert quality(rated, data) == pytest.approx(quality(expected, data), rel=1e-4)
-    assert calibrated(rated, data).error == pytest.approx(calibrated(expected, data).error, rel=1e-4)
+    assert evaluate_predictions(rated, data) == pytest.approx(evaluate_predictions(expected, data), rel=1e-4)
+    assert prediction_calibration(rated, data).error == pytest.approx(
+        prediction_calibration(expected, data).error, rel=1e-4
+    )
     close = np.testing.assert_allclose
-    close(jr.predictions.matchups(rated), jr.predictions.matchups(expected), rtol=1e-5)
-    jr.leaderboard(rated), jr.report(rated), repr(rated)
+    close(jr.forecasts.matchup_matrix(rated), jr.forecasts.matchup_matrix(expected), rtol=1e-5)
+    jr.leaderboard(rated), jr.site.write_report(rated), repr(rated)
     run = jr.run(system, data, key=jax.random.key(0)).prediction
-    assert jr.metrics.brier(run, data.matches.score) == pytest.approx(quality(rated, data)["Brier score"], abs=0.1)
+    assert jr.metrics.brier(run, data.matches.score) == pytest.approx(
+        evaluate_predictions(rated, data)["Brier score"], abs=0.1
+    )
     jr.plots.calibration(run, data.matches.score), jr.plots.residuals(run, data)
-    jr.plots.loss_by_difference(jr.history(system, data, key=jax.random.key(0)), data.matches.score)
+    jr.plots.loss_by_difference(jr.league.rating_history(system, data, key=jax.random.key(0)), data.matches.score)
     plt.close("all")
 
 
 def test_comparisons_take_outlooks():
-    both = jr.compare(table(), {"plain": jr.trueskill(), "in full": jr.outlook(jr.trueskill())}).results
+    both = jr.compare(table(), {"plain": jr.trueskill(), "in full": jr.forecasts.add_outcomes(jr.trueskill())}).results
     assert both[0].quality == pytest.approx(both[1].quality, rel=1e-4)
 
 
@@ -76,7 +80,7 @@ def test_rated_contests_keep_the_chances(tmp_path):
     )
     teams = {"contest": [1] * 4 + [2] * 4, "player": [*"abcdacbd"], "rank": [1, 1, 2, 2, 2, 2, 1, 1]}
     for case in (data, jr.read(teams | {"team": [*"xxyyxxyy"]}, team="team")):
-        plain, full = (jr.rate(x, case) for x in (jr.trueskill(), jr.outlook(jr.trueskill())))
+        plain, full = (jr.rate(x, case) for x in (jr.trueskill(), jr.forecasts.add_outcomes(jr.trueskill())))
         got, wanted = columns(full), columns(plain)
         place = [*got].index("prediction")
         assert [*got][place : place + 4] == ["prediction", "win", "draw", "quality"]
@@ -84,8 +88,8 @@ def test_rated_contests_keep_the_chances(tmp_path):
         assert {"win", "draw", "quality", "expected_rank"} <= {*jr.career(full, "a")}
         jr.save(tmp_path, full)
         assert jr.load(tmp_path).system == full.system
-        assert quality(full, case) == pytest.approx(quality(plain, case), nan_ok=True)
-        jr.report(full)
+        assert evaluate_predictions(full, case) == pytest.approx(evaluate_predictions(plain, case), nan_ok=True)
+        jr.site.write_report(full)
 
 
 def test_the_command_line_predicts_in_full(tmp_path, jaxrate):

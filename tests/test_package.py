@@ -9,11 +9,11 @@ import jaxrate as jr
 
 
 def test_all_names_are_there():
-    assert {"run", "read", "glicko", "metrics", "SYSTEMS", "leaderboard"} <= set(jr.__all__)
+    assert {"run", "read", "glicko", "metrics", "leaderboard"} <= set(jr.__all__)
     assert all(getattr(jr, name) is not None for name in jr.__all__)
     assert set(jr.__all__) <= set(dir(jr))
-    assert set(jr.SYSTEMS) <= set(jr.__all__)
-    with pytest.raises(AttributeError, match="module 'jaxrate' has no attribute 'gliko'"):
+    assert set(jr.extend.SYSTEMS) <= set(jr.__all__)
+    with pytest.raises(AttributeError, match="No jaxrate attribute gliko"):
         jr.gliko  # noqa: B018
 
 
@@ -21,9 +21,9 @@ def test_all_names_are_there():
     "code",
     [
         "import jaxrate, sys; assert 'jax' not in sys.modules and 'numpy' not in sys.modules",
-        "import jaxrate.replay.run, jaxrate as jr; assert callable(jr.run) and callable(jr.history)",
+        "import jaxrate.live.live_ratings, jaxrate as jr; assert callable(jr.run) and callable(jr.live.start_history)",
         "import jaxrate as jr; jr.predict; assert callable(jr.run) and jr.run.__name__ == 'run'",
-        "from jaxrate.records.readings import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
+        "from jaxrate.league.ratings_at_times import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
         "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss",
     ],
 )

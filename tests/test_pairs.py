@@ -1,4 +1,4 @@
-"""`jr.pairs`, and what pages know of any two: what the system predicts, in a few numbers for each player."""
+"""`jr.forecasts.predict_pairs`, and what pages know of any two: the predictions, in a few numbers for each player."""
 
 import sys
 from itertools import combinations
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import simulate
+from jaxrate.data import simulate
 
 pytest.importorskip("pyarrow")
-from jaxrate.records.duels import duels
+from jaxrate.forecasts.matchup_tables import build_matchup_tables
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -27,11 +27,11 @@ def predicted(system, state, a, b, time=0.0):
      ("urnings", {}), ("blat_mmr", {}), ("elo_mmr", {}), ("topcoder", {})],
 )  # fmt: skip
 def test_pairs_are_what_the_system_predicts(name, changes):
-    system, league = jr.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
+    system, league = jr.extend.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
     events = league if jr.Matches in system.events else simulate.contests(40, 40, size=20, seed=4).rounds
     state = jr.run(system, events, key=jax.random.key(0) if system.rules.draw else None).state
     best = np.argsort(-np.asarray(jr.ratings(system, state).mean))
-    found = jr.pairs(system, state, best, time=1100.0)
+    found = jr.forecasts.predict_pairs(system, state, best, time=1100.0)
     a, b = np.array([*combinations(range(40), 2)]).T
     wanted = predicted(system, state, best[a], best[b], 1100.0)
     assert np.ptp(wanted) > 0.1 and found.left.shape[1] == 40
@@ -45,7 +45,7 @@ def test_pairs_of_many_in_both_precisions(x64):
     rating, deviation = random.normal(1500, 400, 3000), random.uniform(30, 350, 3000)
     state = state._replace(rating=rating.astype(state.rating.dtype), variance=(deviation**2).astype(state.rating.dtype))
     best = np.argsort(-rating)
-    found = jr.pairs(jr.glicko(), state, best)
+    found = jr.forecasts.predict_pairs(jr.glicko(), state, best)
     a, b = random.integers(0, 1500, 200_000), random.integers(1500, 3000, 200_000)
     wanted = predicted(jr.glicko(), state, best[a], best[b])
     assert len(found.scale) < 20 and np.abs(found.probability(a, b) - wanted).max() < 1e-3
@@ -58,10 +58,10 @@ def test_pairs_of_many_in_both_precisions(x64):
 
 
 def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.records.pairs"], "ROOM", 100)
+    monkeypatch.setattr(sys.modules["jaxrate.forecasts.pairwise_probabilities"], "ROOM", 100)
     system = jr.elo()
     state = system.init(system.params, 64)._replace(rating=np.linspace(3000, 0, 64, dtype=np.float32))
-    found = jr.pairs(system, state, np.arange(64))
+    found = jr.forecasts.predict_pairs(system, state, np.arange(64))
     n = found.left.shape[1]
     assert n in (2, 4, 8, 16) and 2 * found.left.size <= 100
     a, b = np.array([*combinations(range(n), 2)]).T
@@ -71,22 +71,22 @@ def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
 def test_pairs_refuse():
     system = jr.elo()
     with pytest.raises(ValueError, match="players must be \\[N\\] ids, of at least two"):
-        jr.pairs(system, system.init(system.params, 3), [1])
+        jr.forecasts.predict_pairs(system, system.init(system.params, 3), [1])
 
 
 def test_equals_take_no_numbers():
     system = jr.elo()
-    found = jr.pairs(system, system.init(system.params, 5), np.arange(5))
+    found = jr.forecasts.predict_pairs(system, system.init(system.params, 5), np.arange(5))
     assert found.left.shape == (0, 5) and found.probability(0, 1) == 0.5
 
 
 def test_any_two_with_draws_and_sides(league):
     """As the system predicts them, the first at home, the second, or nobody."""
-    system = jr.outlook(jr.glicko(side_advantage=80), draw_odds=0.6)
+    system = jr.forecasts.add_outcomes(jr.glicko(side_advantage=80), draw_odds=0.6)
     given = dict(zip("ab", league.player.T, strict=True)) | {"score": league.score, "home": np.ones(600)}
     rated = jr.rate(system, jr.read(given, side="home"))
-    player = jr.rating_table(rated)["id"]
-    found = duels(rated, player)
+    player = jr.league.rating_table(rated)["id"]
+    found = build_matchup_tables(rated, player)
     a, b = np.divmod(np.arange(1600), 40)
     a, b = a[a != b], b[a != b]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.elo_mmr import routes
-from jaxrate.systems.rounds import field, performance
+from jaxrate.systems.elo_mmr import density_dispatch
+from jaxrate.systems.rounds import cdf_sums, performance_inference
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
@@ -37,7 +37,7 @@ def test_performances_are_those_of_the_authors_program(setting, double):
     trace = getattr(twin, factory)(contests, 7, **settings)
     ceiling = {} if factory != "elo_mmx" else {"ceiling": None}
     with jax.enable_x64(double):
-        got = jr.performances(getattr(jr, factory)(**settings), as_rounds(contests, **ceiling))
+        got = jr.league.performance_ratings(getattr(jr, factory)(**settings), as_rounds(contests, **ceiling))
     assert got.performance.dtype == (np.float64 if double else np.float32)
     rows = zip(*(run["events"][x] for x in ("contest", "player", "perf")), strict=True)
     at = {(k, ord(name) - ord("a")): x for k, name, x in rows}
@@ -63,7 +63,7 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
     trace = twin.elo_mmx(contests, 9, team_performance=kind, skip_ties=skip_ties)
     team = np.concatenate([c.team for c in contests])
     with jax.enable_x64(True):
-        got = jr.performances(
+        got = jr.league.performance_ratings(
             jr.elo_mmx(team_performance=kind, skip_ties=skip_ties), as_rounds(contests, team=team), num_players=9
         )
     wanted = ranks_needed(trace, contests, 1500.0)
@@ -75,8 +75,11 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
-    look, points = look_normal if gaussian else performance.logistic_sums, field.in_precision(field.enough(210.0))
-    solve = quick(lambda *x: infer_round(look, *x, False, points, routes.rank_needed))
+    look, points = (
+        look_normal if gaussian else performance_inference.logistic_sums,
+        cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)),
+    )
+    solve = quick(lambda *x: infer_round(look, *x, False, points, density_dispatch.needed_ranks))
     mu, delta, rank = a_round(90, True, seed=2)
     there, gap = np.arange(100) < 90, (0, 10)
     columns = (jnp.asarray(np.pad(x, gap, mode="edge"), float) for x in (mu, delta))
@@ -97,7 +100,7 @@ def test_ranks_needed_in_large_rounds(gaussian, x64):
 
 
 def three():
-    return jr.from_teams(
+    return jr.data.from_teams(
         [[["A"], ["B"], ["C"]], [["B"], ["C"], ["A"]], [["C"], ["A"]]], ranks=[[0, 1, 2], [0, 1, 1], [0, 0]]
     )
 
@@ -105,7 +108,7 @@ def three():
 def test_rated_histories_and_careers_tell_them(tmp_path):
     data, system = three(), jr.codeforces(skip_ties=True)
     rated = jr.rate(system, data)
-    told, wanted = jr.performances(rated), jr.performances(system, data)
+    told, wanted = jr.league.performance_ratings(rated), jr.league.performance_ratings(system, data)
     np.testing.assert_array_equal(told, np.array(wanted))
     assert rated.predictions["performance"].null_count == rated.predictions["rank_needed"].null_count == 2
     career = jr.career(rated, "A")
@@ -113,15 +116,15 @@ def test_rated_histories_and_careers_tell_them(tmp_path):
     moved, gap = career["change"][:2], career["performance"][:2] - career["rating"][:2]
     np.testing.assert_allclose(moved, gap / 2.0, rtol=1e-5)  # half of the way, without its noise
     assert np.isnan(career["rank_needed"][2]) and career["rank_needed"][0] == 2
-    printed = pytest.importorskip("jaxrate.cli.rate")._career(rated, "A", career)[1].splitlines()
+    printed = pytest.importorskip("jaxrate.cli.rate")._format_career(rated, "A", career)[1].splitlines()
     assert printed[0].split()[-3:] == ["performance", "rank", "needed"]
     assert printed[1].split()[-2:] == [f"{career['performance'][0]:.1f}", "2"] and "nan" not in printed[-1]
     jr.save(tmp_path / "run", rated)
     again = jr.load(tmp_path / "run")
-    np.testing.assert_array_equal(jr.performances(again), told)
+    np.testing.assert_array_equal(jr.league.performance_ratings(again), told)
     former = again._replace(predictions=again.predictions.drop_columns(["performance", "rank_needed"]))
     with pytest.raises(ValueError, match="rated without performances; rate the contests again"):
-        jr.performances(former)
+        jr.league.performance_ratings(former)
     assert [*jr.career(former, "A")][-1] == "change"
     onto = jr.rate(system, data, onto=former)
     assert onto.predictions["performance"].null_count == len(former.predictions) + 2
@@ -137,7 +140,7 @@ def text(table, name):
 
 def test_what_has_no_performances():
     with pytest.raises(ValueError, match="glicko infers no performances; .*codeforces, topcoder do"):
-        jr.performances(jr.glicko(), jr.matches([[0, 1]], [1.0]))
+        jr.league.performance_ratings(jr.glicko(), jr.matches([[0, 1]], [1.0]))
     with pytest.raises(ValueError, match="give nothing else"):
-        jr.performances(jr.rate(jr.codeforces(), three()), three())
+        jr.league.performance_ratings(jr.rate(jr.codeforces(), three()), three())
     assert "performance" not in jr.rate(jr.trueskill(), three()).predictions.column_names

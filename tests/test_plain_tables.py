@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.plain_tables import end_to_end, read_plain_predictions, read_plain_ratings, to_npz
+from jaxrate.storage.plain_tables import end_to_end, read_plain_predictions, read_plain_ratings, to_npz
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -34,15 +34,16 @@ import numpy as np, jaxrate as jr
     + """
 folder = Path(sys.argv[1])
 for name, system, feed in (("matches", jr.glicko(), matches), ("contests", jr.elo_mmx(), contests)):
-    live = jr.live(system)
+    live = jr.live.start_history(system)
     feed(live, range(2))
     jr.save(folder / name, live)
     rated = jr.load(folder / name)
     assert rated.players.tolist() == live.players and repr(rated) == repr(live.rated())
-    assert jr.live(rated).rating("Ada") == live.rating("Ada") == jr.live(live.rated()).rating("Ada")
-    feed(again := jr.live(rated), range(2, 4))
+    again = jr.live.start_history(rated), jr.live.start_history(live.rated())
+    assert again[0].rating("Ada") == live.rating("Ada") == again[1].rating("Ada")
+    feed(again := jr.live.start_history(rated), range(2, 4))
     jr.save(folder / name, again)
-    assert jr.rating_table(jr.load(folder / name))["games"].sum() == sum(jr.load(folder / name).games)
+    assert jr.league.rating_table(jr.load(folder / name))["games"].sum() == sum(jr.load(folder / name).games)
 print(sorted(x.name for x in (folder / "matches").iterdir()))
 """
 )
@@ -56,7 +57,7 @@ def test_a_live_history_is_saved_and_loaded_without_pyarrow(tmp_path):
     feeds: dict = {}
     exec(FEED, feeds)
     for name, system in (("matches", jr.glicko()), ("contests", jr.elo_mmx())):
-        live = jr.live(system)
+        live = jr.live.start_history(system)
         feeds[name](live, range(4))
         rated, wanted = jr.load(tmp_path / name), live.rated()
         assert isinstance(rated.predictions, arrow.Table)

@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.data.dataset import Dataset
-from jaxrate.events import part
-from jaxrate.records.predictions import matchups
-from jaxrate.records.quality import left_behind
+from jaxrate.events import slice_events
+from jaxrate.events.dataset import Dataset
+from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.league.evaluation import share_beaten
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -32,7 +32,7 @@ SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of 
 @lru_cache
 def games(clock="dates"):
     """Twenty named players, the first four oddly; all matches on whole days, some on the same."""
-    matches = jr.simulate.league(20, 600, seed=2, draws=0.2).matches
+    matches = jr.data.simulate.league(20, 600, seed=2, draws=0.2).matches
     names = np.array([*ODD, *(f"P{i}" for i in range(4, 20))], object)
     return Dataset(matches._replace(time=np.floor(matches.time)), names, np.arange(600), clock=clock)
 
@@ -40,7 +40,7 @@ def games(clock="dates"):
 @lru_cache
 def past(name):
     system = getattr(jr, name)()
-    return system, jr.history(system, games().matches)
+    return system, jr.league.rating_history(system, games().matches)
 
 
 def ratings(system, history):
@@ -110,7 +110,7 @@ def test_trajectory_without_time_goes_by_number(ax):
 
 def test_trajectory_of_periods_and_of_contests(ax):
     system, matches = jr.glicko(), games().matches
-    history = jr.history(system, jr.periods(matches, 50.0))
+    history = jr.league.rating_history(system, jr.periods(matches, 50.0))
     plots.trajectory(system, history, games(), "P6", ax=ax)
     row, side = np.nonzero(matches.player == 6)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row, side])
@@ -118,8 +118,8 @@ def test_trajectory_of_periods_and_of_contests(ax):
         plots.trajectory(system, history, jr.periods(matches, 50.0), 6, ax=ax)
 
     ax.clear()
-    rounds, system = jr.simulate.contests(12, 30, size=5, seed=1).rounds, jr.trueskill()
-    history = jr.history(system, rounds)
+    rounds, system = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, jr.trueskill()
+    history = jr.league.rating_history(system, rounds)
     plots.trajectory(system, history, rounds, [3], ax=ax)
     row = np.flatnonzero(rounds.events.player == 3)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row])
@@ -131,7 +131,7 @@ def test_long_trajectories_are_thinned(ax):
     n = 100_000
     matches = jr.matches(np.tile([0, 1], (n, 1)), np.arange(n) % 2, np.arange(n) / 10)
     system = jr.glicko()
-    plots.trajectory(system, jr.history(system, matches), matches, 0, ax=ax)
+    plots.trajectory(system, jr.league.rating_history(system, matches), matches, 0, ax=ax)
     (line,) = ax.lines
     assert len(line.get_xdata()) == 2000
     np.testing.assert_allclose(line.get_xdata()[[0, -1]], matches.time[[0, -1]])
@@ -198,12 +198,12 @@ def test_trajectory_refuses(ax):
     system, history = past("elo")
     matches = games().matches
     with refused("of other events"):
-        plots.trajectory(system, history, part(matches, 0, 5), 0, ax=ax)
+        plots.trajectory(system, history, slice_events(matches, 0, 5), 0, ax=ax)
     with refused("expected a Dataset"):
         plots.trajectory(system, history, [1, 2], 0, ax=ax)
     with refused("no events"):
         plots.trajectory(system, history, jr.matches(np.zeros((0, 2), int), []), 0, ax=ax)
-    alone = jr.history(system, matches, num_players=21)
+    alone = jr.league.rating_history(system, matches, num_players=21)
     with refused("player 20 plays in none"):
         plots.trajectory(system, alone, matches, 20, ax=ax)
     mean = np.array(history.before.mean)
@@ -213,7 +213,7 @@ def test_trajectory_refuses(ax):
         plots.trajectory(system, broken, games(), f"P{max(matches.player[300])}", ax=ax)
     many = jr.matches(np.arange(58).reshape(29, 2), np.ones(29))
     with refused("1 to 28 players, not 29"):
-        plots.trajectory(system, jr.history(system, many), many, range(29), ax=ax)
+        plots.trajectory(system, jr.league.rating_history(system, many), many, range(29), ax=ax)
     assert not ax.lines
 
 
@@ -227,7 +227,7 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     board = jr.leaderboard(system, history.state, games().players, top=12)
     (container,) = ax.containers
     np.testing.assert_array_equal(container[0].get_xdata(), board.rating)
-    told = [plots.drawing.plain(name) for name in board.player]
+    told = [plots.plot_helpers.escape_name(name) for name in board.player]
     rows = [f"{name}  {i + 1}" for i, name in enumerate(told)]
     assert [label.get_text() for label in ax.get_yticklabels()] == rows
     wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:.0f}" for x in board.deviation]
@@ -257,7 +257,7 @@ def test_matchups_are_the_matchups(ax):
     system, history = past("glicko")
     chosen = ["P8", "P4", "P15"]
     assert plots.matchups(system, history.state, chosen, games().players, ax=ax) is ax
-    win = 100 * np.asarray(matchups(system, history.state, [8, 4, 15]))
+    win = 100 * np.asarray(matchup_matrix(system, history.state, [8, 4, 15]))
     (image,) = ax.images
     away = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(np.asarray(image.get_array())[away], win[away], rtol=1e-6)
@@ -299,11 +299,11 @@ def test_trajectory_of_a_rated_history(ax):
 def test_leaderboards_and_matchups_of_a_rated_history(ax):
     rated = rated_games()
     plots.leaderboard(rated, top=3, ax=ax)
-    names = map(plots.drawing.plain, jr.leaderboard(rated, top=3).player)
+    names = map(plots.plot_helpers.escape_name, jr.leaderboard(rated, top=3).player)
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"{x}  {i + 1}" for i, x in enumerate(names)]
     ax.clear()
     plots.matchups(rated, players=["P8", "P9"], ax=ax)
-    expected = 100 * np.asarray(matchups(rated, players=["P8", "P9"]))[0, 1]
+    expected = 100 * np.asarray(matchup_matrix(rated, players=["P8", "P9"]))[0, 1]
     assert ax.texts[0].get_text() == f"{expected:.0f}"
 
 
@@ -358,7 +358,7 @@ def test_careers_refuse(ax):
 @pytest.mark.parametrize("chunk", [64, 1000])
 def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     """After each match of a day the player's belief is that of a run which ends there."""
-    monkeypatch.setattr(sys.modules["jaxrate.plots.beliefs"], "CHUNK", chunk)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.belief_plot"], "MATCHES_PER_CHUNK", chunk)
     system = jr.blat_mmr(size=101, kernel_width=0.3)
     assert plots.belief(system, games(), "P7", ax=ax) is ax
     (mesh,) = [x for x in ax.collections if x.get_array() is not None and x.get_array().ndim == 2]
@@ -367,9 +367,9 @@ def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     day = np.unique(matches.time[(matches.player == 7).any(axis=1)])
     edges = mesh.get_coordinates()[0, :, 0]
     np.testing.assert_allclose(edges, [*day, matches.time[-1]])
-    grid = jr.beliefs.grid(system)
+    grid = jr.league.beliefs.grid(system)
     until = np.searchsorted(matches.time, day[3], side="right")
-    state = jr.run(system, part(matches, 0, until), num_players=20).state
+    state = jr.run(system, slice_events(matches, 0, until), num_players=20).state
     belief = np.asarray(state.belief)[7]
     rating = mesh.get_coordinates()[:-1, 0, 1] + 0.5 * (grid[1] - grid[0])
     drawn = np.interp(rating, grid, 100 * belief / (grid[1] - grid[0]))
@@ -384,7 +384,7 @@ def test_belief_refuses(ax):
     with refused("on a support of their own"):
         plots.belief(jr.blat_mmr(support=[-1.0, 0.0, 1.0], kernel="none"), games(), "P7", ax=ax)
     with refused("not of rounds or periods"):
-        plots.belief(jr.blat_mmr(), jr.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax)
+        plots.belief(jr.blat_mmr(), jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax)
     with refused("no match before the end"):
         plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax)
     assert not ax.collections
@@ -430,7 +430,7 @@ def test_calibration_of_rounds_is_of_shares_left_behind(ax):
     for i in range(10):
         others = {team[j]: place[j] for j in range(10) if contest[j] == contest[i] and team[j] != team[i]}
         share.append(np.mean([(x > place[i]) + 0.5 * (x == place[i]) for x in others.values()]) if others else np.nan)
-    np.testing.assert_allclose(left_behind(rounds), share)
+    np.testing.assert_allclose(share_beaten(rounds), share)
     prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
     plots.calibration(prediction, rounds, bins=10, ax=ax)
     there = ~np.isnan(share)
@@ -453,7 +453,7 @@ def test_loss_by_difference(ax):
     score = np.asarray(games().matches.score, float)
     assert plots.loss_by_difference({"Elo": elo, "Glicko": glicko}, score, bins=6, ax=ax) is ax
     assert texts(ax) == ["if predictions were right", "Elo", "Glicko"]
-    expected = [line for line in ax.lines if to_hex(line.get_color()) == plots.drawing.GREY]
+    expected = [line for line in ax.lines if to_hex(line.get_color()) == plots.plot_helpers.GREY]
     for container, grey, history in zip(ax.containers, expected, (elo, glicko), strict=True):
         p = np.asarray(history.prediction, float)
         difference = np.abs(np.diff(np.asarray(history.before.mean, float), axis=1))[:, 0]
@@ -471,11 +471,11 @@ def test_loss_by_difference(ax):
 
 
 def test_loss_of_equal_ratings_is_one_bin(ax):
-    history = jr.history(jr.elo(), jr.matches([[0, 1]], [1.0]))
+    history = jr.league.rating_history(jr.elo(), jr.matches([[0, 1]], [1.0]))
     plots.loss_by_difference(history, [1.0], ax=ax)
     np.testing.assert_allclose(ax.containers[0][0].get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
     few = jr.matches([[0, 1], [0, 1], [0, 2], [1, 2]], [1.0, 1.0, 0.0, 0.5])
-    plots.loss_by_difference(jr.history(jr.elo(), few), few.score, ax=ax)
+    plots.loss_by_difference(jr.league.rating_history(jr.elo(), few), few.score, ax=ax)
     assert 1 < len(ax.containers[1][0].get_xydata()) < 4
     with refused("score is nan"):
         plots.loss_by_difference(history, [np.nan], ax=ax)
@@ -542,7 +542,7 @@ def test_a_comparison_is_of_differences(ax):
 
 @lru_cache
 def fitted():
-    matches = jr.simulate.league(30, 1500, seed=3, side_advantage=60).matches
+    matches = jr.data.simulate.league(30, 1500, seed=3, side_advantage=60).matches
     return jr.fit(jr.elo(side_advantage=30), matches), matches
 
 
@@ -563,8 +563,8 @@ def test_loss_surface(ax):
     assert list(contour.levels[:3]) == [1, 3, 6]
     three = contour.get_paths()[1].vertices[::5]
     k, side = np.clip(three.T, 1e-3, None)
-    loss = jr.sweep(fit.system, matches, fit.params._replace(k=k, side_advantage=side))
-    least = jr.sweep(fit.system, matches, fit.params)
+    loss = jr.fitting.sweep_parameters(fit.system, matches, fit.params._replace(k=k, side_advantage=side))
+    least = jr.fitting.sweep_parameters(fit.system, matches, fit.params)
     np.testing.assert_allclose(1500 * (loss - least), 3.0, atol=0.35)  # straight between the points of the grid
 
 
@@ -576,8 +576,10 @@ def test_loss_surface_is_of_what_was_fitted(ax):
     plots.loss_surface(fit, matches, points=7, ax=ax)
     (contour,) = ax.collections
     k, side = contour.get_paths()[1].vertices[::5].T
-    weight = jr.metrics.seen(matches, 20) * options["weight"] * (np.arange(1500) < 1200)
-    swept = jr.sweep(fit.system, matches, fit.params._replace(k=k, side_advantage=side), loss="brier", weight=weight)
+    weight = jr.metrics.experience_mask(matches, 20) * options["weight"] * (np.arange(1500) < 1200)
+    swept = jr.fitting.sweep_parameters(
+        fit.system, matches, fit.params._replace(k=k, side_advantage=side), loss="brier", weight=weight
+    )
     np.testing.assert_allclose(weight.sum() * (swept - fit.loss), contour.levels[1], rtol=0.15)
     assert ax.get_legend().get_title().get_text() == "summed brier above the fit's"
 
@@ -615,7 +617,7 @@ def test_profile(ax):
     """Of losses that are a parabola in the logarithm, the interval is exact."""
     value = np.geomspace(8.0, 100.0, 9)
     loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    profile = jr.Profile(value, loss, None, jr.glicko(), "c", 1000)
+    profile = jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000)
     assert plots.profile(profile, ax=ax) is ax
     low, high = 25.0 * np.exp(-1.96 * 0.2), 25.0 * np.exp(1.96 * 0.2)
     assert texts(ax) == [f"95 %: {low:.4g} to {high:.4g}"]
@@ -628,7 +630,7 @@ def test_profile(ax):
 def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
     value = np.geomspace(8.0, 100.0, 9)
     loss = 0.2 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    profile = jr.Profile(value, loss, None, jr.glicko(), "c", 1000, "brier", False)
+    profile = jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000, "brier", False)
     plots.profile(profile, ax=ax)
     assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
@@ -640,12 +642,14 @@ def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
 def test_a_profile_may_be_open(ax, ends, said):
     value = np.geomspace(*ends, 5)
     loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    plots.profile(jr.Profile(value, loss, None, jr.glicko(), "c", 1000), ax=ax)
+    plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000), ax=ax)
     assert texts(ax) == [f"95 %: {said}"]
 
 
 def test_profile_refuses(ax):
-    profile = jr.Profile(np.array([1.0, 2.0, 3.0]), np.array([0.6, np.nan, 0.7]), None, jr.glicko(), "c", 10)
+    profile = jr.fitting.LossProfile(
+        np.array([1.0, 2.0, 3.0]), np.array([0.6, np.nan, 0.7]), None, jr.glicko(), "c", 10
+    )
     with refused("three values with finite losses, got 2"):
         plots.profile(profile, ax=ax)
 

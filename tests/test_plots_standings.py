@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.data.dataset import Dataset
+from jaxrate.events.dataset import Dataset
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 @lru_cache
 def rated(clock="dates"):
-    matches = jr.simulate.league(20, 600, seed=2, draws=0.2).matches
+    matches = jr.data.simulate.league(20, 600, seed=2, draws=0.2).matches
     names = np.array([f"P{i}" for i in range(20)], object)
     data = Dataset(matches._replace(time=np.floor(matches.time)), names, np.arange(600), clock=clock)
     return jr.rate(jr.glicko(), data)
@@ -94,7 +94,7 @@ def test_a_rank_that_stands_alone_is_seen(ax):
 
 
 def test_ranks_in_hindsight(ax):
-    data = jr.simulate.league(6, 80, seed=3)
+    data = jr.data.simulate.league(6, 80, seed=3)
     smoothed = jr.smooth(jr.skills(), data.matches)
     plots.ranks(smoothed, [2], step=20.0, ax=ax)
     (line,) = ax.lines
@@ -104,19 +104,22 @@ def test_ranks_in_hindsight(ax):
 
 
 def test_odds_are_those_of_the_tournament(ax):
-    found = jr.tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
+    found = jr.forecasts.simulate_tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
     assert plots.odds(found, ax=ax) is ax
     (image,) = ax.images
     np.testing.assert_allclose(image.get_array(), 100 * found.reach[:, 1:])
     assert [label.get_text() for label in ax.get_yticklabels()] == found.player.tolist()
     assert [label.get_text() for label in ax.get_xticklabels()] == ["final", "win"]
-    with refused("odds: found must be a Tournament (as of jr.tournament) or a Season (as of jr.season)"):
+    with refused(
+        "odds: simulation must be a TournamentForecast (as of jr.forecasts.simulate_tournament) or a SeasonForecast "
+        "(as of jr.forecasts.simulate_season), got one of type Rated"
+    ):
         plots.odds(rated(), ax=ax)
 
 
 def test_odds_of_a_season(ax):
     coming = {"a": ["P1", "P2", "P3"], "b": ["P2", "P3", "P1"]}
-    found = jr.season(rated(), coming, samples=100)
+    found = jr.forecasts.simulate_season(rated(), coming, samples=100)
     plots.odds(found, top=2, ax=ax)
     np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
@@ -124,4 +127,4 @@ def test_odds_of_a_season(ax):
 
 @pytest.mark.parametrize(("percent", "said"), [(0.0, "0"), (0.4, "<1"), (50.2, "50"), (99.7, ">99"), (100.0, "100")])
 def test_what_is_all_but_certain_is_not(percent, said):
-    assert plots.drawing.share(percent) == said
+    assert plots.plot_helpers.format_percent(percent) == said

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("in_a_hurry")
 def found():
     """Five who beat each other, Eve who is held, and Low who only lost; ties among them."""
     a, b = ["Ada", "Ada", "Bo", "$Cy$", "Di", "Ada"], ["Bo", "$Cy$", "$Cy$", "Di", "Eve", "Low"]
-    votes = jr.counts(a, b, wins=[7, 6, 5, 9, 4, 3], losses=[5, 3, 4, 4, 3, 0], ties=[2, 1, 3, 1, 2, 0])
-    return jr.static(votes, anchors={"Eve": 1400.0})
+    votes = jr.arena.count_votes(a, b, wins=[7, 6, 5, 9, 4, 3], losses=[5, 3, 4, 4, 3, 0], ties=[2, 1, 3, 1, 2, 0])
+    return jr.arena.fit_strengths(votes, anchors={"Eve": 1400.0})
 
 
 def rows(ax):
@@ -41,15 +41,15 @@ def test_intervals_are_those_of_the_table(ax, found):
 def test_intervals_of_the_best_and_refusals(ax, found):
     plots.intervals(found, top=2, ax=ax)
     assert len(rows(ax)) == 2
-    many = jr.counts(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
+    many = jr.arena.count_votes(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
     with refused("a picture holds 1 to 100 players with a finite rating, not 101"):
-        plots.intervals(jr.static(many), ax=ax)
-    with refused("intervals: found must be a Strengths (as of jr.static), got one of type RankSets"):
-        plots.intervals(jr.rank_sets(found), ax=ax)
+        plots.intervals(jr.arena.fit_strengths(many), ax=ax)
+    with refused("intervals: fitted_strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"):
+        plots.intervals(jr.arena.rank_sets(found), ax=ax)
 
 
 def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
-    ranks = jr.rank_sets(found, level=0.5)
+    ranks = jr.arena.rank_sets(found, level=0.5)
     assert (ranks.least[:-1] > 1).any()
     assert plots.rank_sets(ranks, ax=ax) is ax
     bars = np.array([(bar.get_x() + 0.4, bar.get_x() + bar.get_width() - 0.4) for bar in ax.patches])
@@ -57,7 +57,7 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
     np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
     assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (all hold together at 50 %)"
-    with refused("rank_sets: ranks must be a RankSets (as of jr.rank_sets), got one of type Strengths"):
+    with refused("rank_sets: ranks must be a RankSets (as of jr.arena.rank_sets), got one of type Strengths"):
         plots.rank_sets(found, ax=ax)
 
 
@@ -75,7 +75,7 @@ def test_win_matrix_has_the_probabilities_of_wins(ax, found):
 def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
     plots.win_matrix(found, ax=ax)
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in found.order if np.isfinite(found.rating[i])]
-    apart = jr.static(jr.counts(["x", "u"], ["y", "v"], [2, 1], [1, 1]))
+    apart = jr.arena.fit_strengths(jr.arena.count_votes(["x", "u"], ["y", "v"], [2, 1], [1, 1]))
     plots.win_matrix(apart, ["x", "y", "u"], ax=ax)
     shown = ax.images[-1].get_array().filled(np.nan)
     assert np.isnan(shown).tolist() == [[True, False, True], [False, True, True], [True, True, True]]

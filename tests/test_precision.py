@@ -6,13 +6,18 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
-from jaxrate.replay.compiling import in_a_hurry
+from jaxrate.replay.compile_options import compile_quickly
 
 SMALL = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}, "category_glicko": {"categories": 1}}
 WORST = 1e-3  # of a rating, in units of its deviation; of a prediction a tenth of it
 TOO_FINE = "urnings", "topcoder"  # random; of matches, volatilities fall below what float32 tells apart at 1500 points
 KINDS = {"matches": jr.Matches, "periods": jr.Periods, "rounds": jr.Rounds}
-CASES = [(name, form) for name in jr.SYSTEMS for form, kind in KINDS.items() if kind in jr.SYSTEMS[name]().events]
+CASES = [
+    (name, form)
+    for name in jr.extend.SYSTEMS
+    for form, kind in KINDS.items()
+    if kind in jr.extend.SYSTEMS[name]().events
+]
 
 
 def history(form):
@@ -24,7 +29,7 @@ def history(form):
 
 
 def replay(system, events, double):
-    with jax.enable_x64(double), in_a_hurry():
+    with jax.enable_x64(double), compile_quickly():
         key = None if system.rules.draw is None else jax.random.key(0)
         done = jr.run(system, events, key=key)
         return jax.tree.map(lambda x: np.asarray(x, np.float64), (jr.ratings(system, done.state), done.prediction))
@@ -32,7 +37,7 @@ def replay(system, events, double):
 
 @pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[1] == "rounds" or case[0] not in TOO_FINE])
 def test_float32_is_near_float64_after_a_long_history(name, form):
-    system, events = jr.SYSTEMS[name](**SMALL.get(name, {})), history(form)
+    system, events = jr.extend.SYSTEMS[name](**SMALL.get(name, {})), history(form)
     (rating, guess), (true, truth) = (replay(system, events, double) for double in (False, True))
     unit = 100.0 if true.deviation is None else true.deviation
     np.testing.assert_array_less(np.abs(rating.mean - true.mean) / unit, WORST)

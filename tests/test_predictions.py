@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.predictions import best_of, bracket, matchups, simulate_bracket
+from jaxrate.forecasts.knockout_brackets import best_of, bracket_probabilities, matchup_matrix, simulate_bracket
 from tests.conftest import quick, refused
 
 KEY = jax.random.key(0)
@@ -90,10 +90,10 @@ def test_what_is_no_series_is_refused():
 
 @pytest.mark.parametrize(("name", "options"), [("elo", {}), ("glicko", {"c": 40}), ("trueskill", {"drift": 0.5})])
 def test_matchups_are_the_predictions_of_every_pair(x64, in_a_hurry, name, options):
-    system, random, players = jr.SYSTEMS[name](**options), np.random.default_rng(0), [4, 0, 2]
+    system, random, players = jr.extend.SYSTEMS[name](**options), np.random.default_rng(0), [4, 0, 2]
     played = [random.choice(6, 2, replace=False) for _ in range(60)]
     state = jr.run(system, jr.matches(played, random.integers(0, 3, 60) / 2, np.arange(-70, -10))).state
-    found = {time: matchups(system, state, players, time=time) for time in (None, 500.0)}
+    found = {time: matchup_matrix(system, state, players, time=time) for time in (None, 500.0)}
     for (time, got), (i, j) in product(found.items(), permutations(range(3), 2)):
         match = jr.matches([[players[i], players[j]]], [1.0], [-70.0 if time is None else time])  # the first was at -70
         assert got[i, j] == pytest.approx(float(jr.predict(system, state, match)[0]), abs=rounding(x64))
@@ -107,9 +107,9 @@ def test_matchups_know_categories_and_hyperparameters():
 
     elo = jr.elo()
     system, params = elo._replace(rules=elo.rules._replace(predict=by_category)), elo.params._replace(k=0.125)
-    got = matchups(system, elo.init(elo.params, 4), [3, 1, 2], category=[0, 4, 6], params=params)
+    got = matchup_matrix(system, elo.init(elo.params, 4), [3, 1, 2], category=[0, 4, 6], params=params)
     assert np.triu(got, 1).tolist() == [[0, -0.5, -0.75], [0, 0, -0.25], [0, 0, 0]]
-    assert matchups(elo, elo.init(elo.params, 4), [3]).tolist() == [[0.5]]
+    assert matchup_matrix(elo, elo.init(elo.params, 4), [3]).tolist() == [[0.5]]
 
 
 def test_what_are_no_matchups_is_refused():
@@ -122,7 +122,7 @@ def test_what_are_no_matchups_is_refused():
         (odd, [1, 2], None, "elo predicts no expected scores of matches"),
     ):
         with refused(message):
-            matchups(system, system.init(system.params, 6), players, category=category)
+            matchup_matrix(system, system.init(system.params, 6), players, category=category)
 
 
 def all_outcomes(win, order):
@@ -159,11 +159,11 @@ def test_a_bracket_equals_all_outcomes(x64, rounds, each):
     out_of(plain, order.tolist(), wanted)
     if 0 < rounds < 4:
         np.testing.assert_allclose(all_outcomes(plain, order.tolist()), wanted, rtol=1e-13)
-    got = bracket(win, order)
+    got = bracket_probabilities(win, order)
     assert got.dtype == (jnp.float64 if x64 else jnp.float32)
     np.testing.assert_allclose(got, wanted, rtol=rounding(x64))  # exact zeros for the two who are not in it
     if rounds == 3:  # without an order they stand as they are numbered
-        assert np.array_equal(bracket(win[:, order][:, :, order]), got[order])
+        assert np.array_equal(bracket_probabilities(win[:, order][:, :, order]), got[order])
 
 
 @pytest.mark.parametrize("order", [[0, -1, 3, 1, -1, -1, 4, 2], [-1, 2, -1, -1, -1, -1, -1, -1]])
@@ -171,21 +171,23 @@ def test_a_bye_is_a_player_who_loses_to_everybody(order):
     win = np.full((12, 12), 0.5)
     win[:5, :5], win[:5, 5:], win[5:, :5] = matrix(5, 3), 1.0, 0.0
     spare = iter(range(5, 12))
-    wanted = bracket(win, [next(spare) if player < 0 else player for player in order])[:5]
-    np.testing.assert_allclose(bracket(win[:5, :5], order), wanted, rtol=1e-6)
+    wanted = bracket_probabilities(win, [next(spare) if player < 0 else player for player in order])[:5]
+    np.testing.assert_allclose(bracket_probabilities(win[:5, :5], order), wanted, rtol=1e-6)
     samples = quick(lambda: simulate_bracket(KEY, win[:5, :5], 1000, order))()
     assert within_errors(samples, wanted, 1000).all() and samples[:, 3].sum() == pytest.approx(1.0)
 
 
 def test_a_large_bracket_has_one_champion():
-    np.testing.assert_allclose(bracket(matrix(512, 4)).sum(0), 2.0 ** np.arange(9, -1, -1), rtol=rounding(False, 10))
+    np.testing.assert_allclose(
+        bracket_probabilities(matrix(512, 4)).sum(0), 2.0 ** np.arange(9, -1, -1), rtol=rounding(False, 10)
+    )
 
 
 def test_the_slope_of_a_bracket_is_that_of_finite_differences():
     with jax.enable_x64(True):
         random, win, order = np.random.default_rng(5), matrix(6, 5, 3), [5, 0, -1, 2, 3, 1, 4, -1]
         weight, way = random.normal(size=(6, 4)), np.where(np.isnan(win), 0.0, random.normal(size=(3, 6, 6)))
-        value = jax.jit(lambda win: (bracket(win, order) * weight).sum())
+        value = jax.jit(lambda win: (bracket_probabilities(win, order) * weight).sum())
         wanted = (value(win + 1e-4 * way) - value(win - 1e-4 * way)) / 2e-4
         assert (jax.jit(jax.grad(value))(win) * way).sum() == pytest.approx(float(wanted), rel=1e-6)
 
@@ -197,16 +199,16 @@ def within_errors(frequency, wanted, samples):
 def test_samples_agree_with_the_exact_bracket(x64):
     rounds = 6 if x64 else 4
     win, order = matrix(2**rounds, 6, rounds), np.random.default_rng(0).permutation(2**rounds)
-    got, wanted = quick(lambda: simulate_bracket(KEY, win, 20_000, order))(), bracket(win, order)
+    got, wanted = quick(lambda: simulate_bracket(KEY, win, 20_000, order))(), bracket_probabilities(win, order)
     assert got.dtype == wanted.dtype and within_errors(got, wanted, 20_000).all()
-    assert not within_errors(got, bracket(win[::-1], order), 20_000).all()
+    assert not within_errors(got, bracket_probabilities(win[::-1], order), 20_000).all()
     np.testing.assert_allclose(got.sum(0), 2.0 ** np.arange(rounds, -1, -1), rtol=1e-5)
 
 
 def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
     win = jnp.nan_to_num(matrix(4, 7), nan=0.5)
     wanted = simulate_bracket(KEY, win, 100)
-    monkeypatch.setattr("jaxrate.records.predictions.CHUNK", 4 * 4 * 2 * 7)
+    monkeypatch.setattr("jaxrate.forecasts.knockout_brackets.CHUNK", 4 * 4 * 2 * 7)
     assert np.array_equal(quick(lambda key, win: simulate_bracket(key, win, 100))(KEY, win), wanted)
     assert np.array_equal(quick(lambda: simulate_bracket(KEY, lambda _: jnp.stack([win] * 2), 100))(), wanted)
 
@@ -214,14 +216,14 @@ def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
 def test_a_drawn_matrix_holds_for_a_whole_tournament():
     both = np.full((2, 4, 4), 0.5, np.float32)  # player 0 wins 95 % of his games, or 5 %, nobody knows which
     both[:, 0], both[:, 1:, 0] = [[0.95], [0.05]], [[0.05], [0.95]]
-    exact, either = [bracket(win) for win in both], [0, 1]
+    exact, either = [bracket_probabilities(win) for win in both], [0, 1]
 
     def draw(key):
         return jnp.where(jax.random.bernoulli(key), *both[either])
 
     got = simulate_bracket(KEY, draw, 10_000)
     assert within_errors(got, (exact[0] + exact[1]) / 2, 10_000).all()
-    assert not within_errors(got, bracket(both.mean(0)), 10_000)[0, 2:].any()
+    assert not within_errors(got, bracket_probabilities(both.mean(0)), 10_000)[0, 2:].any()
     either = [1, 1]  # the same function says another thing now
     assert within_errors(simulate_bracket(KEY, draw, 10_000), exact[1], 10_000).all()
 
@@ -238,7 +240,7 @@ def test_what_is_no_bracket_is_refused():
         ([[[0.5, 0.7], [0.4, 0.5]]], None, "win[0, 0, 1] is 0.7, of the other 0.4: not 1 together"),
     ):
         with refused(message):
-            bracket(win, order)
+            bracket_probabilities(win, order)
         with refused(message):
             simulate_bracket(KEY, win, 10, order)
     with refused("samples must be a whole number from 1 to 100,000,000, got 0"):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data import ordering
-from jaxrate.records import chunked, files
+from jaxrate.league.out_of_core import chunk_pipeline, external_sort, parquet_rating
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -24,7 +23,7 @@ SPLIT = [0, 1100, 1150, N]  # rows of three files
 
 def made_table():
     """Names as they come, some of whom play late; some matches at the same time."""
-    league = jr.simulate.league(300, N, seed=3, activity=0.5, draws=0.2)
+    league = jr.data.simulate.league(300, N, seed=3, activity=0.5, draws=0.2)
     a, b = (league.matches.player * 7 - 40).T
     side = np.where(np.arange(N) % 3, 1.0, 0.0)
     return pa.table({"a": a, "b": b, "score": league.matches.score, "t": league.matches.time // 1, "home": side})
@@ -62,7 +61,7 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, system, x64):
     if kind == "put in order":
         pytest.importorskip("duckdb")
         table = as_text(table)
-    found = jr.rate_files(system, written(table, tmp_path / "games"), tmp_path / "out", side="home", chunk=CHUNK)
+    found = jr.league.rate_files(system, written(table, tmp_path / "games"), tmp_path / "out", side="home", chunk=CHUNK)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # some matches repeat others
         data = jr.read(table, side="home", sort=True)
@@ -73,24 +72,24 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, system, x64):
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
     for name in whole.predictions.column_names:
         assert predictions[name].to_pylist() == whole.predictions[name].to_pylist(), name
-    expected = jr.metrics.scores(whole.predictions["prediction"].to_numpy(), data.matches.score)
+    expected = jr.metrics.match_metrics(whole.predictions["prediction"].to_numpy(), data.matches.score)
     assert found.quality == pytest.approx(expected, rel=1e-9)
     ratings = pq.read_table(tmp_path / "out" / "ratings.parquet")
-    assert ratings["player"].to_pylist() == jr.rating_table(whole)["player"].tolist()
+    assert ratings["player"].to_pylist() == jr.league.rating_table(whole)["player"].tolist()
     assert {x.name for x in (tmp_path / "out").iterdir()} == {"predictions", "ratings.parquet", "checkpoint"}
 
 
 def test_a_chunk_is_compiled_once(table, tmp_path, monkeypatch):
     """Chunks of other lengths and depths go through the program of the first, or a deeper one."""
     programs = set()
-    given = chunked.replayed
+    given = chunk_pipeline.execute
 
     def counted(rules, params, state, plan, *more, **options):
         programs.add((plan.size, None if plan.number is None else plan.number.shape))
         return given(rules, params, state, plan, *more, **options)
 
-    monkeypatch.setattr(chunked, "replayed", counted)
-    jr.rate_files(jr.trueskill(), written(table, tmp_path / "games"), tmp_path / "out", chunk=100, brief=True)
+    monkeypatch.setattr(chunk_pipeline, "execute", counted)
+    jr.league.rate_files(jr.trueskill(), written(table, tmp_path / "games"), tmp_path / "out", chunk=100, brief=True)
     assert len(programs) <= 2
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
     assert predictions.column_names == ["row", "prediction"] and len(predictions) == N
@@ -98,11 +97,11 @@ def test_a_chunk_is_compiled_once(table, tmp_path, monkeypatch):
 
 def test_wrong_rows_and_files_are_named_and_the_run_goes_on_once_they_are_mended(table, tmp_path, monkeypatch):
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
-    monkeypatch.setattr(files, "EVERY", 0.0)
-    monkeypatch.setattr(files, "SHARE", 0.0)
+    monkeypatch.setattr(parquet_rating, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(parquet_rating, "CHECKPOINT_WORK_RATIO", 0.0)
 
     def rate(**more):
-        return jr.rate_files(jr.elo(), games, out, chunk=500, resume=True, **more)
+        return jr.league.rate_files(jr.elo(), games, out, chunk=500, resume=True, **more)
 
     whole = (games / "2.parquet").read_bytes()
     scores = pq.read_metadata(games / "2.parquet").row_group(4).column(2)
@@ -112,19 +111,19 @@ def test_wrong_rows_and_files_are_named_and_the_run_goes_on_once_they_are_mended
         rate()
     (games / "2.parquet").write_bytes(whole)
     with pytest.raises(ValueError, match="there is a run in .*out; go on with it by resume, or name another folder"):
-        jr.rate_files(jr.elo(), games, out)
+        jr.league.rate_files(jr.elo(), games, out)
     with pytest.raises(ValueError, match="has hyperparameters .*go on as it began"):
-        jr.rate_files(jr.elo(k=10), games, out, chunk=500, resume=True)
+        jr.league.rate_files(jr.elo(k=10), games, out, chunk=500, resume=True)
 
     def full(path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(chunked, "to_disk", full)
+    monkeypatch.setattr(chunk_pipeline, "flush_to_disk", full)
     with pytest.raises(OSError, match="No space left on device; what was rated by the last checkpoint is kept"):
         rate()
     monkeypatch.undo()
     rate()
-    jr.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
     assert contents(out) == contents(tmp_path / "at once")
     pq.write_table(table.slice(0, 9), games / "0.parquet")
     with pytest.raises(ValueError, match=r"is of other data \(0.parquet has changed\)"):
@@ -139,7 +138,7 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
     """A run that ended before its first checkpoint, and one that had, find them as they were left."""
     pytest.importorskip("duckdb")
     games, out = written(as_text(table), tmp_path / "games"), tmp_path / "out"
-    given, left = chunked.replayed, 0
+    given, left = chunk_pipeline.execute, 0
 
     def broken(*arguments, **options):
         nonlocal left
@@ -149,17 +148,17 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
         return given(*arguments, **options)
 
     with monkeypatch.context() as changed:
-        changed.setattr(files, "EVERY", 0.0)
-        changed.setattr(files, "SHARE", 0.0)
-        changed.setattr(chunked, "replayed", broken)
+        changed.setattr(parquet_rating, "CHECKPOINT_SECONDS", 0.0)
+        changed.setattr(parquet_rating, "CHECKPOINT_WORK_RATIO", 0.0)
+        changed.setattr(chunk_pipeline, "execute", broken)
         for chunks in (0, 1):
             left = chunks
             with pytest.raises(OSError, match="Input/output error"):
-                jr.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
-            changed.setattr(ordering, "duckdb", lambda: pytest.fail("rows are put in order again"))
+                jr.league.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
+            changed.setattr(external_sort, "import_duckdb", lambda: pytest.fail("rows are put in order again"))
     assert (out / "checkpoint").exists()
-    found = jr.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
-    whole = jr.rate_files(jr.elo(), games, tmp_path / "whole", chunk=1000)
+    found = jr.league.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
+    whole = jr.league.rate_files(jr.elo(), games, tmp_path / "whole", chunk=1000)
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
     assert contents(out) == contents(tmp_path / "whole")
 
@@ -167,14 +166,14 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
 def test_files_that_were_added_are_rated_onto_a_run_that_had_ended(table, tmp_path):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
-    jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500)
+    jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=500)
     (tmp_path / "later.parquet").rename(games / "2.parquet")
-    found = jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
-    whole = jr.rate_files(jr.elo(), games, tmp_path / "whole", chunk=500)
+    found = jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+    whole = jr.league.rate_files(jr.elo(), games, tmp_path / "whole", chunk=500)
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
     pq.write_table(table.slice(0, 9), games / "3.parquet")
     with pytest.raises(ValueError, match=r"3.parquet: row 0 \(counting from 0\): the time is earlier"):
-        jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+        jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +194,7 @@ def test_rows_are_named_as_those_of_their_file(table, tmp_path, change, message)
     pq.write_table(table.slice(0, 30), tmp_path / "0.parquet")
     pq.write_table(change(table.slice(30, 10)), tmp_path / "1.parquet")
     with pytest.raises(ValueError, match=message):
-        jr.rate_files(jr.elo(), [tmp_path / "0.parquet", tmp_path / "1.parquet"], tmp_path / "out")
+        jr.league.rate_files(jr.elo(), [tmp_path / "0.parquet", tmp_path / "1.parquet"], tmp_path / "out")
 
 
 def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(table, tmp_path):
@@ -203,7 +202,7 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(table, tmp_pa
     for i, (name, score) in enumerate(zip(names, ([1.0] * 10, [1.0] * 9 + [0.5]), strict=True)):
         pq.write_table(table.slice(10 * i, 10).set_column(2, "score", pa.array(score)), name)
     with pytest.raises(ValueError, match=r"1.parquet: row 9 \(counting from 0\): score 0.5 is none of 0"):
-        jr.rate_files(jr.urnings(), names, tmp_path / "out", chunk=6)
+        jr.league.rate_files(jr.urnings(), names, tmp_path / "out", chunk=6)
 
 
 def test_empty_files_and_columns_of_structs_are_passed_over(table, tmp_path):
@@ -214,7 +213,7 @@ def test_empty_files_and_columns_of_structs_are_passed_over(table, tmp_path):
         with pq.ParquetWriter(tmp_path / f"{name}.parquet", whole.schema) as file:
             if len(whole):
                 file.write_table(whole)
-    found = jr.rate_files(jr.elo(), tmp_path, tmp_path / "out", chunk=50)
+    found = jr.league.rate_files(jr.elo(), tmp_path, tmp_path / "out", chunk=50)
     whole = jr.rate(jr.elo(), jr.read(few))
     assert found.players.tolist() == whole.players.tolist()
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
@@ -227,7 +226,7 @@ def test_names_may_be_categories_and_folders_are_no_columns(table, tmp_path):
     (tmp_path / "a=1").mkdir()
     given = few.set_column(0, "a", a.dictionary_encode()).set_column(1, "b", b.cast(pa.large_string()))
     pq.write_table(given, tmp_path / "a=1" / "0.parquet")
-    found = jr.rate_files(jr.elo(), str(tmp_path / "*" / "*.parquet"), tmp_path / "out")
+    found = jr.league.rate_files(jr.elo(), str(tmp_path / "*" / "*.parquet"), tmp_path / "out")
     whole = jr.rate(jr.elo(), jr.read(few.set_column(0, "a", a).set_column(1, "b", b)))
     assert found.players.tolist() == whole.players.tolist()
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
@@ -238,16 +237,16 @@ def test_no_file_of_others_is_touched_and_none_of_its_own_may_be_missing(table, 
     pq.write_table(table.slice(0, 50), tmp_path / "predictions" / "games.parquet")
     for out in (tmp_path, tmp_path / "predictions"):
         with pytest.raises(ValueError, match="has the files that are to be rated; name another folder"):
-            jr.rate_files(jr.elo(), tmp_path / "predictions", out, resume=True)
+            jr.league.rate_files(jr.elo(), tmp_path / "predictions", out, resume=True)
     out = tmp_path / "out"
     (out / "predictions").mkdir(parents=True)
     (out / "predictions" / "mine.parquet").touch()
     (out / ".checkpoint.1.tmp").touch()  # of a process that was killed
-    jr.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
+    jr.league.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
     assert (out / "predictions" / "mine.parquet").exists() and not (out / ".checkpoint.1.tmp").exists()
     (out / "predictions" / "part-000001.parquet").unlink()
     with pytest.raises(ValueError, match=r"predictions/part-000001.parquet is missing in .*out; put it back"):
-        jr.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
+        jr.league.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
 
 
 def test_the_command_rates_a_folder_and_goes_on(table, tmp_path, jaxrate):
@@ -286,8 +285,12 @@ def test_dates_of_eight_digits(table, tmp_path):
     days = table["t"].cast(pa.int32()).cast(pa.date32())
     digits = pa.array([10000 * day.year + 100 * day.month + day.day for day in days.to_pylist()])
     place = table.column_names.index("t")
-    found = jr.rate_files(jr.glicko2(), written(table.set_column(place, "t", digits), tmp_path / "x"), tmp_path / "y")
-    dated = jr.rate_files(jr.glicko2(), written(table.set_column(place, "t", days), tmp_path / "z"), tmp_path / "w")
+    found = jr.league.rate_files(
+        jr.glicko2(), written(table.set_column(place, "t", digits), tmp_path / "x"), tmp_path / "y"
+    )
+    dated = jr.league.rate_files(
+        jr.glicko2(), written(table.set_column(place, "t", days), tmp_path / "z"), tmp_path / "w"
+    )
     assert found.clock == "dates" and found.last == dated.last
     np.testing.assert_array_equal(found.state.rating, dated.state.rating)
     times = [pq.read_table(tmp_path / name / "predictions")["time"] for name in "yw"]

@@ -9,8 +9,7 @@ import threading
 import pytest
 
 import jaxrate as jr
-from jaxrate.data import ordering
-from jaxrate.records import chunked
+from jaxrate.league.out_of_core import chunk_pipeline, external_sort
 from tests.test_rate_files import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
@@ -28,7 +27,9 @@ def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
-            jr.rate_files(jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM))
+            jr.league.rate_files(
+                jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM)
+            )
     finally:
         signal.signal(signal.SIGTERM, before)
     assert (out / "checkpoint").exists() and not (out / "ratings.parquet").exists()
@@ -39,7 +40,7 @@ def test_signals_that_are_ignored_or_not_heard_by_python_are_left_alone(table, t
     handlers = {signal.SIGTERM: None, signal.SIGINT: signal.SIG_IGN}  # None: of C, which Python cannot put back
     monkeypatch.setattr(signal, "getsignal", lambda number: handlers.get(number, getsignal(number)))
     monkeypatch.setattr(signal, "signal", lambda number, handler: changed.append(number))
-    found = jr.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
+    found = jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
     assert found.matches == 3000 and not {*changed} & {*handlers}
 
 
@@ -55,17 +56,17 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(ordering, "_prepare", long)
+    monkeypatch.setattr(external_sort, "_create_source_views", long)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
-            jr.rate_files(jr.elo(), games, tmp_path / "out")
+            jr.league.rate_files(jr.elo(), games, tmp_path / "out")
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monkeypatch, jaxrate):
-    games, out, given = written(table, tmp_path / "games"), tmp_path / "out", chunked.replayed
+    games, out, given = written(table, tmp_path / "games"), tmp_path / "out", chunk_pipeline.execute
     before = signal.getsignal(signal.SIGINT)
     options = "rate", games, "--system", "elo", "--out", out, "--chunk", "500"
 
@@ -74,41 +75,41 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
         return given(*arguments, **options)
 
     with monkeypatch.context() as changed:
-        changed.setattr(chunked, "replayed", interrupted)
+        changed.setattr(chunk_pipeline, "execute", interrupted)
         with pytest.raises(
             KeyboardInterrupt, match="^500 of 3,000 matches are rated and kept in .*out; go on with res"
         ):
-            jr.rate_files(jr.elo(), games, out, chunk=500)
+            jr.league.rate_files(jr.elo(), games, out, chunk=500)
         code, printed, errors = jaxrate(*options, "--resume")
     assert code == 130 and not printed and not (out / "ratings.parquet").exists()
     assert "jaxrate: stopped; 1,000 of 3,000 matches are rated and kept" in errors and "go on with resume" in errors
     assert signal.getsignal(signal.SIGINT) is before
     code, _, errors = jaxrate(*options, "--resume")
     assert code == 0, errors
-    jr.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
     assert contents(out) == contents(tmp_path / "at once")
 
 
 KILLED = """
 import os, random, signal, sys, time
 import jaxrate as jr
-from jaxrate.data import ordering
-from jaxrate.records import files, chunked
-from jaxrate.replay.compiling import in_a_hurry
+from jaxrate.league.out_of_core import external_sort
+from jaxrate.league.out_of_core import parquet_rating, chunk_pipeline
+from jaxrate.replay.compile_options import compile_quickly
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-files.EVERY = files.SHARE = 0.0
+parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0
 
 def work(write, attempt):
     if kills and attempt == 0:
-        files.EVERY = 1e9  # the checkpoint is that of the signal
-    rate = chunked.replayed
+        parquet_rating.CHECKPOINT_SECONDS = 1e9  # the checkpoint is that of the signal
+    rate = chunk_pipeline.execute
     def told(*given, **options):
         os.write(write, b".")
         time.sleep(often)
         return rate(*given, **options)
-    chunked.replayed = told
-    with in_a_hurry():
-        jr.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
+    chunk_pipeline.execute = told
+    with compile_quickly():
+        jr.league.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
 
 random.seed(5)
 attempts = kills + 1 + (kills > 0)  # the first is asked to end

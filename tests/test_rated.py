@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.records.predictions import matchups
-from jaxrate.records.rated import find
+from jaxrate.events import slice_events
+from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.league.rated_history import find_player
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -21,7 +21,7 @@ NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 @pytest.fixture
 def data(league):
     """Of 40 players, and one who has not played."""
-    return jr.Dataset(league, NAMES, np.arange(600))
+    return jr.data.Dataset(league, NAMES, np.arange(600))
 
 
 @pytest.fixture
@@ -41,11 +41,11 @@ def test_records_take_a_rated_history(rated):
     for name in ("rank", "player", "rating"):
         same(board[name], plain[name])
     best = np.argsort(-np.asarray(state.rating), kind="stable")
-    same(jr.pairs(rated), jr.pairs(system, state, best, time=rated.last))
-    named = matchups(rated, players=["player 03", "player 01", 7])
-    same(named, matchups(system, state, [3, 1, 7]))
-    assert matchups(rated).shape == (41, 41)
-    for function in (jr.ratings, jr.leaderboard, jr.pairs, matchups):
+    same(jr.forecasts.predict_pairs(rated), jr.forecasts.predict_pairs(system, state, best, time=rated.last))
+    named = matchup_matrix(rated, players=["player 03", "player 01", 7])
+    same(named, matchup_matrix(system, state, [3, 1, 7]))
+    assert matchup_matrix(rated).shape == (41, 41)
+    for function in (jr.ratings, jr.leaderboard, jr.forecasts.predict_pairs, matchup_matrix):
         with refused("a rated history has a state of its own"):
             function(rated, state)
 
@@ -65,12 +65,12 @@ def test_replays_take_a_dataset(data):
     system, plain = jr.glicko(), data.matches
     result = jr.run(system, data)
     same(result, jr.run(system, plain, num_players=41))
-    same(jr.history(system, data), jr.history(system, plain, num_players=41))
-    same(jr.by_level(data), jr.by_level(plain))
+    same(jr.league.rating_history(system, data), jr.league.rating_history(system, plain, num_players=41))
+    same(jr.extend.schedule_by_level(data), jr.extend.schedule_by_level(plain))
     half = jr.run(system, data, state=result.state)
     same(half, jr.run(system, plain, state=result.state))
     assert jr.predict(system, jr.run(system, plain).state, data._replace(players=NAMES)).shape == (600,)
-    few = jr.Dataset(plain, NAMES[:40], np.arange(600))
+    few = jr.data.Dataset(plain, NAMES[:40], np.arange(600))
     assert len(jr.run(system, few, state=result.state).state.rating) == 41
     assert len(jr.run(system, data, num_players=50).state.rating) == 50
     assert jr.fit(jr.elo(), data, free=("k",), steps=2).loss == jr.fit(jr.elo(), plain, free=("k",), steps=2).loss
@@ -78,11 +78,11 @@ def test_replays_take_a_dataset(data):
 
 def test_metrics_take_a_dataset():
     rounds = jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1])
-    data, rating = jr.Dataset(rounds, np.array(["x", "y"], object), np.arange(4)), [2.0, 1.0, 1.0, 2.0]
-    for metric in (jr.metrics.pair_inversion, jr.metrics.rank_deviation, jr.metrics.standings):
+    data, rating = jr.data.Dataset(rounds, np.array(["x", "y"], object), np.arange(4)), [2.0, 1.0, 1.0, 2.0]
+    for metric in (jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation, jr.metrics.ranking_metrics):
         assert metric(data, rating) == pytest.approx(metric(rounds, rating), nan_ok=True)
-    same(jr.metrics.duels(data), jr.metrics.duels(rounds))
-    same(jr.metrics.seen(data, 1), jr.metrics.seen(rounds, 1))
+    same(jr.metrics.contests_as_matches(data), jr.metrics.contests_as_matches(rounds))
+    same(jr.metrics.experience_mask(data, 1), jr.metrics.experience_mask(rounds, 1))
 
 
 def test_they_print_as_a_few_lines(data, rated):
@@ -96,9 +96,9 @@ def test_they_print_as_a_few_lines(data, rated):
     leaders = repr(rated).splitlines()[3]
     assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
     assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"
-    lines = repr(jr.history(jr.glicko(), data)).splitlines()
+    lines = repr(jr.league.rating_history(jr.glicko(), data)).splitlines()
     assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
-    contests = jr.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
+    contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
     text = repr(jr.rate(jr.elo_mmr(), contests))
     assert text.startswith("Rated: 2 contests, 5 participations of 3 players\n") and "last" not in text
     assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
@@ -114,15 +114,15 @@ def test_a_leaderboard_is_a_table_in_notebooks(rated):
 
 
 def test_players_are_found_by_name_or_id():
-    assert find(NAMES, "player 03") == find(NAMES, 3) == 3
-    assert find(np.array([30, 10]), "10") == find(np.array([30, 10]), 10) == find(None, 1, 2) == 1
+    assert find_player(NAMES, "player 03") == find_player(NAMES, 3) == 3
+    assert find_player(np.array([30, 10]), "10") == find_player(np.array([30, 10]), 10) == find_player(None, 1, 2) == 1
     for names, player, message in (
         (NAMES, 41, "no player 41: ids run from 0 to 40"),
         (np.array([30, 10]), 0, "no player 0"),
         (np.array(["x", "x"]), "x", "2 players have the name 'x'; give an id"),
     ):
         with refused(message):
-            find(names, player)
+            find_player(names, player)
 
 
 # Moments
@@ -153,8 +153,8 @@ def test_dates_are_times(dated, time):
     same(jr.ratings(dated, time=time), jr.ratings(dated, time=day))
     same(jr.ratings(dated.system, dated.state, time=time), jr.ratings(dated, time=day))
     assert str(jr.leaderboard(dated, as_of=time)) == str(jr.leaderboard(dated, as_of=day))
-    same(jr.rating_table(dated, time)["deviation"], jr.rating_table(dated, day)["deviation"])
-    assert jr.rating_at(dated, 7, time) == jr.rating_at(dated, 7, day)
+    same(jr.league.rating_table(dated, time)["deviation"], jr.league.rating_table(dated, day)["deviation"])
+    assert jr.league.rating_at(dated, 7, time) == jr.league.rating_at(dated, 7, day)
     player, score = [[0, 1]], [1.0]
     same(jr.matches(player, score, [time]).time, jr.matches(player, score, [day]).time)
     one = {"contest": [0, 0], "player": [0, 1], "rank": [0, 1]}
@@ -183,20 +183,20 @@ def test_times_of_pandas_are_times(dated):
 )
 def test_what_is_no_moment_is_refused(dated, time, message):
     with refused(message):
-        jr.rating_at(dated, 7, time)
+        jr.league.rating_at(dated, 7, time)
     if time is not None:
         with refused(message):
             jr.ratings(dated.system, dated.state, time=time)
 
 
 def test_a_date_is_no_time_of_a_history_in_numbers(rated):
-    for call in (jr.ratings, jr.rating_table, matchups, jr.pairs):
+    for call in (jr.ratings, jr.league.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
         with refused("time 2030-02-03 is a date, but the history counts time in numbers"):
             call(rated, time="2030-02-03")
     with refused("time 2030-02-03 is a date, but the history has no times"):
         jr.ratings(rated._replace(clock=None), time="2030-02-03")
     with refused("the history has no times; name the column of time"):
-        jr.rating_at(rated._replace(clock=None), 7, 10.0)
+        jr.league.rating_at(rated._replace(clock=None), 7, 10.0)
 
 
 @pytest.mark.parametrize("system", [jr.glicko(), jr.elo()], ids=["glicko", "elo"])
@@ -206,7 +206,7 @@ def test_a_time_before_the_last_event_is_refused(data, system):
     last = data.matches.time.max()
     one, other = (rated.predictions[side][-1].as_py() for side in "ab")
     said = f"time 1972-09-26 is before the last event of '({one}|{other})', which was at 1972-09-27; ratings are"
-    for call in (jr.ratings, jr.rating_table, matchups, jr.pairs):
+    for call in (jr.ratings, jr.league.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
         with pytest.raises(ValueError, match=said):
             call(rated, time="1972-09-26")
         call(rated, time=last)
@@ -243,17 +243,19 @@ def test_rating_at_is_the_rating_after_what_came_up_to_then(data, form):
         now = time[number - 1]
         ended = number if period is None else int(np.searchsorted(time, np.floor(now / 30.0) * 30.0))
         rows = data.rows[: ended if form != "contests" else 2 * ended]
-        some = data._replace(events=part(data.events, 0, ended), rows=rows)
+        some = data._replace(events=slice_events(data.events, 0, ended), rows=rows)
         wanted = jr.ratings(jr.rate(system, some, period=period))
         for player in (3, 17, 40):
-            got = jr.rating_at(rated, player, float(now))
+            got = jr.league.rating_at(rated, player, float(now))
             np.testing.assert_allclose(got.mean, wanted.mean[player], rtol=2e-6)
             assert got.deviation >= wanted.deviation[player] * (1 - 1e-5)
     fresh = system.summary(system.params, system.init(system.params, 1))
     for player, day in (("player 03", "1950-01-01"), ("player 40", "2050-01-01")):  # before, and never
-        np.testing.assert_allclose(jr.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6)
+        np.testing.assert_allclose(
+            jr.league.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6
+        )
     late = jr.ratings(rated, time=1e4)
-    assert jr.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))
+    assert jr.league.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))
 
 
 def test_rate_and_compare_say_what_they_want(data):
@@ -264,7 +266,11 @@ def test_rate_and_compare_say_what_they_want(data):
             call(matches)
         with refused("games.csv: no such file"):
             call("games.csv")
-    for call in (lambda: jr.rate(data, system), lambda: jr.run(matches, system), lambda: jr.history("glicko", matches)):
+    for call in (
+        lambda: jr.rate(data, system),
+        lambda: jr.run(matches, system),
+        lambda: jr.league.rating_history("glicko", matches),
+    ):
         with refused("name the system first, as jr.glicko(), and not "):
             call()
 

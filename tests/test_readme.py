@@ -97,8 +97,8 @@ def test_tables_name_every_command_format_and_system():
     from jaxrate.cli import cli
 
     assert listed("command_line") == set(cli.commands)
-    assert listed("formats") == set(jr.formats.FORMATS)
-    assert listed("systems") >= set(jr.SYSTEMS)
+    assert listed("formats") == set(jr.data.formats.FORMATS)
+    assert listed("systems") >= set(jr.extend.SYSTEMS)
 
 
 def test_citation_is_of_this_version():

@@ -27,7 +27,7 @@ def test_the_reference_says_what_everything_means(folder):
     }
     main = pages["jaxrate"]
     assert not [name for name in jr.__all__ if f'id="{name}"' not in main]
-    assert {make.__module__.split(".")[-1] for make in jr.SYSTEMS.values()} <= {*pages}
+    assert {make.__module__.split(".")[-1] for make in jr.extend.SYSTEMS.values()} <= {*pages}
     assert not [name for name, page in pages.items() if "Alias for field" in page or "Create new instance" in page]
     assert "Growth of the deviation of an idle player (points per sqrt(period)); &gt;= 0; fitted." in pages["glicko"]
     assert "mean over the matches (pairs, participants) scored for training" in main

@@ -10,10 +10,10 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
-from jaxrate.systems.rounds import field
-from jaxrate.testing import replays
-from jaxrate.testing.cases import Case, near
-from jaxrate.testing.histories import ALL_TIE, LATER, SIZES, SLOTS, contests, schedule
+from jaxrate.systems.rounds import cdf_sums
+from jaxrate.testing import replay_properties
+from jaxrate.testing.case_assertions import Case, assert_close_leaves
+from jaxrate.testing.synthetic_histories import ALL_TIE, SIZES, SLOTS, TIME_AFTER_EVENTS, form_schedule, make_contests
 from tests.test_contract import EVERY
 
 SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
@@ -29,10 +29,12 @@ def case(name):
 
 
 def test_the_history_has_batches_padding_ties_weights_and_ceilings():
-    history = contests()
-    (block,), size, e = schedule("rounds", history).blocks, np.diff(history.player_start), history.events
+    history = make_contests()
+    (block,), size, e = form_schedule("rounds", history).blocks, np.diff(history.player_start), history.events
     assert block.number.shape == (16, 2) and (block.number < len(size)).sum() == len(size) == 20
-    assert size.tolist() == [*SIZES[0], *SIZES[1]] and SLOTS > size.max() > field.SMALL > 28 and size.min() == 2
+    assert (
+        size.tolist() == [*SIZES[0], *SIZES[1]] and SLOTS > size.max() > cdf_sums.DIRECT_LIMIT > 28 and size.min() == 2
+    )
     assert np.isfinite(e.ceiling).sum() == 7 and {*e.weight} == {0.5, 1.0, 2.0}
     ranks = np.split(e.rank, history.player_start[1:-1])
     assert [np.ptp(rank) > 0.0 for rank in ranks] == [n != ALL_TIE for n in size]
@@ -41,8 +43,10 @@ def test_the_history_has_batches_padding_ties_weights_and_ceilings():
 
 
 def test_the_schedule_is_as_good_as_that_of_by_level():
-    one = replays.replay(case("codeforces"), contests())
-    near("the run", replays.replay(case("codeforces"), contests(), schedule="auto"), one, 1e-9)
+    one = replay_properties.replay(case("codeforces"), make_contests())
+    assert_close_leaves(
+        "the run", replay_properties.replay(case("codeforces"), make_contests(), schedule="auto"), one, 1e-9
+    )
 
 
 # Hyperparameters
@@ -90,9 +94,9 @@ def test_bad_settings_are_refused(factory, settings, message):
 def test_rounds_are_refused_by_systems_of_matches():
     system = jr.glicko()
     with pytest.raises(ValueError, match="glicko rates Matches or Periods, not Rounds"):
-        jr.run(system, contests())
+        jr.run(system, make_contests())
     with pytest.raises(ValueError, match="glicko predicts Matches, not Rounds"):
-        jr.predict(system, system.init(system.params, 130), contests())
+        jr.predict(system, system.init(system.params, 130), make_contests())
 
 
 @NAMES
@@ -133,9 +137,9 @@ def test_noise_is_a_factor_of_beta_alone():
 
 ROSTER = 9
 PAIRS = np.array([(i, j) for i in range(ROSTER) for j in range(ROSTER) if i != j])
-MATCHES = jr.matches(PAIRS, np.zeros(len(PAIRS)), np.full(len(PAIRS), LATER))
+MATCHES = jr.matches(PAIRS, np.zeros(len(PAIRS)), np.full(len(PAIRS), TIME_AFTER_EVENTS))
 CONTESTS = np.repeat(np.arange(len(PAIRS)), 2)
-DUELS = jr.rounds(CONTESTS, PAIRS.ravel(), 0 * CONTESTS, time=np.full(len(CONTESTS), LATER))
+DUELS = jr.rounds(CONTESTS, PAIRS.ravel(), 0 * CONTESTS, time=np.full(len(CONTESTS), TIME_AFTER_EVENTS))
 
 
 def as_table(prediction):
@@ -146,7 +150,7 @@ def as_table(prediction):
 
 @NAMES
 def test_matches_are_predicted_as_contests_of_two(name):
-    system, state = SYSTEMS[name], replays.season(case(name)).state
+    system, state = SYSTEMS[name], replay_properties.replay_first_season(case(name)).state
     spread = 350.0 if name not in OF_TEAMS else 25.0 / 3.0
     ladder = system.params.initial_rating + spread * np.linspace(-3.0, 3.0, ROSTER)
     with jax.enable_x64(True):
@@ -165,7 +169,7 @@ def test_matches_are_predicted_as_contests_of_two(name):
 
 def by_hand(name, state):
     """[n] the probability that player 0 of MATCHES does better."""
-    rating, deviation = jax.tree.map(np.asarray, jr.ratings(SYSTEMS[name], state, time=LATER))
+    rating, deviation = jax.tree.map(np.asarray, jr.ratings(SYSTEMS[name], state, time=TIME_AFTER_EVENTS))
     lead = rating[PAIRS[:, 0]] - rating[PAIRS[:, 1]]
     if name == "codeforces":
         return expit(math.pi / math.sqrt(3.0) * lead / 250.0)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.metrics import pair_inversion, rank_deviation, seen
+from jaxrate.metrics.prediction_metrics import experience_mask, pairwise_accuracy, rank_deviation
 from tests.conftest import refused
 
-METRICS = [pair_inversion, rank_deviation]
+METRICS = [pairwise_accuracy, rank_deviation]
 CASES = 600
 
 
@@ -74,35 +74,35 @@ def test_random_rounds_equal_the_slow_twin(sort_of_rating):
                     metric(rounds, rating, mask=mask)
             continue
         scored += 1
-        got = pair_inversion(rounds, rating, mask=mask), rank_deviation(rounds, rating, mask=mask)
+        got = pairwise_accuracy(rounds, rating, mask=mask), rank_deviation(rounds, rating, mask=mask)
         assert got == pytest.approx(wanted, rel=1e-12, abs=1e-14)
         if mask.all():
             assert got == tuple(metric(rounds, rating) for metric in METRICS)
         for games in range(4):
-            assert seen(rounds, games).tolist() == slow_seen(rounds, games)
+            assert experience_mask(rounds, games).tolist() == slow_seen(rounds, games)
     assert scored > 0.8 * CASES
 
 
 def test_by_hand():
     rounds = one_contest([0, 1, 2, 3])
     rating = [10.0, 30.0, 20.0, 0.0]  # predicts 1, 2, 0, 3: two pairs of six are wrong
-    assert pair_inversion(rounds, rating) == pytest.approx(4 / 6, rel=1e-14)
+    assert pairwise_accuracy(rounds, rating) == pytest.approx(4 / 6, rel=1e-14)
     assert rank_deviation(rounds, rating) == pytest.approx((2 + 1 + 1) / 3 / 4, rel=1e-14)
 
 
 def test_right_and_reversed():
     for n in (2, 3, 7, 8, 9, 100):
         rounds = one_contest(np.arange(n))
-        assert pair_inversion(rounds, -np.arange(n)) == 1.0 and rank_deviation(rounds, -np.arange(n)) == 0.0
-        assert pair_inversion(rounds, np.arange(n)) == pytest.approx(0.0, abs=1e-15)
+        assert pairwise_accuracy(rounds, -np.arange(n)) == 1.0 and rank_deviation(rounds, -np.arange(n)) == 0.0
+        assert pairwise_accuracy(rounds, np.arange(n)) == pytest.approx(0.0, abs=1e-15)
         assert rank_deviation(rounds, np.arange(n)) == pytest.approx((n * n // 2) / (n * (n - 1)), rel=1e-14)
 
 
 def test_ties_and_equal_ratings_are_right():
-    assert pair_inversion(one_contest([0, 0, 2]), [1.0, 2.0, 0.0]) == 1.0
-    assert pair_inversion(one_contest([0, 1, 2]), [5.0, 5.0, 5.0]) == 1.0
+    assert pairwise_accuracy(one_contest([0, 0, 2]), [1.0, 2.0, 0.0]) == 1.0
+    assert pairwise_accuracy(one_contest([0, 1, 2]), [5.0, 5.0, 5.0]) == 1.0
     assert rank_deviation(one_contest([2, 0, 1]), [5.0, 5.0, 5.0]) == 0.0
-    assert pair_inversion(one_contest([0, 0, 2]), [1.0, 2.0, 1.5]) == pytest.approx(2 / 3, rel=1e-14)
+    assert pairwise_accuracy(one_contest([0, 0, 2]), [1.0, 2.0, 1.5]) == pytest.approx(2 / 3, rel=1e-14)
 
 
 def test_a_tie_has_the_nearest_rank_of_its_range():
@@ -115,14 +115,14 @@ def test_a_tie_has_the_nearest_rank_of_its_range():
 def test_contests_are_averaged_by_participants():
     rounds = jr.rounds([0, 0, 1, 1, 1], [0, 1, 0, 1, 2], [0, 1, 0, 1, 2])
     rating = [0.0, 1.0, 3.0, 2.0, 1.0]  # all wrong in the contest of two, all right in that of three
-    assert pair_inversion(rounds, rating) == pytest.approx(3 / 5, rel=1e-14)
+    assert pairwise_accuracy(rounds, rating) == pytest.approx(3 / 5, rel=1e-14)
     assert rank_deviation(rounds, rating) == pytest.approx(2 / 5, rel=1e-14)
 
 
 def test_a_mask_renumbers_the_ranks():
     rounds, rating = one_contest([0, 1, 2, 2, 4]), np.array([1.0, np.nan, 3.0, 2.0, 0.0])
     mask = np.isfinite(rating)
-    assert pair_inversion(rounds, rating, mask=mask) == pytest.approx(4 / 6, rel=1e-14)
+    assert pairwise_accuracy(rounds, rating, mask=mask) == pytest.approx(4 / 6, rel=1e-14)
     assert rank_deviation(rounds, rating, mask=mask) == pytest.approx((2 + 1 + 0) / 3 / 4, rel=1e-14)
     assert rank_deviation(one_contest([0, 1, 1, 3]), [1.0, 3.0, 2.0, 0.0]) == pytest.approx(3 / 12, rel=1e-14)
 
@@ -134,11 +134,15 @@ def test_contests_that_rank_nobody_are_left_out():
     with pytest.warns(UserWarning, match="one participant"):
         rounds = jr.rounds(*table)
     rating = np.arange(7.0)
-    assert pair_inversion(rounds, rating) == pair_inversion(one_contest([0, 1, 1]), rating[4:]) == pytest.approx(1 / 3)
+    assert (
+        pairwise_accuracy(rounds, rating)
+        == pairwise_accuracy(one_contest([0, 1, 1]), rating[4:])
+        == pytest.approx(1 / 3)
+    )
     assert rank_deviation(rounds, rating) == rank_deviation(one_contest([0, 1, 1]), rating[4:])
-    assert not seen(rounds, 1).any() and seen(rounds, 0).all()
+    assert not experience_mask(rounds, 1).any() and experience_mask(rounds, 0).all()
     # Whoever counts may all tie; the contest has ranked them.
-    assert pair_inversion(rounds, rating, mask=np.arange(7) > 4) == 1.0
+    assert pairwise_accuracy(rounds, rating, mask=np.arange(7) > 4) == 1.0
 
 
 def test_toy_contests_of_the_reference_program():
@@ -149,9 +153,9 @@ def test_toy_contests_of_the_reference_program():
     second = [1790.7, 1531.9, 1531.9, 1325.8, 1375.1, 1541.1]
     rating = [1500.0] * 6 + [first[i] for i in player[6:12]] + [second[i] for i in player[12:]]
     rounds = jr.rounds(contest, player, rank)
-    mask = seen(rounds, 1)
+    mask = experience_mask(rounds, 1)
     assert mask.tolist() == [False] * 6 + [True] * 10
-    assert 100 * pair_inversion(rounds, rating, mask=mask) == pytest.approx(66.66666666666667, rel=1e-12)
+    assert 100 * pairwise_accuracy(rounds, rating, mask=mask) == pytest.approx(66.66666666666667, rel=1e-12)
     assert 100 * rank_deviation(rounds, rating, mask=mask) == pytest.approx(31.333333333333336, rel=1e-12)
 
 
@@ -168,27 +172,27 @@ def test_large_contests_agree_with_all_pairs():
         x, r = rating[contest == number], rank[contest == number]
         wrong = ((x[:, None] < x) & (r[:, None] < r)).sum()
         total += len(x) - 2.0 * wrong / (len(x) - 1)
-    assert pair_inversion(rounds, rating) == pytest.approx(total / (sum(sizes) - 1), rel=1e-12)
+    assert pairwise_accuracy(rounds, rating) == pytest.approx(total / (sum(sizes) - 1), rel=1e-12)
     assert rank_deviation(rounds, -rank) == 0.0
     shuffled = np.concatenate([random.permutation(np.flatnonzero(contest == number)) for number in range(5)])
     again = rounds.events._replace(rank=rounds.events.rank[shuffled], player=player[shuffled])
     again = rounds._replace(events=again)
-    assert pair_inversion(again, rating[shuffled]) == pytest.approx(pair_inversion(rounds, rating), rel=1e-12)
+    assert pairwise_accuracy(again, rating[shuffled]) == pytest.approx(pairwise_accuracy(rounds, rating), rel=1e-12)
     distinct = rating + 1e-3 * random.random(len(rating))
     assert rank_deviation(again, distinct[shuffled]) == pytest.approx(rank_deviation(rounds, distinct), rel=1e-12)
 
 
 def test_ratings_may_come_from_jax():
     rounds = one_contest([0, 1, 2])
-    assert pair_inversion(rounds, jnp.array([3.0, 1.0, 2.0]), mask=jnp.array([True, True, True])) == pytest.approx(
+    assert pairwise_accuracy(rounds, jnp.array([3.0, 1.0, 2.0]), mask=jnp.array([True, True, True])) == pytest.approx(
         2 / 3
     )
-    assert seen(rounds, 1).dtype == bool
+    assert experience_mask(rounds, 1).dtype == bool
 
 
 def test_no_rounds_at_all():
     rounds = one_contest([])
-    assert seen(rounds, 0).shape == (0,)
+    assert experience_mask(rounds, 0).shape == (0,)
     for metric in METRICS:
         with refused("no contests to score"):
             metric(rounds, [])
@@ -221,7 +225,7 @@ def test_other_events_are_refused():
             with refused(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}"):
                 metric(events, [1.0, 2.0])
     with refused("got Periods"):
-        seen(periods, 1)
+        experience_mask(periods, 1)
 
 
 def test_standings_of_all_and_of_those_who_play_often():
@@ -229,19 +233,19 @@ def test_standings_of_all_and_of_those_who_play_often():
     contest = np.repeat(np.arange(7), 3)
     rounds = jr.rounds(contest, [0, 1, 2] * 7, [0, 1, 2] * 6 + [2, 1, 0])
     rating = np.tile([3.0, 2.0, 1.0], 7)
-    found = jr.metrics.standings(rounds, rating)
+    found = jr.metrics.ranking_metrics(rounds, rating)
     assert found["pair inversion"] == pytest.approx(5 / 6) and found["pair inversion, 5plus"] == pytest.approx(1 / 2)
     assert found["rank deviation"] == pytest.approx(2 / 18)
     assert found["rank deviation, 5plus"] == pytest.approx(1 / 3)
-    before = jr.metrics.standings(rounds, rating, played=np.array([5, 5, 5]))
+    before = jr.metrics.ranking_metrics(rounds, rating, played=np.array([5, 5, 5]))
     assert before["pair inversion, 5plus"] == before["pair inversion"] == pytest.approx(6 / 7)
-    last = jr.metrics.standings(rounds, rating, mask=contest == 6)
+    last = jr.metrics.ranking_metrics(rounds, rating, mask=contest == 6)
     assert last["pair inversion"] == 0.0
-    assert np.isnan(jr.metrics.standings(rounds, rating, mask=contest == 0)["rank deviation"])
+    assert np.isnan(jr.metrics.ranking_metrics(rounds, rating, mask=contest == 0)["rank deviation"])
 
 
 def test_duels_are_contests_of_two_sides():
     rounds = jr.rounds([0, 0, 0, 1, 1], [0, 1, 2, 0, 3], [1, 1, 0, 0, 0], team=[7, 7, 8, 1, 2])
-    row, score = jr.metrics.duels(rounds)
+    row, score = jr.metrics.contests_as_matches(rounds)
     assert row.tolist() == [0, 3] and score.tolist() == [0.0, 0.5]
-    assert jr.metrics.duels(jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2])) is None
+    assert jr.metrics.contests_as_matches(jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2])) is None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, elapsed, full
+from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, elapsed_time, full_leaf
 from tests.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -32,11 +32,13 @@ class State(NamedTuple):
 
 
 def init(params, num_players):
-    return State(full(num_players, params.initial), full(num_players, 100.0**2), full(num_players, jnp.inf))
+    return State(
+        full_leaf(num_players, params.initial), full_leaf(num_players, 100.0**2), full_leaf(num_players, jnp.inf)
+    )
 
 
 def advance(params, rows, time):
-    return rows._replace(variance=rows.variance + params.growth * elapsed(time, rows.time))
+    return rows._replace(variance=rows.variance + params.growth * elapsed_time(time, rows.time))
 
 
 def others(event):
@@ -69,7 +71,7 @@ def summary(params, rows):
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-RULES, TEAMS = Rules(lambda params: params, advance, predict, update), Traits(teams=True)
+RULES, TEAMS = Rules(lambda params: params, advance, predict, update), SystemTraits(teams=True)
 SYSTEM = RatingSystem("share", Params(), None, (jr.Rounds,), init, RULES, summary, traits=TEAMS)
 
 
@@ -131,7 +133,7 @@ def cut(rounds, low, high):
     start, e = rounds.player_start, rounds.events
     part = slice(start[low], start[high])
     columns = e.player[part], e.rank[part], e.team[part], e.weight[part]
-    return jr.Ragged(jr.Rounds(*columns, e.time[low:high]), start[low : high + 1] - start[low], None)
+    return jr.extend.Ragged(jr.Rounds(*columns, e.time[low:high]), start[low : high + 1] - start[low], None)
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +287,7 @@ def test_with_a_key_stream_equals_levels_to_the_bit(monkeypatch):
     matches, key = league(), jax.random.key(7)
     stream = jr.run(SHAKEN, matches, key=key, schedule="stream")
     for width in (3, 8):
-        levels = jr.run(SHAKEN, matches, key=key, schedule=jr.by_level(matches, width))
+        levels = jr.run(SHAKEN, matches, key=key, schedule=jr.extend.schedule_by_level(matches, width))
         np.testing.assert_array_equal(levels.state.rating, stream.state.rating)
         np.testing.assert_array_equal(levels.prediction, stream.prediction)
     assert len(np.unique(stream.state.rating)) == 12

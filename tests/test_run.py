@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay import pure
-from jaxrate.replay.schedule import plan
-from jaxrate.text import intervals
+from jaxrate.replay import pure_scan
+from jaxrate.replay.schedule import make_plan
+from jaxrate.text_format import format_intervals
 from tests.conftest import refused
 
 PLAYERS = 10
@@ -96,7 +96,7 @@ def test_predictions_come_in_the_order_of_the_input(schedule):
         wanted.append(1 / (1 + 10 ** ((rating[b] - rating[a]) / 400)))
         rating[a] += 32 * (score - wanted[-1])
         rating[b] -= 32 * (score - wanted[-1])
-    arranged = schedule if schedule == "stream" else jr.by_level(matches, schedule)
+    arranged = schedule if schedule == "stream" else jr.extend.schedule_by_level(matches, schedule)
     result = jr.run(jr.elo(), matches, schedule=arranged)
     np.testing.assert_allclose(result.prediction, wanted, rtol=1e-5)
     np.testing.assert_allclose(result.state.rating, rating, rtol=1e-6)
@@ -106,7 +106,7 @@ def test_predictions_come_in_the_order_of_the_input(schedule):
 @pytest.mark.parametrize("schedule", ["stream", "levels", 2])
 def test_a_plan_serves_many_runs(schedule):
     matches = league()
-    arranged = jr.by_level(matches, 2) if schedule == 2 else plan(matches, schedule)
+    arranged = jr.extend.schedule_by_level(matches, 2) if schedule == 2 else make_plan(matches, schedule)
     for system in (jr.elo(), jr.glicko(side_advantage=10)):
         equal(jr.run(system, matches, schedule=arranged), jr.run(system, matches, schedule="stream"))
     with refused("the events name player 9, but there are only 5 players"):
@@ -115,7 +115,7 @@ def test_a_plan_serves_many_runs(schedule):
 
 def test_the_blocks_of_periods_serve_many_runs():
     periods = jr.periods(league(), 7.0)
-    arranged = jr.by_level(periods)
+    arranged = jr.extend.schedule_by_level(periods)
     for system in (jr.elo(), jr.glicko()):
         equal(jr.run(system, periods, schedule=arranged), jr.run(system, periods))
         equal(jr.run(system, periods, schedule="levels"), jr.run(system, periods))
@@ -406,7 +406,7 @@ def test_the_interval_is_two_deviations_wide_and_widens_with_time():
     state = board_state(system)._replace(variance=jnp.full(5, 100.0**2), time=jnp.zeros(5))
     now, later = (jr.leaderboard(system, state, top=1, as_of=time) for time in (None, 21.0))
     np.testing.assert_allclose([now.deviation[0], later.deviation[0]], [100, 200], rtol=1e-6)
-    assert intervals([25.3, 31.5], [2, 1]) == ["21.4 to 29.2", "29.5 to 33.5"]  # small ratings in tenths
+    assert format_intervals([25.3, 31.5], [2, 1]) == ["21.4 to 29.2", "29.5 to 33.5"]  # small ratings in tenths
     assert "1504 to 1896" in str(now) and "1308 to 2092" in str(later)
 
 
@@ -422,7 +422,7 @@ def test_a_leaderboard_is_columns_for_a_data_frame():
 def test_short_histories_are_compiled_sooner_to_the_same_numbers(monkeypatch, make, schedule, x64):
     del x64
     matches, found = league(2_000, 200), []
-    for short in (pure.SHORT, 0):
-        monkeypatch.setattr(pure, "SHORT", short)
+    for short in (pure_scan.SHORT_HISTORY, 0):
+        monkeypatch.setattr(pure_scan, "SHORT_HISTORY", short)
         found.append(jr.run(make(), matches, schedule=schedule))
     jax.tree.map(np.testing.assert_array_equal, *found)

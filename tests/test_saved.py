@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import simulate
-from jaxrate.events import part
-from jaxrate.records.folder import sealed
+from jaxrate.data import simulate
+from jaxrate.events import slice_events
+from jaxrate.storage.atomic_folder import encode_run_file
 from tests.test_rounds import SYSTEM as CONTESTS
 
 pa = pytest.importorskip("pyarrow")
@@ -57,14 +57,14 @@ def check_history(system, events, starts, monkeypatch):
     """It is the run's, to the bit, and each event found the ratings that the events before it left."""
     flat = events if isinstance(events, jr.Matches) else events.events
     players, numbers = int(flat.player.max()) + 1, (1, 2 * len(flat.time) // 3)
-    states = [jr.run(system, part(events, 0, number), num_players=players).state for number in numbers]
+    states = [jr.run(system, slice_events(events, 0, number), num_players=players).state for number in numbers]
     monkeypatch.undo()  # the rest as compiled for users
-    result, plain = jr.history(system, events), jr.run(system, events)
+    result, plain = jr.league.rating_history(system, events), jr.run(system, events)
     for x, y in zip(jax.tree.leaves((result.state, result.prediction)), jax.tree.leaves(tuple(plain)), strict=True):
         np.testing.assert_array_equal(x, y)
     for number, state in zip(numbers, states, strict=True):
         now = jr.ratings(system, state, time=float(flat.time[number]))
-        one = part(events, number, number + 1)
+        one = slice_events(events, number, number + 1)
         low = int(starts[number])
         if isinstance(events, jr.Matches):
             who = one.player
@@ -119,7 +119,7 @@ def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, monkeypatc
     source = pytest.importorskip("pyarrow.parquet").read_table(ATP)
     source = source.filter(pa.compute.invert(source["walkover"]))
     half = len(source) // 2
-    system = jr.SYSTEMS[name]()
+    system = jr.extend.SYSTEMS[name]()
     whole = jr.run(system, jr.read(source).matches)
     jr.save(tmp_path, jr.rate(system, jr.read(source.slice(0, half))))
     onto = jr.load(tmp_path)
@@ -193,7 +193,7 @@ def test_names_that_no_table_holds(names):
 
 def test_ratings_as_of_a_time_in_a_table():
     rated = jr.rate(jr.glicko(), jr.read(league()))
-    table, now = jr.rating_table(rated), jr.rating_table(rated, 2000.0)
+    table, now = jr.league.rating_table(rated), jr.league.rating_table(rated, 2000.0)
     assert now["player"].tolist() == table["player"].tolist() and (now["deviation"] > table["deviation"]).all()
     want = jr.ratings(rated.system, rated.state, time=2000.0).deviation
     np.testing.assert_array_equal(now["deviation"], np.asarray(want)[now["id"]])
@@ -215,7 +215,7 @@ def test_a_career():
     weekly = jr.career(jr.rate(jr.elo(), jr.read(table), period=7.0), "z")
     assert weekly["change"][0] == 0 != weekly["change"][1]
     wide = jr.career(jr.rate(jr.glicko(), jr.read(table)), "z")
-    before = jr.history(jr.glicko(), jr.read(table).matches).before.deviation
+    before = jr.league.rating_history(jr.glicko(), jr.read(table).matches).before.deviation
     assert wide["deviation"].tolist() == [before[1][1], before[2][1]]
 
 
@@ -296,7 +296,7 @@ def test_contests_have_a_row_per_participation(share):
     table = races()
     data = jr.read(table)
     system = share(k=30)
-    rated, history = jr.rate(system, data), jr.history(system, data.rounds)
+    rated, history = jr.rate(system, data), jr.league.rating_history(system, data.rounds)
     assert rated.contests == 8 and rated.clock == "numbers" and rated.last == 14
     found = {name: rated.predictions[name].to_numpy() for name in rated.predictions.column_names}
     given = ["row", "contest", "time", "player", "rank", "participants"]
@@ -308,7 +308,7 @@ def test_contests_have_a_row_per_participation(share):
     np.testing.assert_array_equal(found["prediction"], history.prediction)
     np.testing.assert_array_equal(found["rating"], history.before.mean)
     np.testing.assert_array_equal(found["deviation"], history.before.deviation)
-    board = jr.rating_table(rated)
+    board = jr.league.rating_table(rated)
     assert board["games"].sum() == 45 and (np.diff(board["rating"]) <= 0).all()
     for name, games in zip(board["player"], board["games"], strict=True):
         assert games == list(table["player"]).count(name)
@@ -426,7 +426,7 @@ def test_categories_are_kept_and_age(tmp_path):
     jr.save(tmp_path / "run", rated)
     loaded = jr.load(tmp_path / "run")
     assert loaded.categories.tolist() == [7, 9]
-    now, later = (jr.rating_table(loaded, time) for time in (None, 48.0))
+    now, later = (jr.league.rating_table(loaded, time) for time in (None, 48.0))
     variance = {
         name: later[name][np.argsort(later["id"])] ** 2 - now[name][np.argsort(now["id"])] ** 2
         for name in ("deviation", "deviation 7", "deviation 9")
@@ -446,7 +446,7 @@ def edit(folder, **changes):
     """Write run.json anew, with a checksum that fits."""
     about = json.loads((folder / "run.json").read_text())
     about.pop("checksum", None)
-    (folder / "run.json").write_bytes(sealed({k: v for k, v in (about | changes).items() if v != "gone"}))
+    (folder / "run.json").write_bytes(encode_run_file({k: v for k, v in (about | changes).items() if v != "gone"}))
 
 
 @pytest.mark.parametrize(

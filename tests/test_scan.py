@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.sizes import roomy, snug
-from jaxrate.testing.cases import compilations, equal, near
+from jaxrate.replay.padding import padded_event_size, padded_size
+from jaxrate.testing.case_assertions import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import refused
 
 PLAYERS, N = 12, 60
@@ -27,7 +27,7 @@ def league(n=N, players=PLAYERS, seed=0, days=100.0, **more):
 
 @pytest.fixture(params=["elo", "glicko2"])
 def system(request, in_a_hurry):
-    return jr.SYSTEMS[request.param]()
+    return jr.extend.SYSTEMS[request.param]()
 
 
 def fresh(system, players=PLAYERS):
@@ -43,23 +43,25 @@ def on_device(events):
 
 def test_matches_and_plans_equal_the_run(system):
     wanted, state = jr.run(system, league()), fresh(system)
-    near("matches", jr.scan(system, None, state, league()), wanted, 1e-6)
-    plan = jr.by_level(league(), 4)
+    assert_close_leaves("matches", jr.scan(system, None, state, league()), wanted, 1e-6)
+    plan = jr.extend.schedule_by_level(league(), 4)
     found = jr.scan(system, system.params, state, plan)
-    near("levels", found._replace(prediction=found.prediction[:N]), wanted, 1e-6)
+    assert_close_leaves("levels", found._replace(prediction=found.prediction[:N]), wanted, 1e-6)
     assert found.prediction.shape == plan.real.shape and not found.prediction[N:].any()
     assert not any(x.is_deleted() for x in jax.tree.leaves(state))
-    weeks = jr.by_level(jr.periods(league(), 7.0))
+    weeks = jr.extend.schedule_by_level(jr.periods(league(), 7.0))
     found = jr.scan(system, system.params, state, weeks)
-    near("periods", found._replace(prediction=found.prediction[:N]), jr.run(system, jr.periods(league(), 7.0)), 1e-6)
+    assert_close_leaves(
+        "periods", found._replace(prediction=found.prediction[:N]), jr.run(system, jr.periods(league(), 7.0)), 1e-6
+    )
 
 
 def test_every_argument_may_be_traced(system):
     state, wanted = fresh(system), jr.run(system, league())
     jitted = jax.jit(partial(jr.scan, system))
-    near("matches", jitted(system.params, state, on_device(league())), wanted, 1e-5)
-    for plan in (jr.by_level(league(), 4), jr.by_level(jr.periods(league(), 7.0))):
-        near("a plan", jitted(system.params, state, plan), jr.scan(system, None, state, plan), 1e-5)
+    assert_close_leaves("matches", jitted(system.params, state, on_device(league())), wanted, 1e-5)
+    for plan in (jr.extend.schedule_by_level(league(), 4), jr.extend.schedule_by_level(jr.periods(league(), 7.0))):
+        assert_close_leaves("a plan", jitted(system.params, state, plan), jr.scan(system, None, state, plan), 1e-5)
 
 
 def loss(system, plan, score, params, **columns):
@@ -68,7 +70,7 @@ def loss(system, plan, score, params, **columns):
 
 
 def test_slopes_by_weights_are_finite_differences(double, in_a_hurry):
-    system, plan = jr.elo(), jr.by_level(league(), 4)
+    system, plan = jr.elo(), jr.extend.schedule_by_level(league(), 4)
     score, weight = (jnp.asarray(x, float) for x in (league().score, league().context.weight))
     by = jax.jit(lambda w: loss(system, plan, score, system.params, weight=w))
     step = 1e-5 * np.eye(N)[7]
@@ -78,7 +80,7 @@ def test_slopes_by_weights_are_finite_differences(double, in_a_hurry):
 
 def test_slopes_by_the_weights_of_periods(double, in_a_hurry):
     system, periods = jr.glicko(), jr.periods(league(), 7.0)
-    plan = jr.by_level(periods)
+    plan = jr.extend.schedule_by_level(periods)
     score, weight = (jnp.asarray(x, float) for x in (periods.events.score, periods.events.context.weight))
     slope = jax.grad(lambda w: loss(system, plan, score, system.params, weight=w))(weight)
     step = 1e-5 * np.eye(N)[7]
@@ -94,34 +96,36 @@ def test_a_match_of_nobody_changes_nothing(system):
     rest = np.delete(np.arange(N), [5, 17])
     without = jr.run(system, jax.tree.map(lambda x: x[rest], matches))
     guess = np.asarray(found.prediction)
-    near("the rest", (found.state, guess[rest]), tuple(without), 1e-5)
+    assert_close_leaves("the rest", (found.state, guess[rest]), tuple(without), 1e-5)
     assert guess[[5, 17]].tolist() == [0.0, 0.0]
 
 
 def test_rounds_are_scanned(in_a_hurry):
-    system, rounds = jr.trueskill(), jr.simulate.contests(30, 12, size=5, seed=1).rounds
-    plan = jr.by_level(rounds)
+    system, rounds = jr.trueskill(), jr.data.simulate.contests(30, 12, size=5, seed=1).rounds
+    plan = jr.extend.schedule_by_level(rounds)
     found = jax.jit(partial(jr.scan, system))(system.params, fresh(system, 30), plan)
     wanted = jr.run(system, rounds, num_players=30)
-    near("rounds", found._replace(prediction=found.prediction[: plan.num_rows]), wanted, 1e-5)
+    assert_close_leaves("rounds", found._replace(prediction=found.prediction[: plan.num_rows]), wanted, 1e-5)
 
 
 def test_rounds_are_scanned_with_other_columns(in_a_hurry):
-    system, rounds = jr.elo_mmx(drift=15.0), jr.simulate.contests(30, 12, size=5, seed=1).rounds
+    system, rounds = jr.elo_mmx(drift=15.0), jr.data.simulate.contests(30, 12, size=5, seed=1).rounds
     noise, time = np.linspace(0.5, 2.0, 12), 3.0 * np.arange(12)
     rounds = rounds._replace(events=rounds.events._replace(noise=np.ones(12), time=np.zeros(12)))
     other = rounds._replace(events=rounds.events._replace(noise=noise, time=time))
-    found = jax.jit(lambda **columns: jr.scan(system, None, fresh(system, 30), jr.by_level(rounds).but(**columns)))
+    found = jax.jit(
+        lambda **columns: jr.scan(system, None, fresh(system, 30), jr.extend.schedule_by_level(rounds).but(**columns))
+    )
     given, wanted = found(noise=noise, time=time), jr.run(system, other, num_players=30)
-    near("the run", given._replace(prediction=given.prediction[:60]), wanted, 1e-5)
+    assert_close_leaves("the run", given._replace(prediction=given.prediction[:60]), wanted, 1e-5)
 
 
 def test_numbers_in_place_of_a_key_may_be_traced(in_a_hurry):
-    system, matches = jr.urnings(), jr.simulate.league(PLAYERS, N, seed=1).matches
+    system, matches = jr.urnings(), jr.data.simulate.league(PLAYERS, N, seed=1).matches
     numbers = np.random.default_rng(0).uniform(size=(N, 2))
     wanted = jr.run(system, matches, key=numbers, num_players=PLAYERS)
     jitted = jax.jit(partial(jr.scan, system, None))
-    equal("the run", jitted(fresh(system), on_device(matches), key=jnp.asarray(numbers)), wanted)
+    assert_equal_leaves("the run", jitted(fresh(system), on_device(matches), key=jnp.asarray(numbers)), wanted)
     with refused("urnings draws random numbers; give it a key"):
         jr.scan(system, None, fresh(system), matches)
 
@@ -134,7 +138,7 @@ def test_what_is_known_is_checked():
     with refused("the events name player 11, but there are only 5 players"):
         jr.scan(system, None, fresh(system, 5), league())
     with refused("the events name player 11, but there are only 5 players"):
-        jr.scan(system, None, fresh(system, 5), jr.by_level(league()))
+        jr.scan(system, None, fresh(system, 5), jr.extend.schedule_by_level(league()))
     wrong = league()._replace(score=np.full(N, 2.0))
     with refused("row 0 (counting from 0): score 2.0 is outside [0, 1]"):
         jr.scan(system, None, fresh(system), wrong)
@@ -151,13 +155,18 @@ def test_other_events_and_states_are_refused():
     with refused("scan takes Matches, or a plan from by_level of any events, not Ragged"):
         jr.scan(system, None, fresh(system), jr.periods(league(), 7.0))
     with refused("elo rates Matches or Periods, not Rounds"):
-        jr.scan(system, None, fresh(system), jr.by_level(rounds))
+        jr.scan(system, None, fresh(system), jr.extend.schedule_by_level(rounds))
     with refused("skills needs the column 'points'"):
-        jr.scan(jr.skills(covariates="points"), None, fresh(jr.skills(covariates="points")), jr.by_level(league()))
+        jr.scan(
+            jr.skills(covariates="points"),
+            None,
+            fresh(jr.skills(covariates="points")),
+            jr.extend.schedule_by_level(league()),
+        )
 
 
 def test_columns_of_a_plan_are_checked():
-    for plan in (jr.by_level(league()), jr.by_level(jr.periods(league(), 7.0))):
+    for plan in (jr.extend.schedule_by_level(league()), jr.extend.schedule_by_level(jr.periods(league(), 7.0))):
         with refused("the plan has no column 'rating' to change; it has score"):
             plan.but(rating=np.ones(N))
         with refused(f"weight has shape (3,), and the plan is of {N}"):
@@ -165,7 +174,7 @@ def test_columns_of_a_plan_are_checked():
 
 
 def test_plans_are_scanned_one_at_a_time():
-    plan = jr.by_level(league(), 4)
+    plan = jr.extend.schedule_by_level(league(), 4)
     both = jax.tree.map(lambda x: jnp.stack([x, x]), plan)
     with refused("scan takes one plan at a time; map it over several by jax.vmap"):
         jax.jit(partial(jr.scan, jr.elo(), None, fresh(jr.elo())))(both)
@@ -173,8 +182,8 @@ def test_plans_are_scanned_one_at_a_time():
 
 def test_what_a_system_does_not_know_of_contests_is_refused():
     contest, player, rank = np.repeat(np.arange(3), 4), np.arange(12), np.tile([0, 0, 1, 1], 3)
-    noisy = jr.by_level(jr.rounds(contest, player, rank, noise=np.ones(12)))
-    teams = jr.by_level(jr.rounds(contest, player, rank, team=rank))
+    noisy = jr.extend.schedule_by_level(jr.rounds(contest, player, rank, noise=np.ones(12)))
+    teams = jr.extend.schedule_by_level(jr.rounds(contest, player, rank, team=rank))
     for system, plan, what in ((jr.trueskill(), noisy, "noise of contests"), (jr.codeforces(), teams, "teams")):
         with refused(f"{system.name} knows no {what}"):
             jax.jit(partial(jr.scan, system, None, fresh(system)))(plan)
@@ -190,15 +199,15 @@ def test_states_and_hyperparameters_of_other_systems_are_refused():
 
 TRACED = [
     lambda m: jr.run(jr.elo(), m),
-    lambda m: jr.run(jr.elo(), league(), schedule=jr.by_level(league()).but(score=m.score)),
+    lambda m: jr.run(jr.elo(), league(), schedule=jr.extend.schedule_by_level(league()).but(score=m.score)),
     lambda m: jr.periods(league(), m.score[0]),
-    lambda m: jr.live(jr.elo()).update("Ada", "Bo", m.score[0]),
-    lambda m: jr.live(jr.elo(), [*range(PLAYERS)], fresh(jr.elo())._replace(rating=m.score[:PLAYERS])),
-    lambda m: jr.static(m),
-    lambda m: jr.counts(m.player[:, 0], m.player[:, 1], m.score, m.score),
-    lambda m: jr.by_level(m),
+    lambda m: jr.live.start_history(jr.elo()).update("Ada", "Bo", m.score[0]),
+    lambda m: jr.live.start_history(jr.elo(), [*range(PLAYERS)], fresh(jr.elo())._replace(rating=m.score[:PLAYERS])),
+    lambda m: jr.arena.fit_strengths(m),
+    lambda m: jr.arena.count_votes(m.player[:, 0], m.player[:, 1], m.score, m.score),
+    lambda m: jr.extend.schedule_by_level(m),
     lambda m: jr.periods(m, 7.0),
-    lambda m: jr.history(jr.elo(), m),
+    lambda m: jr.league.rating_history(jr.elo(), m),
     lambda m: jr.matches(m.player, m.score),
     lambda m: jr.matches(np.asarray(league().player), np.asarray(league().score), m.time),
     lambda m: jr.rounds(m.player[:, 0], m.player[:, 1], m.score),
@@ -215,12 +224,15 @@ def test_where_values_must_be_known_the_error_says_what_takes_traced_ones(call):
 RATED = jr.elo().init(jr.elo().params, PLAYERS)
 NOT_TRACED = [
     ("give params=params._replace(k=...)", lambda x: jr.elo(k=x[0])),
-    ("give params=params._replace(draw_odds=...)", lambda x: jr.outlook(jr.elo(), draw_odds=x[0])),
+    ("give params=params._replace(draw_odds=...)", lambda x: jr.forecasts.add_outcomes(jr.elo(), draw_odds=x[0])),
     ("as arrays of a length are made", lambda x: jr.run(jr.elo(), league(), num_players=x[0])),
     ("as arrays of a length are made", lambda x: jr.elo().init(jr.elo().params, x[0])),
-    ("what may be traced is `events`", lambda x: jr.predict(jr.trueskill(), RATED, jr.Ragged(TEAMS.events, x, None))),
+    (
+        "what may be traced is `events`",
+        lambda x: jr.predict(jr.trueskill(), RATED, jr.extend.Ragged(TEAMS.events, x, None)),
+    ),
     ("jr.ratings takes them", lambda x: jr.leaderboard(jr.elo(), RATED._replace(rating=x))),
-    ("jr.predict takes them", lambda x: jr.pairs(jr.elo(), RATED._replace(rating=x))),
+    ("jr.predict takes them", lambda x: jr.forecasts.predict_pairs(jr.elo(), RATED._replace(rating=x))),
     ("is written with jax.numpy", lambda x: jr.metrics.log_loss(x, np.ones(PLAYERS))),
 ]
 
@@ -234,7 +246,7 @@ def test_whatever_must_be_known_says_so(message, call):
 TEAMS = jr.rounds([3] * 5 + [5] * 3, [4, 2, 7, 1, 0, 5, 2, 9], [0] * 8, team=[0, 0, 1, 1, 2, 0, 1, 2])
 
 
-@pytest.mark.parametrize("make", [jr.trueskill, lambda: jr.outlook(jr.trueskill()), jr.codeforces])
+@pytest.mark.parametrize("make", [jr.trueskill, lambda: jr.forecasts.add_outcomes(jr.trueskill()), jr.codeforces])
 def test_traced_rounds_are_predicted(make, in_a_hurry):
     system, random = make(), np.random.default_rng(0)
     rounds = TEAMS if system.traits.teams else jr.rounds([3] * 5 + [5] * 3, TEAMS.events.player, np.zeros(8))
@@ -247,24 +259,24 @@ def test_traced_rounds_are_predicted(make, in_a_hurry):
     orders = [rounds.events.player, (rounds.events.player + 3) % PLAYERS]
     together = jax.jit(jax.vmap(predict))(jnp.stack([jnp.asarray(x) for x in orders]))
     for i, player in enumerate(orders):
-        near("contests", jax.tree.map(lambda x, i=i: x[i], together), predict(player), 1e-5)
+        assert_close_leaves("contests", jax.tree.map(lambda x, i=i: x[i], together), predict(player), 1e-5)
 
 
 def test_traced_matches_are_predicted(system):
     state = jr.run(system, league()).state
     wanted = jr.predict(system, state, league())
-    near("all", jax.jit(lambda m: jr.predict(system, state, m))(on_device(league())), wanted, 1e-5)
+    assert_close_leaves("all", jax.jit(lambda m: jr.predict(system, state, m))(on_device(league())), wanted, 1e-5)
     pairs = jax.vmap(lambda p: jr.predict(system, state, jr.Matches(p[None], np.ones(1), np.full(1, 200.0)))[0])
     others = jr.matches(league().player, np.ones(N), np.full(N, 200.0))
-    near("one by one", pairs(jnp.asarray(league().player)), jr.predict(system, state, others), 1e-5)
+    assert_close_leaves("one by one", pairs(jnp.asarray(league().player)), jr.predict(system, state, others), 1e-5)
 
 
 def test_blocks_serve_both_precisions(in_a_hurry):
     """They are made again of the events given, which lose no digit."""
     periods = jr.periods(league(), 7.0)
-    arranged = jr.by_level(periods)
+    arranged = jr.extend.schedule_by_level(periods)
     with jax.enable_x64(True):
-        equal("the run", jr.run(jr.glicko(), periods, schedule=arranged), jr.run(jr.glicko(), periods))
+        assert_equal_leaves("the run", jr.run(jr.glicko(), periods, schedule=arranged), jr.run(jr.glicko(), periods))
 
 
 # --- Sizes that are used again ---
@@ -272,16 +284,16 @@ def test_blocks_serve_both_precisions(in_a_hurry):
 
 def test_sizes_are_few_and_near():
     for number in (*range(1, 5000), 10**6, 3 * 10**6 + 7):
-        room, close = roomy(number, coarse=64), snug(number)
-        assert number <= room <= max(64, 1.125 * number) and roomy(room, coarse=64) == room
-        assert number <= close <= 17 / 16 * number and snug(close) == close
-    assert len({roomy(i, coarse=1) for i in range(1, 100_000)}) < 150
-    assert (roomy(3), roomy(100), roomy(100_000)) == (64, 128, 131_072)
+        room, close = padded_size(number, coarse=64), padded_event_size(number)
+        assert number <= room <= max(64, 1.125 * number) and padded_size(room, coarse=64) == room
+        assert number <= close <= 17 / 16 * number and padded_event_size(close) == close
+    assert len({padded_size(i, coarse=1) for i in range(1, 100_000)}) < 150
+    assert (padded_size(3), padded_size(100), padded_size(100_000)) == (64, 128, 131_072)
 
 
 FORMS = {
     "stream": lambda m: (m, {"schedule": "stream"}),
-    "levels": lambda m: (m, {"schedule": jr.by_level(m, 8)}),
+    "levels": lambda m: (m, {"schedule": jr.extend.schedule_by_level(m, 8)}),
     "periods": lambda m: (jr.periods(m, 7.0), {}),
 }
 
@@ -294,7 +306,7 @@ def test_another_history_compiles_nothing(form):
     for n, players, most in ((2600, 90, None), (2100, 70, 0), (3000, 120, 0)):
         events, options = FORMS[form](jax.tree.map(lambda x, n=n: x[:n], whole))
         options = options | {"num_players": players}
-        with compilations() as made:
+        with record_compilations() as made:
             done = jr.run(system, events, **options)
             jr.run(system, events, state=done.state, **options | {"num_players": players + 1})
             jr.predict(system, done.state, league(3, players))
@@ -304,9 +316,9 @@ def test_another_history_compiles_nothing(form):
 
 def test_one_more_contest_compiles_nothing(in_a_hurry):
     system = jr.weng_lin()
-    rounds = [jr.simulate.contests(200, count, size=50, seed=count).rounds for count in (40, 41, 60)]
+    rounds = [jr.data.simulate.contests(200, count, size=50, seed=count).rounds for count in (40, 41, 60)]
     jr.run(system, rounds[0])
-    with compilations() as made:
+    with record_compilations() as made:
         for some in rounds[1:]:
             jr.run(system, some)
     assert not made
@@ -316,7 +328,7 @@ def test_one_more_contest_compiles_nothing(in_a_hurry):
 def test_padding_changes_no_bit(form, monkeypatch):
     system, (events, options) = jr.glicko2(), FORMS[form](league(500, 70))
     roomy_run = jr.run(system, events, **options)
-    for place in ("schedule", "blocks", "run", "state"):
-        monkeypatch.setattr(f"jaxrate.replay.{place}.roomy", lambda number, *rest, **more: number)
+    for place in ("schedule", "blocks", "checked_replay", "state"):
+        monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
     events, options = FORMS[form](league(500, 70))
-    equal("the run", jr.run(system, events, **options), roomy_run)
+    assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

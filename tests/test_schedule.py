@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.replay import schedule, steps
-from jaxrate.replay.blocks import SIZES, WINDOW, blocks, gather_events
-from jaxrate.replay.rows import on_device
-from jaxrate.replay.schedule import Form, in_form, plan
-from jaxrate.replay.sizes import aligned
-from jaxrate.replay.steps import earliest
+from jaxrate.replay import schedule, step_assignment
+from jaxrate.replay.blocks import MAX_PADDED_SIZES, WINDOW, cut_into_blocks, gather_events
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.padding import allocate_aligned
+from jaxrate.replay.schedule import PlanShape, arrange_in_shape, make_plan
+from jaxrate.replay.step_assignment import earliest_steps
 
 
 def greedy(events, width):
@@ -48,7 +48,7 @@ widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
 
 
 def slots_of(player, width):
-    step, slot = zip(*steps.slots(player, width), strict=True)
+    step, slot = zip(*step_assignment.assign_slots(player, width), strict=True)
     return np.concatenate(step), np.concatenate(slot)
 
 
@@ -60,10 +60,10 @@ def check_slots(events, width):
 
 
 @settings(deadline=None, database=None)
-@given(st.lists(pairs, min_size=1, max_size=60), widths, st.sampled_from([0, steps.SHORT]))
+@given(st.lists(pairs, min_size=1, max_size=60), widths, st.sampled_from([0, step_assignment.SHORT]))
 def test_steps_of_matches_equal_the_greedy_twin(events, width, short):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "SHORT", short)  # the compiled loop, and Python's
+        patch.setattr(step_assignment, "SHORT", short)  # the compiled loop, and Python's
         check_slots(events, width)
 
 
@@ -71,35 +71,35 @@ ragged = st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=12, unique=T
 
 
 @settings(deadline=None, database=None)
-@given(ragged, st.sampled_from([0, steps.SHORT]))
+@given(ragged, st.sampled_from([0, step_assignment.SHORT]))
 def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, short):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "SHORT", short)
-        assert earliest(*flat(events)).tolist() == greedy(events, len(events))
+        patch.setattr(step_assignment, "SHORT", short)
+        assert earliest_steps(*flat(events)).tolist() == greedy(events, len(events))
 
 
 @pytest.mark.parametrize("chunk", [2, 8, 16])
 def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
     """Some events are larger than a chunk, some chunks hold several events."""
-    monkeypatch.setattr(steps, "SHORT", 0)
-    monkeypatch.setattr(steps, "CHUNK", chunk)
+    monkeypatch.setattr(step_assignment, "SHORT", 0)
+    monkeypatch.setattr(step_assignment, "CHUNK", chunk)
     random = np.random.default_rng(0)
     events = [random.permutation(20)[: random.choice([1, 2, 3, 11])].tolist() for _ in range(50)]
-    assert earliest(*flat(events)).tolist() == greedy(events, len(events))
+    assert earliest_steps(*flat(events)).tolist() == greedy(events, len(events))
     for width in (1, 2, 2**31 - 1):
         check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
 
-@pytest.mark.parametrize("short", [0, steps.SHORT])
+@pytest.mark.parametrize("short", [0, step_assignment.SHORT])
 def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
-    monkeypatch.setattr(steps, "SHORT", short)
+    monkeypatch.setattr(step_assignment, "SHORT", short)
     events = np.array([(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)])
     assert slots_of(events, 2)[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
     assert slots_of(events, 3)[0].tolist() == [0, 0, 0, 1, 2, 1, 1]
 
 
 def test_no_events_take_no_steps():
-    assert earliest(np.zeros(0, np.int32), np.zeros(1, int)).shape == (0,)
+    assert earliest_steps(np.zeros(0, np.int32), np.zeros(1, int)).shape == (0,)
     assert slots_of(np.zeros((0, 2), np.int32), 4)[0].shape == (0,)
 
 
@@ -108,7 +108,7 @@ def test_no_events_take_no_steps():
 def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players, width):
     n = 30
     matches = league(n, players, seed)
-    arranged = jr.by_level(matches, width)
+    arranged = jr.extend.schedule_by_level(matches, width)
     number = np.asarray(arranged.number)
     steps, slots = np.nonzero(number < n)
     assert number.shape[1] == width
@@ -136,7 +136,7 @@ def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players,
 
 def test_padding_numbers_are_distinct_and_past_the_matches():
     matches = league(30, 5)
-    number = np.asarray(jr.by_level(matches, 8).number).ravel()
+    number = np.asarray(jr.extend.schedule_by_level(matches, 8).number).ravel()
     assert len(set(number.tolist())) == len(number)
     assert (np.sort(number)[:30] == np.arange(30)).all()
 
@@ -151,7 +151,7 @@ def test_context_is_arranged_with_its_match():
         weight=row + 1,
         category=np.stack([row, row + 20], 1),
     )
-    arranged = jr.by_level(matches, 4)
+    arranged = jr.extend.schedule_by_level(matches, 4)
     number, context = np.asarray(arranged.number), arranged.events.context
     real = number < n
     np.testing.assert_allclose(np.asarray(context.side)[real], number[real] / n, rtol=1e-6)
@@ -164,15 +164,15 @@ def test_slots_are_filled_alike_in_blocks_of_any_size(monkeypatch):
     n = 60
     random, matches = np.random.default_rng(0), league(60, 15)
     shares = random.dirichlet(np.ones(3), (n, 2))
-    context = jr.Context(random.uniform(-1, 1, n), None, shares, {"margin": random.normal(size=n)})
+    context = jr.extend.Context(random.uniform(-1, 1, n), None, shares, {"margin": random.normal(size=n)})
     matches = matches._replace(score=matches.score[::-1], context=context)
-    wanted = jr.by_level(matches, 3)
-    monkeypatch.setattr(schedule, "BLOCK", 7)
-    same(wanted, jr.by_level(matches, 3))
+    wanted = jr.extend.schedule_by_level(matches, 3)
+    monkeypatch.setattr(schedule, "FILL_BLOCK", 7)
+    same(wanted, jr.extend.schedule_by_level(matches, 3))
 
 
 def test_no_matches_fill_a_form_with_padding():
-    made = in_form(jr.matches(np.zeros((0, 2), int), []), Form(4, 6, 3))
+    made = arrange_in_shape(jr.matches(np.zeros((0, 2), int), []), PlanShape(4, 6, 3))
     assert made.number.tolist() == (6 + np.arange(12).reshape(3, 4)).tolist()
     assert (made.events.player > 2**30).all() and (made.events.score == 0.5).all() and made.num_steps == 0
 
@@ -180,22 +180,22 @@ def test_no_matches_fill_a_form_with_padding():
 @pytest.mark.parametrize(("least", "made"), [(0, 64), (41, 64), (70, 70)])
 def test_a_form_has_room_for_as_many_steps_as_without_it(least, made):
     matches = jr.matches([[0, 1]] * 40, np.ones(40))
-    arranged = in_form(matches, Form(1, 50, least))
+    arranged = arrange_in_shape(matches, PlanShape(1, 50, least))
     assert arranged.number[:, 0].tolist() == [*range(40), *range(64 + 40, 64 + made)]
 
 
 @pytest.mark.parametrize("chunk", [8, 64])
 def test_steps_that_do_not_fill_find_room_on_the_way(monkeypatch, chunk):
     matches = league(900, 40, hub=True)
-    wanted = in_form(matches, Form(16))
-    monkeypatch.setattr(steps, "SHORT", 0)
-    monkeypatch.setattr(steps, "CHUNK", chunk)
-    same(wanted, in_form(matches, Form(16)))
+    wanted = arrange_in_shape(matches, PlanShape(16))
+    monkeypatch.setattr(step_assignment, "SHORT", 0)
+    monkeypatch.setattr(step_assignment, "CHUNK", chunk)
+    same(wanted, arrange_in_shape(matches, PlanShape(16)))
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 2, 7)])
 def test_an_aligned_array_is_not_copied_to_the_cpu(shape):
-    array = aligned(shape, np.float32)
+    array = allocate_aligned(shape, np.float32)
     assert array.shape == shape and array.dtype == np.float32 and array.ctypes.data % 64 == 0
     taken = jax.device_put(array, jax.devices("cpu")[0])
     assert taken.unsafe_buffer_pointer() == array.ctypes.data
@@ -203,13 +203,13 @@ def test_an_aligned_array_is_not_copied_to_the_cpu(shape):
 
 def test_a_full_schedule_has_no_padding():
     matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 3]], [1, 1, 1, 1])
-    arranged = jr.by_level(matches, 2)
+    arranged = jr.extend.schedule_by_level(matches, 2)
     assert arranged.number[: arranged.num_steps].tolist() == [[0, 1], [2, 3]]
     assert arranged.fill == 1.0
 
 
 def test_no_matches_make_no_steps():
-    arranged = jr.by_level(jr.matches(np.zeros((0, 2), int), []), 4)
+    arranged = jr.extend.schedule_by_level(jr.matches(np.zeros((0, 2), int), []), 4)
     assert arranged.number.shape == (0, 4)
     assert (arranged.num_matches, arranged.num_players, arranged.fill) == (0, 0, 0.0)
 
@@ -220,7 +220,7 @@ def test_the_default_width_follows_the_mean_width_of_the_history(monkeypatch, ba
     narrow = league(40, 3)
     wide = jr.matches(np.arange(800).reshape(400, 2), np.ones(400))
     middle = jr.matches(np.concatenate([np.arange(40).reshape(20, 2)] * 3), np.ones(60))
-    assert [jr.by_level(m).number.shape[1] for m in (narrow, middle, wide)] == wanted
+    assert [jr.extend.schedule_by_level(m).number.shape[1] for m in (narrow, middle, wide)] == wanted
 
 
 def same(one, other):
@@ -235,59 +235,72 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
     quarter = random.integers(0, 4) * 30
     matches.player[quarter : quarter + 30] = random.permutation(300)[:60].reshape(30, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schedule, "widths", lambda: (2, 8))
-        wanted = jr.by_level(matches), plan(matches, worth=worth), plan(matches, "levels", most=4)
+        patch.setattr(schedule, "step_width_range", lambda: (2, 8))
+        wanted = (
+            jr.extend.schedule_by_level(matches),
+            make_plan(matches, worth=worth),
+            make_plan(matches, "levels", most=4),
+        )
         patch.setattr(schedule, "CHUNK", 100)
-        patch.setattr(schedule, "LOOK", 30)
-        same(wanted, (jr.by_level(matches), plan(matches, worth=worth), plan(matches, "levels", most=4)))
+        patch.setattr(schedule, "SAMPLE_MATCHES", 30)
+        same(
+            wanted,
+            (
+                jr.extend.schedule_by_level(matches),
+                make_plan(matches, worth=worth),
+                make_plan(matches, "levels", most=4),
+            ),
+        )
 
 
 def test_a_wide_history_is_walked_through_once(monkeypatch):
     monkeypatch.setattr(schedule, "CHUNK", 100)
-    monkeypatch.setattr(schedule, "LOOK", 60)
+    monkeypatch.setattr(schedule, "SAMPLE_MATCHES", 60)
     walked = []
-    monkeypatch.setattr(schedule, "slots", lambda ids, width: walked.append(len(ids)) or steps.slots(ids, width))
+    monkeypatch.setattr(
+        schedule, "assign_slots", lambda ids, width: walked.append(len(ids)) or step_assignment.assign_slots(ids, width)
+    )
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
-    assert plan(wide, most=16).number.shape[1] == 16 and walked == [60, 400]
+    assert make_plan(wide, most=16).number.shape[1] == 16 and walked == [60, 400]
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.5])
 def test_a_width_below_one_is_refused(width):
     with pytest.raises(ValueError, match=f"width must be a whole number from 1, got {width}"):
-        jr.by_level(league(5, 4), width)
+        jr.extend.schedule_by_level(league(5, 4), width)
 
 
 @pytest.mark.parametrize("name", ["level", "STREAM", "", None, 8])
 def test_an_unknown_schedule_is_refused(name):
     with pytest.raises(ValueError, match=r'schedule must be "auto", "stream", "levels" or a plan from by_level, got'):
-        plan(league(5, 4), name)
+        make_plan(league(5, 4), name)
 
 
 def test_auto_takes_a_stream_for_a_hub_and_levels_for_a_wide_history():
-    assert plan(league(60, 30, hub=True)).number is None
-    wide = plan(league(60, 200))
+    assert make_plan(league(60, 30, hub=True)).number is None
+    wide = make_plan(league(60, 200))
     assert wide.number is not None
-    assert plan(league(60, 200), "stream").number is None
-    assert plan(league(60, 30, hub=True), "levels").number is not None
+    assert make_plan(league(60, 200), "stream").number is None
+    assert make_plan(league(60, 30, hub=True), "levels").number is not None
 
 
 def test_auto_takes_levels_from_the_given_worth_on():
     matches = jr.matches([[0, 1], [2, 3], [4, 5], [0, 2], [1, 3]], np.ones(5))
-    assert plan(matches, worth=2.5).number is not None
-    assert plan(matches, worth=2.51).number is None
+    assert make_plan(matches, worth=2.5).number is not None
+    assert make_plan(matches, worth=2.51).number is None
 
 
 def test_a_plan_is_taken_as_it_is():
-    arranged = jr.by_level(league(5, 4), 2)
-    assert plan(league(5, 4), arranged) is arranged
+    arranged = jr.extend.schedule_by_level(league(5, 4), 2)
+    assert make_plan(league(5, 4), arranged) is arranged
 
 
 def test_a_plan_of_other_matches_is_refused():
     with pytest.raises(ValueError, match="the schedule is of 5 matches, not of these 9"):
-        plan(league(9, 4), jr.by_level(league(5, 4), 2))
-    blocks = jr.by_level(jr.periods(league(5, 4), period=np.arange(5)))
+        make_plan(league(9, 4), jr.extend.schedule_by_level(league(5, 4), 2))
+    blocks = jr.extend.schedule_by_level(jr.periods(league(5, 4), period=np.arange(5)))
     more = jr.periods(jr.matches([[0, 1]] * 4, np.ones(4)), period=np.zeros(4))  # as many players, more pairs
-    one = jr.by_level(jr.periods(jr.matches([[0, 1]], [1.0]), period=[0]))
+    one = jr.extend.schedule_by_level(jr.periods(jr.matches([[0, 1]], [1.0]), period=[0]))
     with pytest.raises(ValueError, match="the schedule is not of these 1 events"):
         jr.run(jr.elo(), more, schedule=one)
     with pytest.raises(ValueError, match="the schedule is not of these 9 events"):
@@ -299,11 +312,11 @@ def test_matches_made_by_hand_are_checked_again(name):
     matches = league(5, 4)
     wrong = matches._replace(score=np.array([0, 1, 0, 2.0, 1]))
     with pytest.raises(ValueError, match=r"row 3 \(counting from 0\): score 2.0 is outside"):
-        plan(wrong, name)
+        make_plan(wrong, name)
 
 
 def test_a_stream_holds_canonical_columns(x64):
-    arranged = plan(league(5, 4), "stream")
+    arranged = make_plan(league(5, 4), "stream")
     assert arranged.events.player.dtype == jnp.int32
     assert arranged.events.score.dtype == arranged.events.time.dtype == (jnp.float64 if x64 else jnp.float32)
     assert (arranged.fill, arranged.num_matches) == (1.0, 5)
@@ -321,7 +334,7 @@ def check_blocks(ragged):
     """Every event once, disjoint in a step, each player's in order, and room for the largest; returns the blocks."""
     start, pair_start = ragged.player_start, ragged.pair_start
     num_events, player = len(start) - 1, np.asarray(ragged.events.player)
-    made, last, done = list(blocks(ragged)), {}, []
+    made, last, done = list(cut_into_blocks(ragged)), {}, []
     for block in made:
         for slots in block.number:
             members = []
@@ -339,7 +352,7 @@ def check_blocks(ragged):
                 done.append(int(e))
             assert len(members) == len(set(members))
     assert sorted(done) == list(range(num_events))
-    assert len({block.size for block in made}) <= SIZES
+    assert len({block.size for block in made}) <= MAX_PADDED_SIZES
     return made
 
 
@@ -362,7 +375,7 @@ def test_blocks_of_one_event():
 
 
 def test_no_events_make_no_blocks():
-    assert list(blocks(jr.rounds([], [], []))) == []
+    assert list(cut_into_blocks(jr.rounds([], [], []))) == []
 
 
 def test_disjoint_events_of_a_size_are_batched():
@@ -394,12 +407,14 @@ def test_wide_steps_share_a_window_too():
 def test_padded_sizes_stay_few_over_four_orders_of_magnitude():
     sizes = [1, 10, 100, 1000, 10_000, 3, 30, 300, 3000, 7, 70, 700, 7000] * 80
     made = check_blocks(contests(sizes, 10_000))
-    assert 3 < len({block.size for block in made}) <= SIZES
+    assert 3 < len({block.size for block in made}) <= MAX_PADDED_SIZES
     assert sum(block.number.size * block.size[0] for block in made) < 1.5 * sum(sizes)
 
 
 def test_further_sizes_must_save_what_they_cost_to_compile():
-    made = [blocks(contests([1000] + [3] * few, 2000)) for few in (30, 400)]  # 300,000 slots is the price of a size
+    made = [
+        cut_into_blocks(contests([1000] + [3] * few, 2000)) for few in (30, 400)
+    ]  # 300,000 slots is the price of a size
     assert [len({block.size for block in some}) for some in made] == [1, 2]
 
 
@@ -407,7 +422,7 @@ def test_further_sizes_must_save_what_they_cost_to_compile():
 def test_padding_of_rounds_takes_part_in_nothing():
     contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
     rounds = jr.rounds(contest, player, rank, team=team, weight=[1, 0.5, 2, 3], time=[1, 1, 1, 6])
-    flat = on_device(rounds.events)
+    flat = as_device_arrays(rounds.events)
     starts = jnp.asarray(rounds.player_start, jnp.int32), None
     number = jnp.array([[1, 0, 2]], jnp.int32)
     events, position = gather_events(flat, starts, number, (5, 3))
@@ -431,7 +446,7 @@ def test_padding_of_periods_is_no_game():
     periods = jr.periods(matches, period=[0, 0, 4])
     starts = tuple(jnp.asarray(x, jnp.int32) for x in (periods.player_start, periods.pair_start))
     number = jnp.array([[1, 0]], jnp.int32)
-    events, position = gather_events(on_device(periods.events), starts, number, (4, 3))
+    events, position = gather_events(as_device_arrays(periods.events), starts, number, (4, 3))
     assert events.player[0, :, :2].tolist() == [[0, 2], [0, 1]] and int(events.player[0, 1, 2]) == 3
     assert (np.asarray(events.player)[0][[0, 0, 1], [2, 3, 3]] > 3).all()
     assert events.pair[0].tolist() == [[[1, 0], [0, 0], [0, 0]], [[2, 1], [0, 2], [0, 0]]]

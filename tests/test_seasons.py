@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.records.predictions import bracket, matchups
-from jaxrate.records.seasons import Games, outcomes, ranked, worth
+from jaxrate.forecasts.knockout_brackets import bracket_probabilities, matchup_matrix
+from jaxrate.forecasts.season_simulation import (
+    SimulationMatches,
+    points_per_logit,
+    rank_by_points,
+    simulate_season_scores,
+)
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -21,15 +26,15 @@ SAMPLES = 4_000
 
 @pytest.fixture(scope="module")
 def rated():
-    league = jr.simulate.league(40, 600, seed=4, draws=0.2).matches
-    return jr.rate(jr.glicko(), jr.Dataset(league, NAMES, np.arange(600)))
+    league = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches
+    return jr.rate(jr.glicko(), jr.data.Dataset(league, NAMES, np.arange(600)))
 
 
 @pytest.fixture(scope="module")
 def sure(rated):
     """Of a system that is sure of strengths."""
-    league = jr.simulate.league(40, 600, seed=4).matches
-    return jr.rate(jr.elo(), jr.Dataset(league, NAMES, np.arange(600)))
+    league = jr.data.simulate.league(40, 600, seed=4).matches
+    return jr.rate(jr.elo(), jr.data.Dataset(league, NAMES, np.arange(600)))
 
 
 def slowly(score, pairs, n, points, luck):
@@ -63,7 +68,9 @@ def test_places_are_those_of_a_slow_season():
             drawn[a, b] += s == 0.5
             drawn[b, a] += s == 0.5
         points = (3.0, 1.0, 0.0)
-        order, total = ranked(key, jax.numpy.asarray(won), jax.numpy.asarray(drawn), points, ("wins", "head_to_head"))
+        order, total = rank_by_points(
+            key, jax.numpy.asarray(won), jax.numpy.asarray(drawn), points, ("wins", "head_to_head")
+        )
         expected, sums = slowly(score, pairs, n, points, luck)
         assert np.asarray(order).tolist() == expected and np.asarray(total).tolist() == sums.tolist()
 
@@ -71,13 +78,17 @@ def test_places_are_those_of_a_slow_season():
 def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together(rated):
     """Of two matches of one player, who is uncertain: both end alike more often than chance has it."""
     pairs = [("club 00", "club 01"), ("club 00", "club 02")]
-    found = jr.fixtures(rated, pairs)
-    from jaxrate.records.seasons import made
+    found = jr.forecasts.predict_fixtures(rated, pairs)
+    from jaxrate.forecasts.season_simulation import build_simulation_matches
 
-    games = made(rated, ["club 00", "club 01", "club 02"], np.array([[0, 1], [0, 2]], np.int32), found)
+    games = build_simulation_matches(
+        rated, ["club 00", "club 01", "club 02"], np.array([[0, 1], [0, 2]], np.int32), found
+    )
     assert (np.asarray(games.spread) > 0.2).all()
-    wide = Games(games.player, games.logit, games.odds, games.spread)
-    score = np.asarray(jax.vmap(lambda i: outcomes(jax.random.fold_in(jax.random.key(1), i), wide))(np.arange(40_000)))
+    wide = SimulationMatches(games.player, games.logit, games.odds, games.spread)
+    score = np.asarray(
+        jax.vmap(lambda i: simulate_season_scores(jax.random.fold_in(jax.random.key(1), i), wide))(np.arange(40_000))
+    )
     np.testing.assert_allclose(score.mean(axis=0), found["expected"], atol=0.012)
     np.testing.assert_allclose((score == 0.5).mean(axis=0), found["draw"], atol=0.02)
     assert np.corrcoef(score.T)[0, 1] > 0.01
@@ -85,9 +96,9 @@ def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together
 
 @pytest.mark.parametrize("system", [jr.glicko(), jr.elo(), jr.trueskill()], ids=lambda s: s.name)
 def test_a_point_is_worth_what_the_system_says(system):
-    league = jr.simulate.league(40, 600, seed=4).matches
-    history = jr.rate(system, jr.Dataset(league, NAMES, np.arange(600)))
-    point = worth(history, np.arange(40))
+    league = jr.data.simulate.league(40, 600, seed=4).matches
+    history = jr.rate(system, jr.data.Dataset(league, NAMES, np.arange(600)))
+    point = points_per_logit(history, np.arange(40))
     wanted = {"glicko": 400 / np.log(10), "elo": 400 / np.log(10)}.get(system.name)
     if wanted is None:  # two of 25/6 are between strengths and performances; the logistic of the same slope at 0
         wanted = np.sqrt(2.0) * float(system.params.beta) * np.sqrt(2 * np.pi) / 4
@@ -99,10 +110,10 @@ def test_a_point_is_worth_what_the_system_says(system):
 def test_a_season_ends_as_its_matches_let_expect(sure):
     teams = [f"club {i:02}" for i in range(6)]
     coming = [*itertools.permutations(teams, 2)]
-    found = jr.season(sure, coming, relegated=2, samples=SAMPLES)
+    found = jr.forecasts.simulate_season(sure, coming, relegated=2, samples=SAMPLES)
     np.testing.assert_allclose(found.place.sum(axis=0), 1.0, atol=1e-4)
     np.testing.assert_allclose(found.place.sum(axis=1), 1.0, atol=1e-4)
-    chance = jr.fixtures(sure, coming)
+    chance = jr.forecasts.predict_fixtures(sure, coming)
     assert "draw" not in chance
     for name, mean in zip(found.player, found.expected, strict=True):
         mine = [
@@ -118,7 +129,7 @@ def test_a_season_ends_as_its_matches_let_expect(sure):
 def test_results_so_far_count(sure):
     teams = ["club 00", "club 01", "club 02"]
     results = {"a": [teams[0]] * 6, "b": [teams[1], teams[2]] * 3, "score": [1.0] * 5 + [0.5]}
-    found = jr.season(sure, [(teams[1], teams[2])], results=results, samples=100)
+    found = jr.forecasts.simulate_season(sure, [(teams[1], teams[2])], results=results, samples=100)
     first = found.player.tolist().index(teams[0])
     assert first == 0 and found.place[0, 0] == 1.0 and found.points[0] == 16 and found.played[0] == 6
     assert found.points[found.player == teams[2]] == 1
@@ -131,17 +142,17 @@ def test_results_so_far_count(sure):
     ):
         given = {"coming": [(teams[1], teams[2])], "results": results} | given
         with refused(message):
-            jr.season(sure, given.pop("coming"), **given)
+            jr.forecasts.simulate_season(sure, given.pop("coming"), **given)
 
 
 def test_a_knockout_of_certain_strengths_is_the_exact_bracket(sure):
     names = ["club 03", "club 11", "club 20", "club 07"]
-    found = jr.tournament(sure, {"knockout": names}, samples=SAMPLES, time=sure.last)
+    found = jr.forecasts.simulate_tournament(sure, {"knockout": names}, samples=SAMPLES, time=sure.last)
     ids = [int(x[-2:]) for x in names]
-    exact = np.asarray(bracket(matchups(sure, players=ids)))
+    exact = np.asarray(bracket_probabilities(matchup_matrix(sure, players=ids)))
     at = [found.player.tolist().index(x) for x in names]
     np.testing.assert_allclose(found.reach[at], exact, atol=0.03)
-    with_bye = jr.tournament(sure, {"knockout": ["club 03", "", "club 20", "club 07"]}, samples=200)
+    with_bye = jr.forecasts.simulate_tournament(sure, {"knockout": ["club 03", "", "club 20", "club 07"]}, samples=200)
     assert with_bye.reach[with_bye.player == "club 03", 1] == 1.0
     assert "  final" in str(found) and "group" not in str(found)
 
@@ -157,7 +168,7 @@ B = ["club 03", "club 04", "club 05", "club 06"]
 
 def test_groups_and_a_knockout_from_a_file(rated, tmp_path):
     (tmp_path / "cup.toml").write_text(PLAN)
-    found = jr.tournament(rated, tmp_path / "cup.toml", samples=SAMPLES)
+    found = jr.forecasts.simulate_tournament(rated, tmp_path / "cup.toml", samples=SAMPLES)
     np.testing.assert_allclose(found.reach.sum(axis=0), [4, 2, 1], atol=1e-3)
     for group in "AB":
         mine = found.group == group
@@ -181,7 +192,7 @@ def test_groups_and_a_knockout_from_a_file(rated, tmp_path):
 )
 def test_plans_that_cannot_be(rated, plan, message):
     with refused(message):
-        jr.tournament(rated, plan)
+        jr.forecasts.simulate_tournament(rated, plan)
 
 
 def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
@@ -192,10 +203,15 @@ def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
     code, text, errors = jaxrate("season", tmp_path / "run", tmp_path / "coming.csv", *more)
     results = {"winner": ["club 00"], "loser": ["club 01"]}
     coming = [("club 01", "club 02"), ("club 02", "club 00")]
-    assert code == 0 and text == f"{jr.season(rated, coming, results=results, relegated=1, samples=500)}\n", errors
+    assert (
+        code == 0
+        and text == f"{jr.forecasts.simulate_season(rated, coming, results=results, relegated=1, samples=500)}\n"
+    ), errors
     (tmp_path / "cup.toml").write_text(PLAN)
     code, text, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 300)
-    assert code == 0 and text == f"{jr.tournament(rated, tmp_path / 'cup.toml', samples=300)}\n", errors
+    assert code == 0 and text == f"{jr.forecasts.simulate_tournament(rated, tmp_path / 'cup.toml', samples=300)}\n", (
+        errors
+    )
     code, text, _ = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 300, "--json")
     assert code == 0 and {"player", "group", "win"} < json.loads(text)[0].keys()
     (tmp_path / "cup.toml").write_text("knockout = [")

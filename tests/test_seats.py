@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.events import count_games, part
-from jaxrate.replay.blocks import Block, arranged
-from jaxrate.testing.cases import near
+from jaxrate.events import count_games, slice_events
+from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.testing.case_assertions import assert_close_leaves
 from tests.reference import performance_twin, trueskill_twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -27,7 +27,7 @@ PRECISIONS = pytest.mark.parametrize("double", [False, True])
 def race(cars, ranks=None, weights=None, players=NAMES):
     """One contest."""
     ranks, weights = (None if x is None else [x] for x in (ranks, weights))
-    return jr.from_teams([cars], ranks, weights=weights, players=players).rounds
+    return jr.data.from_teams([cars], ranks, weights=weights, players=players).rounds
 
 
 def after(system, events, rating=RATING, deviation=DEVIATION):
@@ -45,7 +45,7 @@ def test_a_seat_is_where_the_player_first_takes_part():
     rounds = jr.rounds([3, 3, 3, 3, 5, 5], [0, 9, 1, 9, 9, 1], [0, 0, 1, 1, 0, 1], team=[4, 4, 2, 2, 1, 2])
     assert rounds.events.seat.tolist() == [0, 1, 2, 1, 0, 1]
     assert count_games(rounds, 10).tolist() == [1, 2, 0, 0, 0, 0, 0, 0, 0, 2]
-    assert part(rounds, 1, 2).events.seat.tolist() == [0, 1]
+    assert slice_events(rounds, 1, 2).events.seat.tolist() == [0, 1]
     assert jr.rounds([3, 3], [0, 9], [0, 1], team=[4, 2]).events.seat is None
 
 
@@ -65,23 +65,23 @@ def test_a_player_twice_in_a_team_or_alone_is_refused(team, message):
 @pytest.mark.parametrize(("teams", "k"), [([["A", "B", "A"]], 0), ([["A"], ["A"]], 0), ([["A"], ["A", "B"], ["A"]], 0)])
 def test_lists_refuse_the_same(teams, k):
     with pytest.raises(ValueError, match=f"player 'A' is in team {k} already"):
-        jr.from_teams([teams])
+        jr.data.from_teams([teams])
 
 
 @pytest.mark.parametrize("name", ["elo_mmr", "codeforces", "topcoder", "weng_lin"])
 def test_other_systems_refuse_and_name_the_row(name):
-    system, events = jr.SYSTEMS[name](), race(CARS)
+    system, events = jr.extend.SYSTEMS[name](), race(CARS)
     message = rf"{name} rates nobody in several teams.*rate them by elo_mmx or trueskill"
     with pytest.raises(ValueError, match=r"row 5 \(counting from 0\): " + message):
         jr.run(system, events)
     with pytest.raises(ValueError, match="row 5 .*" + message):
         jr.predict(system, system.init(system.params, 6), events)
     with pytest.raises(ValueError, match=message):
-        jr.scan(system, system.params, system.init(system.params, 6), jr.by_level(events))
+        jr.scan(system, system.params, system.init(system.params, 6), jr.extend.schedule_by_level(events))
 
 
 def test_a_comparison_leaves_the_others_out():
-    data = jr.from_teams([CARS] * 6)
+    data = jr.data.from_teams([CARS] * 6)
     table = jr.compare(data, ["trueskill", "weng_lin"])
     assert table.left_out == {"weng_lin": "it rates nobody in several teams"}
     with pytest.raises(ValueError, match="in several teams: weng_lin; try elo_mmx or trueskill"):
@@ -182,23 +182,23 @@ def test_levels_padding_and_one_by_one_are_alike(name, double):
     with jax.enable_x64(double):
         whole, state, guess = jr.run(system, events), system.init(system.params, 19), []
         for i in range(0, 10, 5):
-            state, prediction = jr.run(system, part(events, i, i + 5), state=state)
+            state, prediction = jr.run(system, slice_events(events, i, i + 5), state=state)
             guess.append(np.asarray(prediction))
         roomy = jr.run(
-            system, events, schedule=arranged(events, [Block(np.arange(10, dtype=np.int32)[:, None], (40, 24))])
+            system, events, schedule=arrange_blocks(events, [Block(np.arange(10, dtype=np.int32)[:, None], (40, 24))])
         )
-    near("the state", state, whole.state, 1e-10 if double else 1e-4)
-    near("predictions", np.concatenate(guess), whole.prediction, 1e-10 if double else 1e-4)
+    assert_close_leaves("the state", state, whole.state, 1e-10 if double else 1e-4)
+    assert_close_leaves("predictions", np.concatenate(guess), whole.prediction, 1e-10 if double else 1e-4)
     # (TrueSkill takes a sweep more where there is room for more teams.)
-    near("the padded state", roomy.state, whole.state, 1e-8 if double else 1e-4)
-    near("padded predictions", roomy.prediction, whole.prediction, 1e-8 if double else 1e-4)
+    assert_close_leaves("the padded state", roomy.state, whole.state, 1e-8 if double else 1e-4)
+    assert_close_leaves("padded predictions", roomy.prediction, whole.prediction, 1e-8 if double else 1e-4)
 
 
 @SEATED
 def test_slopes_are_finite_and_those_of_differences(name):
     system, events = SYSTEMS[name], season()
     field = "beta" if name == "trueskill" else "limit_deviation"
-    value, level = getattr(system.params, field), jr.by_level(events)
+    value, level = getattr(system.params, field), jr.extend.schedule_by_level(events)
 
     def total(x):
         params = system.params._replace(**{field: x})
@@ -206,7 +206,7 @@ def test_slopes_are_finite_and_those_of_differences(name):
         return jnp.sum(guess**2) + jnp.sum((state.rating / system.params.initial_deviation) ** 2)
 
     with jax.enable_x64(True):
-        level = jr.by_level(events)
+        level = jr.extend.schedule_by_level(events)
         slope, h = float(jax.grad(total)(value)), 1e-4 * value
         difference = float(total(value + h) - total(value - h)) / (2.0 * h)
     assert np.isfinite(slope)
@@ -215,9 +215,9 @@ def test_slopes_are_finite_and_those_of_differences(name):
 
 @SEATED
 def test_recorded_ratings_are_the_players_in_every_seat(name):
-    events = part(season(), 9, 10)
+    events = slice_events(season(), 9, 10)
     player, seat = events.events.player, events.events.seat
-    found = jr.history(SYSTEMS[name], events, after=True)
+    found = jr.league.rating_history(SYSTEMS[name], events, after=True)
     ratings = SYSTEMS[name].summary(SYSTEMS[name].params, found.state)
     assert (seat != np.arange(len(seat))).sum() >= 2
     np.testing.assert_array_equal(found.after.mean, ratings.mean[player])
@@ -226,9 +226,9 @@ def test_recorded_ratings_are_the_players_in_every_seat(name):
 
 def test_predictions_and_performances_are_of_seats():
     events = race(CARS)
-    found = jr.predict(jr.outlook(jr.trueskill()), jr.trueskill().init(jr.trueskill().params, 6), events)
+    found = jr.predict(jr.forecasts.add_outcomes(jr.trueskill()), jr.trueskill().init(jr.trueskill().params, 6), events)
     np.testing.assert_allclose(found.win[::2], found.win[1::2])
-    performed = jr.performances(SYSTEMS["elo_mmx"], events)
+    performed = jr.league.performance_ratings(SYSTEMS["elo_mmx"], events)
     assert performed.performance[1] > performed.performance[5]  # Ferrari in its two cars
 
 
@@ -260,20 +260,20 @@ def test_a_file_is_read_rated_carried_on_saved_and_loaded(name, table, tmp_path)
     jr.save(tmp_path / "saved", rated)
     loaded = jr.load(tmp_path / "saved")
     assert loaded.predictions.equals(rated.predictions) and loaded.games.tolist() == rated.games.tolist()
-    live = jr.live(loaded)
+    live = jr.live.start_history(loaded)
     foreseen = live.predict_round(CARS, time="2026-03-08")
     seen = live.update_round([CARS[1], CARS[0], CARS[3], CARS[2]], time="2026-03-08")
     assert np.shape(foreseen) == np.shape(seen) == (8,)
     live.update_round([["Alonso", "Aston"], ["Stroll", "Aston"]], time="2026-03-09")
     live.correct(-2, rank=[2, 1, 1, 3])
     more = live.rated()
-    both = jr.from_teams(
+    both = jr.data.from_teams(
         [[CARS[1], CARS[0], CARS[3], CARS[2]], [["Alonso", "Aston"], ["Stroll", "Aston"]]],
         [[2, 1, 1, 3], [0, 1]],
         players=rated.players,
     )
     wanted = jr.run(SYSTEMS[name], both, state=rated.state)
-    near("the ratings", np.asarray(more.state.rating)[:9], wanted.state.rating, 1e-5)
+    assert_close_leaves("the ratings", np.asarray(more.state.rating)[:9], wanted.state.rating, 1e-5)
     assert more.games.tolist() == [4] * 6 + [1] * 3
     live.undo(2)
-    near("the ratings", np.asarray(live.rated().state.rating)[:6], rated.state.rating, 1e-6)
+    assert_close_leaves("the ratings", np.asarray(live.rated().state.rating)[:6], rated.state.rating, 1e-6)

@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.compiling import worth
+from jaxrate.replay.compile_options import levels_threshold
 from jaxrate.systems.category_glicko import model as strengths
-from jaxrate.systems.category_glicko.posterior import OUTCOMES, Games, likelihood, most_likely, most_probable
+from jaxrate.systems.category_glicko.posterior import (
+    OUTCOME_DISTRIBUTIONS,
+    PeriodGames,
+    likelihood_derivatives,
+    maximize_likelihood,
+    maximize_posterior,
+)
 from jaxrate.systems.glicko2 import State, new_volatility, prepare
-from jaxrate.systems.rounds import field
+from jaxrate.systems.rounds import cdf_sums
 
 
 def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
@@ -38,11 +44,15 @@ def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
 def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
     """Among newcomers in a round 8,000 points wide, what is read from a table is right to 0.01 rating points."""
     with jax.enable_x64(True):
-        scale = jnp.full(100, deviation / field.LOGISTIC.deviation)
-        everyone = field.Field(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0, deviation)
-        table = jax.jit(lambda x: field.sums(field.logistic, everyone, field.enough(deviation))[0](x, True)[0])
+        scale = jnp.full(100, deviation / cdf_sums.LOGISTIC.deviation)
+        everyone = cdf_sums.Participants(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0, deviation)
+        table = jax.jit(
+            lambda x: cdf_sums.make_cdf_sums(
+                cdf_sums.logistic_distribution, everyone, cdf_sums.table_points_for(deviation)
+            )[0](x, True)[0]
+        )
         x = jnp.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
-        got, (wanted, slope) = table(x), field.direct(field.logistic, everyone, x, True)
+        got, (wanted, slope) = table(x), cdf_sums.direct_sums(cdf_sums.logistic_distribution, everyone, x, True)
         error = np.asarray(abs(got - wanted) / slope)
     assert error.max() < 0.01
 
@@ -56,22 +66,22 @@ def test_the_least_deviation_of_glicko_holds():
 def test_the_likeliest_strength_is_found_far_beyond_every_opponent():
     """Of 399 wins and one loss: the slope of the likelihood there is zero."""
     with jax.enable_x64(True):
-        games = Games(jnp.array([0]), *(jnp.array([x]) for x in (0.0, 1.0, 399.0, 1.0)))
+        games = PeriodGames(jnp.array([0]), *(jnp.array([x]) for x in (0.0, 1.0, 399.0, 1.0)))
         games = games._replace(
             **{x: jnp.asarray(getattr(games, x), float) for x in ("mean", "deviation", "won", "lost")}
         )
         for name, wanted in (("logistic", np.log(399) * np.sqrt(3) / np.pi), ("probit", 2.8070337683)):
             one, there, guess = jnp.ones((1, 1)), jnp.array([[True]]), jnp.zeros((1, 1))
             rows = strengths.State(one[0], one, one[0], one, one[0])
-            first = most_likely(OUTCOMES[name], games, there, guess)
-            second = most_probable(OUTCOMES[name], rows, games, there, guess, ~there[0], there[0])
+            first = maximize_likelihood(OUTCOME_DISTRIBUTIONS[name], games, there, guess)
+            second = maximize_posterior(OUTCOME_DISTRIBUTIONS[name], rows, games, there, guess, ~there[0], there[0])
             for best in (first, second):
                 np.testing.assert_allclose(best, [[wanted]], rtol=1e-6)
-                assert abs(float(likelihood(OUTCOMES[name], games, best)[0][0, 0])) < 1e-6
+                assert abs(float(likelihood_derivatives(OUTCOME_DISTRIBUTIONS[name], games, best)[0][0, 0])) < 1e-6
 
 
 def test_differences_of_just_the_margin_are_draws():
-    chance = jr.luck.trueskill(1.0).chance
+    chance = jr.extend.luck.trueskill(1.0).chance
     x = jnp.array([2.0, 1.0, 2.5, 1.0])
     y = jnp.array([1.0, 2.0, 1.0, 2.5])
     assert chance(x, y).tolist() == [0.5, 0.5, 1.0, 0.0]
@@ -80,7 +90,9 @@ def test_differences_of_just_the_margin_are_draws():
 def test_streams_are_worth_it_for_simple_rules_in_float32():
     matches = jr.matches([[0, 1]], [1.0])
     with jax.enable_x64(False):
-        assert worth(jr.elo(), jr.elo().params, None, matches) == (np.inf if jax.default_backend() == "cpu" else 2.0)
-        assert worth(jr.blat_mmr(), jr.blat_mmr().params, None, matches) == 2.0
+        assert levels_threshold(jr.elo(), jr.elo().params, None, matches) == (
+            np.inf if jax.default_backend() == "cpu" else 2.0
+        )
+        assert levels_threshold(jr.blat_mmr(), jr.blat_mmr().params, None, matches) == 2.0
     with jax.enable_x64(True):
-        assert worth(jr.elo(), jr.elo().params, None, matches) == 2.0
+        assert levels_threshold(jr.elo(), jr.elo().params, None, matches) == 2.0

@@ -1,4 +1,4 @@
-"""`jr.site` and `jaxrate site`: every player's page says what `jr.career` says, whatever they are called."""
+"""`jr.site.write_site` and `jaxrate site`: every player's page says what `jr.career` says, whatever they are called."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import simulate
+from jaxrate.data import simulate
 from tests.browser import downloaded, findings, pointed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
@@ -53,8 +53,11 @@ def folder(rated, tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
     venue, points = np.arange(400) % 7, (np.ones(400), np.zeros(400))
     pairs = [("player 03", "player 04"), ("player 05", NAMES[0]), ("player 04", "player 05")]
-    told = {"coming": jr.fixtures(rated, pairs), "season": jr.season(rated, pairs, relegated=1, samples=100)}
-    jr.site(rated, out, title="Our <league>", columns={"venue": venue}, points=points, **told)
+    told = {
+        "coming": jr.forecasts.predict_fixtures(rated, pairs),
+        "season": jr.forecasts.simulate_season(rated, pairs, relegated=1, samples=100),
+    }
+    jr.site.write_site(rated, out, title="Our <league>", columns={"venue": venue}, points=points, **told)
     return out
 
 
@@ -73,13 +76,13 @@ def test_every_career_is_told(rated, folder):
         assert set(told["points"]) <= {"1-0", "0-1"}
         (heading,) = re.findall("<h1><bdi>(.*?)</bdi></h1>", page)
         assert unescape(heading) == name and "<b>" not in page
-    end = jr.rating_table(rated)
+    end = jr.league.rating_table(rated)
     last = inside(page_of(folder, end["player"][0]), "career")["rating"][-1]
     assert last == pytest.approx(end["rating"][0], abs=0.0051)
 
 
 def test_the_leaderboard_and_its_files(rated, folder):
-    board, table = script(folder / "data" / "board.js"), jr.rating_table(rated)
+    board, table = script(folder / "data" / "board.js"), jr.league.rating_table(rated)
     assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
     np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0051)
     gone = {name for name, current in zip(board["name"], board["current"], strict=True) if not current}
@@ -92,7 +95,7 @@ def test_the_leaderboard_and_its_files(rated, folder):
     assert '<meta property="og:description" content="400 matches of 30 players, ' in index
     rows = json.loads((folder / "data" / "players.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in rows] == board["name"] and (folder / rows[0]["page"]).exists()
-    back = jr.data.tables.open_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
+    back = jr.data.table_sources.open_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
     assert ("'=1+1" in (folder / "data" / "players.csv").read_text(encoding="utf-8") and back is None) or back
     wanted = jr.leaderboard(rated, top=30)
     some = [i for i, current in enumerate(board["current"]) if current]
@@ -105,23 +108,23 @@ def test_the_leaderboard_and_its_files(rated, folder):
 
 
 def test_names_of_files():
-    from jaxrate.records.site.told import shown_names, slugs
+    from jaxrate.site.site_data import display_names, make_slugs
 
-    found = slugs([*NAMES, "Novak Đoković"])
+    found = make_slugs([*NAMES, "Novak Đoković"])
     assert found == ["script-b-x", "lukasz-kubot", "lukasz-kubot-2", "con-player", "player", "1-1", "o-brien-q-sons",
                      "novak-dokovic"]  # fmt: skip
-    assert shown_names(np.array([1, 2, 3]), {1: "Ann", 2: "Ann"}) == ["Ann (1)", "Ann (2)", "3"]
+    assert display_names(np.array([1, 2, 3]), {1: "Ann", 2: "Ann"}) == ["Ann (1)", "Ann (2)", "3"]
 
 
 def test_words_about_quality(rated, folder):
     text = (folder / "quality.html").read_text(encoding="utf-8")
-    found = jr.metrics.scores(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
+    found = jr.metrics.match_metrics(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
     assert f"The favourite won {100 * found['accuracy']:.1f} % of 400 matches" in text
     assert f"{100 * np.exp(-found['log loss']):.1f} %, on average" in text and "None" not in text
 
 
 def test_what_is_coming(rated, folder):
-    wanted = jr.fixtures(rated, [("player 03", "player 04")])
+    wanted = jr.forecasts.predict_fixtures(rated, [("player 03", "player 04")])
     page = (folder / "coming.html").read_text(encoding="utf-8")
     season, coming = page.split("<tbody>")[1:]
     row = coming.partition("</tr>")[0]
@@ -137,28 +140,28 @@ def test_what_is_coming(rated, folder):
 def test_contests_without_dates(tmp_path):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
     rated = jr.rate(jr.elo_mmr(), jr.read(table))
-    jr.site(rated, tmp_path)
+    jr.site.write_site(rated, tmp_path)
     told, wanted = inside(page_of(tmp_path, "y"), "career"), jr.career(rated, "y")
     assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]
     np.testing.assert_allclose(told["expected"], wanted["expected_rank"], atol=0.051)
     assert "time" not in told and 'id="who"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="points are of matches of two"):
-        jr.site(rated, tmp_path, points=([1] * 5, [1] * 5))
+        jr.site.write_site(rated, tmp_path, points=([1] * 5, [1] * 5))
 
 
 def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("dear")
     with pytest.raises(ValueError, match="holds other files; name a new folder"):
-        jr.site(rated, tmp_path / "mine")
-    jr.site(rated, tmp_path / "new", names={"player 03": "Ada"})
+        jr.site.write_site(rated, tmp_path / "mine")
+    jr.site.write_site(rated, tmp_path / "new", names={"player 03": "Ada"})
     assert "Ada" in page_of(tmp_path / "new", "Ada") and (tmp_path / "new" / "players" / "ada.html").exists()
-    jr.site(rated, tmp_path / "new")
+    jr.site.write_site(rated, tmp_path / "new")
     assert len([*(tmp_path / "new" / "players").iterdir()]) == 30 and "Ada" not in page_of(
         tmp_path / "new", "player 03"
     )
     with pytest.raises(ValueError, match=r"column 'venue' must be \[n\], one for each of 400 rows"):
-        jr.site(rated, tmp_path / "new", columns={"venue": [1]})
+        jr.site.write_site(rated, tmp_path / "new", columns={"venue": [1]})
 
 
 def test_the_command(jaxrate, games, tmp_path):
@@ -185,10 +188,13 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         np.testing.assert_allclose(told["knownSpread"], 1.96 * wanted["deviation"], atol=0.1)
     assert "as known then, as known now" in (out / "about.html").read_text(encoding="utf-8")
     rated = jr.load(run)
-    told = inside(jr.report(rated, top=1, smoothed=smoothed), "data")["careers"]["0"]
-    wanted = jr.career(smoothed, jr.rating_table(rated)["player"][0])
+    told = inside(jr.site.write_report(rated, top=1, smoothed=smoothed), "data")["careers"]["0"]
+    wanted = jr.career(smoothed, jr.league.rating_table(rated)["player"][0])
     np.testing.assert_allclose(told["known"], wanted["rating"], atol=0.0051)
-    for write in (lambda x: jr.site(rated, out, smoothed=x), lambda x: jr.report(rated, smoothed=x)):
+    for write in (
+        lambda x: jr.site.write_site(rated, out, smoothed=x),
+        lambda x: jr.site.write_report(rated, smoothed=x),
+    ):
         with pytest.raises(ValueError, match="smoothed must be of the same matches"):
             write(smoothed._replace(matches=smoothed.matches._replace(score=1 - data.matches.score)))
 
@@ -224,8 +230,8 @@ def test_players_may_be_called_by_digits(tmp_path):
     (tmp_path / "games.csv").write_text("a,b,score,venue\n007,008,1,x\n008,009,0,y\n", encoding="utf-8")
     (tmp_path / "names.csv").write_text("id,name\n007,James\n", encoding="utf-8")
     rated = jr.rate(jr.elo(), jr.read(tmp_path / "games.csv"))
-    assert command.called(tmp_path / "names.csv", rated.players) == {"007": "James"}
-    assert command.columns_of(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == ["x", "y"]
+    assert command.load_display_names(tmp_path / "names.csv", rated.players) == {"007": "James"}
+    assert command.prediction_row_columns(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == ["x", "y"]
 
 
 # in a browser
@@ -287,7 +293,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
     field.send_keys("lukasz k", keys.ARROW_DOWN, keys.ENTER)
     name = field.get_attribute("value")
     assert name in ("Łukasz Kubot", "Lukasz Kubot") and texts(page, "#answer a") == [name, "player 04"]
-    (wanted,) = jr.fixtures(rated, [(name, "player 04")]).rows()
+    (wanted,) = jr.forecasts.predict_fixtures(rated, [(name, "player 04")]).rows()
     chances = [wanted[x] for x in ("win", "draw", "loss")]
 
     def shown():
@@ -296,7 +302,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
     assert shown() == pytest.approx(chances, abs=6e-3)
     page.find_element("css selector", "#games option[value='3']").click()
     game = chances[0] / (chances[0] + chances[2])
-    assert shown()[0] == pytest.approx(float(jr.predictions.best_of(game, 3).win), abs=6e-3)
+    assert shown()[0] == pytest.approx(float(jr.forecasts.best_of(game, 3).win), abs=6e-3)
 
 
 def test_two_on_one_chart_and_a_table_to_keep(browser, folder):

@@ -10,12 +10,12 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
-from jaxrate.data.noise import measurement_noise
-from jaxrate.events import part
-from jaxrate.systems.choosing import adapted
+from jaxrate.data.measurement_noise import measurement_noise
+from jaxrate.events import slice_events
+from jaxrate.league.system_choice import adapt_system
 from jaxrate.systems.skills.model import SPACE
-from jaxrate.systems.skills.posterior import _told
-from jaxrate.testing.cases import near
+from jaxrate.systems.skills.posterior import _condition_on_message
+from jaxrate.testing.case_assertions import assert_close_leaves
 from tests.conftest import quick
 from tests.reference.skills_twin import Skills, game
 
@@ -159,7 +159,7 @@ def test_logistic_of_one_skill_is_glicko(double, periods):
     glicko = jr.run(jr.glicko(c=12, initial_deviation=140, deviation_max=160, side_advantage=20), events)
     params = {"growth": 12, "initial_deviation": 140, "deviation_max": 160, "side_advantage": 20}
     skills = jr.run(jr.skills("logistic", **params), events)
-    near("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
+    assert_close_leaves("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
 
 
 def test_win_with_a_draw_margin_is_trueskill(double):
@@ -169,7 +169,7 @@ def test_win_with_a_draw_margin_is_trueskill(double):
     events = league()
     events = events._replace(context=events.context._replace(weight=None))
     wanted, got = jr.run(trueskill, events), jr.run(system, events)
-    near("the run", (got.state.mean, got.state.covariance, got.prediction),
+    assert_close_leaves("the run", (got.state.mean, got.state.covariance, got.prediction),
          (wanted.state.rating, wanted.state.variance, wanted.prediction), 1e-11)  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def test_the_order_of_categories_and_of_players_does_not_matter(double):
     other = events._replace(
         player=events.player[:, ::-1],
         score=1.0 - events.score,
-        context=jr.Context(-side, weight, order[category][:, ::-1], columns),
+        context=jr.extend.Context(-side, weight, order[category][:, ::-1], columns),
     )  # fmt: skip
     two, parts = jr.run(system, other), np.append(0, 1 + order)
     np.testing.assert_allclose(two.prediction, 1.0 - one.prediction, atol=1e-12)
@@ -252,7 +252,7 @@ def test_covariances_stay_positive_definite_in_a_long_history(monkeypatch):
 
 def test_covariances_stay_positive_definite_where_a_match_tells_nearly_all():
     """In float32, where the variances are far apart."""
-    told = jax.vmap(partial(_told, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0])))
+    told = jax.vmap(partial(_condition_on_message, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0])))
     covariance, _ = told(jnp.geomspace(1e-6, 1e9, 40))
     assert np.linalg.eigvalsh(correlations(np.asarray(covariance, np.float64))).min() > 0
 
@@ -277,12 +277,13 @@ def test_a_saved_run_carries_on(tmp_path, double, case):
     pytest.importorskip("pyarrow")
     events, system, names = league(), system_of(case), np.array([f"player {i}" for i in range(PLAYERS)], object)
     first, second = (
-        jr.Dataset(part(events, *ends), names, np.arange(*ends), clock="numbers") for ends in ((0, 80), (80, MATCHES))
+        jr.data.Dataset(slice_events(events, *ends), names, np.arange(*ends), clock="numbers")
+        for ends in ((0, 80), (80, MATCHES))
     )
     jr.save(tmp_path / "run", jr.rate(system, first))
     loaded = jr.load(tmp_path / "run")
     assert loaded.system == system
-    near("the state", jr.rate(system, second, onto=loaded).state, jr.run(system, events).state, 1e-12)
+    assert_close_leaves("the state", jr.rate(system, second, onto=loaded).state, jr.run(system, events).state, 1e-12)
 
 
 @pytest.mark.parametrize("period", [None, 20.0])
@@ -308,7 +309,7 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
     second = jr.read(parts[1], **roles, players=loaded.players, seasons=loaded.seasons)
     after = jr.rate(loaded.system, second, period=period, onto=loaded)
     assert after.system == whole.system and after.seasons == whole.seasons
-    near("the state", after.state, whole.state, 1e-12)
+    assert_close_leaves("the state", after.state, whole.state, 1e-12)
     with pytest.raises(ValueError, match="the seasons differ from the saved run's"):
         jr.rate(loaded.system, jr.read(parts[1], **roles, players=loaded.players), period=period, onto=loaded)
     early = second._replace(seasons=loaded.seasons | {"x": float(first.matches.time[-1])})
@@ -320,7 +321,7 @@ def test_a_run_with_surfaces_is_saved(tmp_path):
     pytest.importorskip("pyarrow")
     table = {"a": ["Ada", "Bo"] * 3, "b": ["Bo", "Ada"] * 3, "score": [1.0, 0.5] * 3, "surface": ["clay", "grass"] * 3}
     rated = jr.rate(jr.skills(categories=2), jr.read(table, category="surface"))
-    assert [*jr.rating_table(rated)] == ["id", "player", "rating", "deviation", "games"]
+    assert [*jr.league.rating_table(rated)] == ["id", "player", "rating", "deviation", "games"]
     jr.save(tmp_path / "run", rated)
     assert jr.load(tmp_path / "run").categories.tolist() == ["clay", "grass"]
 
@@ -332,7 +333,7 @@ def test_pairs_meet_on_even_terms():
     state = jr.run(system, events).state
     none = {name: [0.0] for name in columns}
     wanted = jr.predict(system, state, jr.matches([[0, 2]], [0.5], [2.0], side=[0], columns=none))
-    found = float(jr.pairs(system, state, np.arange(3), time=2.0).probability(0, 2))
+    found = float(jr.forecasts.predict_pairs(system, state, np.arange(3), time=2.0).probability(0, 2))
     assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55
 
 
@@ -341,10 +342,12 @@ def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double
     events, n = league(n=60), 60
     random = np.random.default_rng(5)
     x, y = random.normal(size=(2, n))
-    events = events._replace(context=jr.Context(columns={"x": x, "y": y, "mean": 0.5 * (x + y)}))
+    events = events._replace(context=jr.extend.Context(columns={"x": x, "y": y, "mean": 0.5 * (x + y)}))
     both = jr.skills(statistics=("x", "y"), x_scale=100, y_scale=100, x_noise=200, y_noise=200)
     one = jr.skills(statistics="mean", mean_scale=100, mean_noise=200 / 2**0.5)
-    near("the run", tuple(jax.tree.leaves(jr.run(both, events))), tuple(jax.tree.leaves(jr.run(one, events))), 1e-11)
+    assert_close_leaves(
+        "the run", tuple(jax.tree.leaves(jr.run(both, events))), tuple(jax.tree.leaves(jr.run(one, events))), 1e-11
+    )
 
 
 def test_missing_statistics_say_nothing(x64):
@@ -354,7 +357,7 @@ def test_missing_statistics_say_nothing(x64):
     names = {"statistics": ("games", "aces"), **STATISTICS}
     found, wanted = (jr.run(jr.skills(noise=280, **more), events) for more in (names, {}))
     digits = 1e-11 if x64 else 1e-5
-    near("the run", tuple(jax.tree.leaves(found)), tuple(jax.tree.leaves(wanted)), digits)
+    assert_close_leaves("the run", tuple(jax.tree.leaves(found)), tuple(jax.tree.leaves(wanted)), digits)
 
 
 @pytest.mark.parametrize(("spread", "worst"), [(0.0, 0.05), (4.0, 0.1), (10.0, 0.15)])
@@ -373,10 +376,10 @@ def test_the_noise_of_measurements_is_found_again(spread, worst):
 
 
 def test_adapted_to_data_skills_take_all_evidence():
-    data = jr.datasets.nfl()
+    data = jr.data.datasets.nfl()
     home, away = (np.asarray(data.matches.context.columns[name][:3362], float) for name in data.margin)  # a fifth
     size = float(np.mean(np.abs(home - away)))
-    system = adapted("skills", {}, None, data)
+    system = adapt_system("skills", {}, None, data)
     assert system == jr.skills(
         "margin",
         own_side=True,
@@ -388,16 +391,16 @@ def test_adapted_to_data_skills_take_all_evidence():
         compression=size,
     )
     early = float(np.mean(np.abs(np.asarray(home, float)[:840] - away[:840])))  # a twentieth, where the rest is scored
-    assert adapted("skills", {}, None, data, past=0.05).params.compression == pytest.approx(early) != size
-    assert adapted("skills", {"outcome": "win"}, None, data).params.compression is None
-    given = adapted("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
+    assert adapt_system("skills", {}, None, data, past_share=0.05).params.compression == pytest.approx(early) != size
+    assert adapt_system("skills", {"outcome": "win"}, None, data).params.compression is None
+    given = adapt_system("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
     assert given.params.compression is given.params.experience is given.params.own_side_growth is None
     wide = data._replace(statistics=("home_points",))  # for want of another
     noise = measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
-    params = adapted("skills", {}, None, wide).params
+    params = adapt_system("skills", {}, None, wide).params
     assert params.home_points_scale == pytest.approx(300 / noise) and params.home_points_noise == 300
-    bare = data._replace(events=data.matches._replace(context=jr.Context()), margin=(), seasons=None)
-    clocked = adapted("skills", {}, 14.0, bare)
+    bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)
+    clocked = adapt_system("skills", {}, 14.0, bare)
     assert clocked == jr.skills(experience=20, reversion=3000, period=14)
 
 

@@ -77,7 +77,7 @@ def test_against_the_twin(double, case, form):
 @pytest.mark.parametrize("case", CASES)
 def test_the_schedule_changes_nothing(double, case):
     events, system = answers(), system_of(case)
-    one, other = jr.run(system, events), jr.run(system, events, schedule=jr.by_level(events))
+    one, other = jr.run(system, events), jr.run(system, events, schedule=jr.extend.schedule_by_level(events))
     for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12)
 

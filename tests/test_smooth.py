@@ -9,9 +9,9 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import jaxrate as jr
-import jaxrate.smoothing.forecast as forecasting
-from jaxrate.events import part
-from jaxrate.smoothing.timelines import timelines
+import jaxrate.smoothing.hindsight_forecasts as forecasting
+from jaxrate.events import slice_events
+from jaxrate.smoothing.timelines import build_timelines
 from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
 from tests.test_skills import CASES, PLAYERS, games_of, league, system_of
@@ -126,28 +126,28 @@ def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
 
 def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double, monkeypatch):
     """They are those of smoothing all that came before, and filtering on, whatever the scores later."""
-    monkeypatch.setattr(forecasting, "AGAIN", 200)
+    monkeypatch.setattr(forecasting, "LATER_SWEEPS", 200)
     monkeypatch.setattr(forecasting, "TOLERANCE", 1e-11)
     events, system = league(seed=1, n=N), system_of("draws")
     start, refit, time = events.time[9], 15.0, events.time
-    found = jr.forecast(system, events, start=start, refit=refit)
-    wanted, which = np.array(jr.run(system, part(events, 0, 9)).prediction), np.floor((time - start) / refit)
+    found = jr.forecasts.forecast_by_smoothing(system, events, start=start, refit=refit)
+    wanted, which = np.array(jr.run(system, slice_events(events, 0, 9)).prediction), np.floor((time - start) / refit)
     for k in np.unique(which[9:]):
         low, high = np.searchsorted(time, start + refit * np.array([k, k + 1]))
-        past = jr.smooth(system, part(events, 0, low), num_players=PLAYERS, tolerance=1e-11).state
-        run = jr.run(system, part(events, low, high), state=past)
+        past = jr.smooth(system, slice_events(events, 0, low), num_players=PLAYERS, tolerance=1e-11).state
+        run = jr.run(system, slice_events(events, low, high), state=past)
         wanted = np.append(wanted, run.prediction)
     np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-7), found.state, run.state)
     monkeypatch.undo()
-    one = jr.forecast(system, events, start=start, refit=refit).prediction
+    one = jr.forecasts.forecast_by_smoothing(system, events, start=start, refit=refit).prediction
     score = np.where(np.arange(N) < 20, events.score, 1.0 - events.score)
-    two = jr.forecast(system, events._replace(score=score), start=start, refit=refit).prediction
+    two = jr.forecasts.forecast_by_smoothing(system, events._replace(score=score), start=start, refit=refit).prediction
     np.testing.assert_array_equal(one[:21], two[:21])
     assert (one[21:] != two[21:]).any()
     filtered = jr.run(system, events).prediction
     assert np.abs(one - wanted).max() < 0.2 * np.abs(filtered - wanted).max()
-    late = jr.forecast(system, events, start=time[-1]).prediction
+    late = jr.forecasts.forecast_by_smoothing(system, events, start=time[-1]).prediction
     np.testing.assert_array_equal(late[:-1], filtered[:-1])
     assert late[-1] != filtered[-1]
 
@@ -162,7 +162,7 @@ def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     truth = np.take_along_axis(skill, player, axis=1)
     score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
     system, events = jr.skills(growth=12.0, deviation_max=1e4), jr.matches(player, score, time)
-    found, known = jr.smooth(system, events), jr.history(system, events, after=True).after
+    found, known = jr.smooth(system, events), jr.league.rating_history(system, events, after=True).after
     truth, late = truth + 1500.0 - truth.mean(), n // 4
     error, before = ((np.asarray(x.mean)[late:-late] - truth[late:-late]) for x in (found.rating, known))
     error, before = (x - x.mean() for x in (error, before))
@@ -175,7 +175,7 @@ def test_ratings_as_of_any_time(double):
     """Those of a match at its time; after the last, those of the state."""
     events, system = league(seed=1, n=N), system_of("draws")
     names = np.array([f"player {i}" for i in range(PLAYERS)], object)
-    found = jr.smooth(system, jr.Dataset(events, names, np.arange(N), clock="numbers"), tolerance=1e-10)
+    found = jr.smooth(system, jr.data.Dataset(events, names, np.arange(N), clock="numbers"), tolerance=1e-10)
     time = events.time[12]
     rating, begun = found.at(time), np.isin(np.arange(PLAYERS), events.player[:13])
     np.testing.assert_allclose(rating.mean[events.player[12]], found.rating.mean[12], rtol=1e-12)
@@ -190,10 +190,10 @@ def test_ratings_as_of_any_time(double):
     match, side = np.nonzero(events.player == 3)
     np.testing.assert_array_equal(mine["rating"], np.asarray(found.rating.mean)[match, side])
     assert mine["opponent"].tolist() == names[events.player[match, 1 - side]].tolist()
-    best = jr.peaks(found, top=PLAYERS)
+    best = jr.league.peak_ratings(found, top=PLAYERS)
     np.testing.assert_array_equal(np.sort(best.rating)[::-1], best.rating)
     assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
-    assert jr.peaks(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95 % interval" in str(best)
+    assert jr.league.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95 % interval" in str(best)
     pytest.importorskip("matplotlib")
     line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
     assert line.get_label() == "player 3" and line.get_ydata().tolist() == mine["rating"].tolist()
@@ -207,9 +207,9 @@ def test_ratings_as_of_any_time(double):
 
 def test_timelines_hold_everybody_once():
     events = league(n=300)
-    lines = timelines(events, PLAYERS + 1, (), 2)
+    lines = build_timelines(events, PLAYERS + 1, (), 2)
     steps, lanes = lines.node.shape
-    node, first, passed = (np.asarray(x).T.ravel() for x in (lines.node, lines.first, lines.passed))  # lane by lane
+    node, first, passed = (np.asarray(x).T.ravel() for x in (lines.node, lines.first, lines.elapsed))  # lane by lane
     size = len(lines.real)
     stands = node < 2 * size
     who = events.player.T[node[stands] // size, node[stands] % size]
@@ -226,7 +226,7 @@ def test_timelines_hold_everybody_once():
 
 def timeless():
     events = league()
-    return jr.Dataset(events, np.arange(PLAYERS), np.arange(len(events.score)), clock=None)
+    return jr.data.Dataset(events, np.arange(PLAYERS), np.arange(len(events.score)), clock=None)
 
 
 @pytest.mark.parametrize(
@@ -242,16 +242,25 @@ def timeless():
         (lambda: jr.smooth(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
         (lambda: jr.smooth(jr.skills(), league(), num_players=3), "there are only 3 players"),
         (lambda: jr.smooth(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=[2.0])), "row 0"),
-        (lambda: jr.forecast(jr.skills(), league(), start=0, refit=0), "refit must be a time above 0, got 0"),
-        (lambda: jr.forecast(jr.skills(), jr.periods(league(), 7.0), start=0), "forecast takes matches, each at its"),
-        (lambda: jr.forecast(jr.skills(), league(), start="soon"), "start"),
-        (lambda: jr.forecast(jr.skills(), timeless(), start=0), "forecast needs times, and this history has none"),
         (
-            lambda: jr.forecast(jr.skills(), league(), start=1e6),
+            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start=0, refit=0),
+            "refit must be a time above 0, got 0",
+        ),
+        (
+            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), jr.periods(league(), 7.0), start=0),
+            "forecast takes matches, each at its",
+        ),
+        (lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start="soon"), "start"),
+        (
+            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), timeless(), start=0),
+            "forecast needs times, and this history has none",
+        ),
+        (
+            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start=1e6),
             r"start 1000000.0 is after the last match, at [\d.]+; giv",
         ),
         (
-            lambda: jr.forecast(jr.skills(), league(), start="2099-01-31"),
+            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start="2099-01-31"),
             r"start 2099-01-31 is after .* at 19\d\d-\d\d-",
         ),
     ],

@@ -28,13 +28,13 @@ def fresh(system, players, sharding):
     return jax.jit(partial(system.init, system.params, players), out_shardings=sharding)()
 """
 SETTINGS = """
-matches = jr.simulate.league(43, 600, seed=1).matches
+matches = jr.data.simulate.league(43, 600, seed=1).matches
 system = jr.elo()
 k = np.linspace(2.0, 40.0, 16)
 folder = Path(sys.argv[1])
 
 def sweep(k):
-    return jr.sweep(system, matches, system.params._replace(k=k))
+    return jr.fitting.sweep_parameters(system, matches, system.params._replace(k=k))
 
 def searched():
     return jr.fit(system, matches, free=("k",), starts=3, steps=4, key=jax.random.key(0))
@@ -52,7 +52,7 @@ for other in (k[:5], jax.device_put(jnp.asarray(k[:8]), spread_over(4))):  # not
     np.testing.assert_allclose(sweep(other), swept[: len(other)], rtol=1e-6)
 """
 PLAYERS = """
-matches = jr.simulate.league(43, 600, seed=1).matches
+matches = jr.data.simulate.league(43, 600, seed=1).matches
 blat = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6)
 for system, events, rounding in (
     (jr.glicko(), matches, 0.0), (blat, matches, 1e-6), (jr.glicko(), jr.periods(matches, 50.0), 0.0)
@@ -73,7 +73,7 @@ for system, events, rounding in (
 PROCESS = """
 jax.config.update("jax_cpu_collectives_implementation", "gloo")
 jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
-matches = jr.simulate.league(43, 600, seed=1).matches
+matches = jr.data.simulate.league(43, 600, seed=1).matches
 system = jr.glicko()
 done = jr.run(system, matches, state=fresh(system, 40, spread_over(4)), num_players=43)
 alone = jr.run(system, matches, num_players=44, schedule="levels")
@@ -82,7 +82,8 @@ for x in done.state.rating.addressable_shards:
     np.testing.assert_array_equal(x.data, alone.state.rating[x.index])
 assert len(done.state.rating.addressable_shards) == 2 and len(done.state.rating) == 44
 try:
-    jr.sweep(system, matches, system.params._replace(c=jax.jit(lambda: jnp.ones(4), out_shardings=spread_over(4))()))
+    spread = jax.jit(lambda: jnp.ones(4), out_shardings=spread_over(4))()
+    jr.fitting.sweep_parameters(system, matches, system.params._replace(c=spread))
 except ValueError as error:
     assert "devices of other processes" in str(error)
 else:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.strengths import errors
-from jaxrate.strengths import static as door
-from jaxrate.strengths.graph import standing
-from jaxrate.strengths.newton import replicates, search
+from jaxrate.arena import standard_errors
+from jaxrate.arena import strength_fit as door
+from jaxrate.arena.comparison_graph import find_comparable
+from jaxrate.arena.newton import find_maximum, maximise_replicates
 from tests.reference import static_twin as twin
 
 ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
@@ -52,7 +52,7 @@ def unit(model, names, found):
 def test_strengths_are_those_of_the_twin(votes, ties, names, x64):
     model, extra = MODELS[ties], len(names) + (ties != "half")
     x, inverse = twin.fit(model, singly(votes, names), PLAYERS, extra)
-    found = jr.static(votes, ties=ties, covariates=names)
+    found = jr.arena.fit_strengths(votes, ties=ties, covariates=names)
     value = [*found.rating - 1500, *found.coefficient.values()]
     error = [*found.standard_error, *found.coefficient_error.values()]
     if model != "bradley_terry":
@@ -71,7 +71,7 @@ def test_anchors_and_priors(votes, given):
     held = {player: (rating - 1500) / POINTS for player, rating in given.get("anchors", {}).items()}
     precision = (POINTS / given["prior"]) ** 2 if "prior" in given else 0.0
     x, inverse = twin.fit("davidson", singly(votes, ()), PLAYERS, 1, held, precision)
-    found = jr.static(votes, **given)
+    found = jr.arena.fit_strengths(votes, **given)
     np.testing.assert_allclose(found.rating - 1500, x[:PLAYERS] * POINTS, atol=1e-7)
     np.testing.assert_allclose(found.standard_error, np.sqrt(np.diag(inverse))[:PLAYERS] * POINTS, rtol=1e-6)
     assert found.held.tolist() == [i in held for i in range(PLAYERS)]
@@ -86,7 +86,7 @@ def test_sandwiches(votes, ties, cluster):
     columns = votes.context.columns
     labels = None if cluster is None else [columns[c] for c in ([cluster] if isinstance(cluster, str) else cluster)]
     wanted = twin.sandwich(model, x, inverse, single, PLAYERS, labels)
-    found = jr.static(votes, ties=ties, covariates="length", cluster=cluster, errors="sandwich")
+    found = jr.arena.fit_strengths(votes, ties=ties, covariates="length", cluster=cluster, errors="sandwich")
     np.testing.assert_allclose(found.covariance, wanted[:PLAYERS, :PLAYERS] * POINTS**2, atol=1e-3)
     errors = [found.coefficient_error["length"], *([found.tie_error] if found.tie else [])]
     np.testing.assert_allclose(errors, (np.sqrt(np.diag(wanted)) * unit(model, names, found))[PLAYERS:], rtol=1e-5)
@@ -94,29 +94,33 @@ def test_sandwiches(votes, ties, cluster):
 
 def test_counts_are_as_good_as_votes(votes):
     (a, b), score = votes.player.T, votes.score
-    table = jr.counts(a, b, score == 1, score == 0, score == 0.5)
+    table = jr.arena.count_votes(a, b, score == 1, score == 0, score == 0.5)
     weighed = jr.matches(votes.player, score, weight=np.full(VOTES, 2.0))
-    one, two, three = jr.static(votes, errors="sandwich"), jr.static(table, errors="sandwich"), jr.static(weighed)
+    one, two, three = (
+        jr.arena.fit_strengths(votes, errors="sandwich"),
+        jr.arena.fit_strengths(table, errors="sandwich"),
+        jr.arena.fit_strengths(weighed),
+    )
     np.testing.assert_allclose(one.rating, two.rating, atol=1e-8)
     np.testing.assert_allclose(one.covariance, two.covariance, rtol=1e-9, atol=1e-6)
     np.testing.assert_allclose(one.rating, three.rating, atol=1e-7)
     assert three.votes == 2 * VOTES
-    named = jr.counts([f"m{i}" for i in a], [f"m{i}" for i in b], score == 1, score == 0, score == 0.5)
-    found = jr.static(named, anchors={"m3": 1000.0})
+    named = jr.arena.count_votes([f"m{i}" for i in a], [f"m{i}" for i in b], score == 1, score == 0, score == 0.5)
+    found = jr.arena.fit_strengths(named, anchors={"m3": 1000.0})
     assert found.rating[found.players.tolist().index("m3")] == pytest.approx(1000.0)
     assert "Davidson" in repr(found) and "m3" in found.table() and "<table>" in found._repr_html_()
 
 
 def test_many_players_by_conjugate_gradients(votes, monkeypatch):
-    dense = jr.static(votes, covariates=("length", "first"))
+    dense = jr.arena.fit_strengths(votes, covariates=("length", "first"))
     monkeypatch.setattr(door, "DENSE", 0)
-    sparse = jr.static(votes, covariates=("length", "first"))
+    sparse = jr.arena.fit_strengths(votes, covariates=("length", "first"))
     np.testing.assert_allclose(sparse.rating, dense.rating, atol=1e-6)
     np.testing.assert_allclose([*sparse.coefficient.values()], [*dense.coefficient.values()], atol=1e-6)
     assert sparse.covariance is None and sparse.errors == "curvature, others held" and sparse.converged
     assert (sparse.standard_error < dense.standard_error * 1.2).all() and (sparse.standard_error > 0).all()
     with pytest.raises(ValueError, match="so many players"):
-        jr.static(votes, cluster="voter")
+        jr.arena.fit_strengths(votes, cluster="voter")
 
 
 @pytest.mark.parametrize("cluster", [None, "voter"])
@@ -129,12 +133,12 @@ def test_bootstraps_scatter_as_sandwiches_do(cluster):
         a, b = np.tile(a, 12), np.tile(b, 12)
         wins = random.binomial(9, 1 / (1 + np.exp((a - b) / 4)))
         column = {"voter": np.arange(len(a)) // 2}
-    table = jr.counts(a, b, wins, (9 if cluster else 60) - wins, columns=column)
-    drawn = jr.static(table, cluster=cluster, errors="bootstrap", samples=400)
-    known = jr.static(table, cluster=cluster, errors="sandwich")
+    table = jr.arena.count_votes(a, b, wins, (9 if cluster else 60) - wins, columns=column)
+    drawn = jr.arena.fit_strengths(table, cluster=cluster, errors="bootstrap", samples=400)
+    known = jr.arena.fit_strengths(table, cluster=cluster, errors="sandwich")
     assert drawn.samples.shape == (400, 5) and not drawn.notes
     np.testing.assert_allclose(drawn.standard_error, known.standard_error, rtol=0.15)
-    again = jr.static(table, cluster=cluster, errors="bootstrap", samples=400)
+    again = jr.arena.fit_strengths(table, cluster=cluster, errors="bootstrap", samples=400)
     np.testing.assert_array_equal(again.samples, drawn.samples)
 
 
@@ -143,11 +147,13 @@ def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
     a, b = np.triu_indices(6, 1)
     wins = np.clip(np.rint(each / (1 + np.exp((a - b) / 3))), 1, each - 1)
     given = []
-    monkeypatch.setattr(errors, "replicates", lambda *x: given.append((x, replicates(*x))) or given[-1][1])
-    jr.static(jr.counts(a, b, wins, each - wins), errors="bootstrap", samples=20)
+    monkeypatch.setattr(
+        standard_errors, "maximise_replicates", lambda *x: given.append((x, maximise_replicates(*x))) or given[-1][1]
+    )
+    jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins, each - wins), errors="bootstrap", samples=20)
     (model, _, problem, _, counts, x), (found, size) = given[0]
     with jax.enable_x64(True):
-        exact = [search(True, model, problem, one, x) for one in counts]
+        exact = [find_maximum(True, model, problem, one, x) for one in counts]
     np.testing.assert_allclose(found, [end.x for end in exact], atol=1e-5)
     assert (np.asarray(size) <= 1e-4).all() and np.ptp(np.asarray(found), axis=0).max() > (1.0 if each < 10 else 0.01)
 
@@ -167,7 +173,7 @@ def test_who_can_be_compared(seed):
     arrows[np.ix_(anchors, anchors)] = True
     down, ways = twin.reach(arrows), twin.reach(arrows | arrows.T)
     both = down & down.T
-    found = standing(a, b, win, loss, n, anchors)
+    found = find_comparable(a, b, win, loss, n, anchors)
     assert (both[found.main][:, found.main]).all()
     member = np.flatnonzero(found.main)[0]
     np.testing.assert_array_equal(found.main, both[member])
@@ -183,8 +189,8 @@ def test_who_can_be_compared(seed):
 
 
 def test_who_cannot_be_compared_is_said_aloud():
-    table = jr.counts(list("AABCXP"), list("BCCDYA"), [3, 2, 4, 5, 1, 2], [2, 3, 1, 0, 1, 0])
-    found = jr.static(table)
+    table = jr.arena.count_votes(list("AABCXP"), list("BCCDYA"), [3, 2, 4, 5, 1, 2], [2, 3, 1, 0, 1, 0])
+    found = jr.arena.fit_strengths(table)
     rating = dict(zip(found.players, found.rating, strict=True))
     assert rating["D"] == -np.inf and rating["P"] == np.inf and np.isnan([rating["X"], rating["Y"]]).all()
     said = "\n".join(found.notes)
@@ -194,14 +200,14 @@ def test_who_cannot_be_compared_is_said_aloud():
     assert found.probability("P", "A")[0] == 1.0
     with pytest.raises(ValueError, match="cannot be compared"):
         found.probability("X", "A")
-    kept = jr.static(table, prior=350.0)
+    kept = jr.arena.fit_strengths(table, prior=350.0)
     assert np.isfinite(kept.rating).all() and np.isfinite(kept.standard_error).all() and kept.converged
     assert "the prior alone compares them" in kept.notes[0]
 
 
 def one(**given):
     table = {"a": [0, 1, 0], "b": [1, 2, 2], "wins": [3, 2, 1], "losses": [1, 2, 2], "ties": [1, 0, 0]} | given
-    return jr.counts(**table)
+    return jr.arena.count_votes(**table)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +216,7 @@ def one(**given):
         (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=[4, 2, 3]), {}, "all 9 votes are ties"),
         (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=[4, 2, 3]), {"ties": "none"}, "no vote that is not a tie"),
         (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=None), {}, "there is no vote"),
-        (lambda: jr.counts([], [], [], []), {}, "there is no vote"),
+        (lambda: jr.arena.count_votes([], [], [], []), {}, "there is no vote"),
         (lambda: jr.matches([[0, 1]], [1.0]), {}, "give a prior"),
         (lambda: one(wins=[3, np.nan, 1]), {}, "row 1 .*wins is nan"),
         (lambda: one(wins=["3", "2", "1"]), {}, "wins must hold numbers"),
@@ -238,33 +244,33 @@ def one(**given):
 )  # fmt: skip
 def test_refusals(make, options, said):
     with pytest.raises(ValueError, match=said):
-        jr.static(make(), **options)
+        jr.arena.fit_strengths(make(), **options)
 
 
 def test_a_covariate_that_tells_all_comes_to_an_end():
     a, b = np.tile([0, 0, 1], 4), np.tile([1, 2, 2], 4)
     z = np.tile([1.0, -1.0], 6)
     votes = jr.matches(np.stack([a, b], axis=1), (z > 0).astype(float), columns={"z": z})
-    found = jr.static(votes, covariates=["z"])
+    found = jr.arena.fit_strengths(votes, covariates=["z"])
     assert not found.converged and found.reason == "no maximum" and "not converged" in repr(found)
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
 def test_ties_that_leave_ratings_without_a_maximum_are_refused(ties):
     """One win and one tie: 4689 to 4689 points, with an error of 0."""
-    votes = jr.counts(["a"], ["b"], wins=[1], losses=[0], ties=[1])
+    votes = jr.arena.count_votes(["a"], ["b"], wins=[1], losses=[0], ties=[1])
     with pytest.raises(ValueError, match="no ratings are likeliest here.*prior=350, or take ties='half'"):
-        jr.static(votes, ties=ties)
-    kept = jr.static(votes, ties=ties, prior=350)
+        jr.arena.fit_strengths(votes, ties=ties)
+    kept = jr.arena.fit_strengths(votes, ties=ties, prior=350)
     assert kept.converged and 0 < kept.difference(0, 1)[0] < 500 < 5 * kept.difference(0, 1)[1]
-    assert jr.static(votes, ties="half").converged
+    assert jr.arena.fit_strengths(votes, ties="half").converged
 
 
 @pytest.mark.parametrize("errors", [None, "bootstrap"])
 def test_a_likely_winner_among_many_ties_keeps_a_rating(errors):
     """Where someone also loses, ratings are finite however many ties there are."""
-    votes = jr.counts(["a"], ["b"], wins=[2], losses=[1], ties=[3000])
-    found = jr.static(votes, errors=errors, samples=20)
+    votes = jr.arena.count_votes(["a"], ["b"], wins=[2], losses=[1], ties=[3000])
+    found = jr.arena.fit_strengths(votes, errors=errors, samples=20)
     assert found.converged and np.isfinite(found.standard_error).all()
 
 
@@ -272,9 +278,13 @@ def test_what_did_not_converge_has_no_intervals():
     a, b = np.tile([0, 0, 1], 4), np.tile([1, 2, 2], 4)
     z = np.tile([1.0, -1.0], 6)
     votes = jr.matches(np.stack([a, b], axis=1), (z > 0).astype(float), columns={"z": z})
-    found = jr.static(votes, covariates=["z"])
+    found = jr.arena.fit_strengths(votes, covariates=["z"])
     assert not found.converged and " to " not in found.table() and "±" not in repr(found)
-    for ask in (lambda: found.difference(0, 1), lambda: jr.rank_sets(found), lambda: jr.votes_needed(found, 0, 1)):
+    for ask in (
+        lambda: found.difference(0, 1),
+        lambda: jr.arena.rank_sets(found),
+        lambda: jr.arena.votes_needed(found, 0, 1),
+    ):
         with pytest.raises(ValueError, match="did not converge"):
             ask()
 
@@ -282,15 +292,15 @@ def test_what_did_not_converge_has_no_intervals():
 @pytest.mark.parametrize("errors", [None, "sandwich", "bootstrap"])
 def test_errors_where_a_covariate_tells_all_and_nothing_bends_are_unknown(errors):
     votes = jr.matches([[0, 1], [1, 0]] * 2, [1, 1, 0, 1], columns={"x": np.ones(4)})
-    found = jr.static(votes, covariates=["x"], errors=errors, samples=4)
+    found = jr.arena.fit_strengths(votes, covariates=["x"], errors=errors, samples=4)
     assert not found.converged and "not converged" in repr(found)
     assert not np.isfinite(found.standard_error).any() and not np.isfinite(found.coefficient_error["x"])
 
 
 @pytest.mark.parametrize("ties", MODELS)
 def test_who_only_lost_loses_surely_where_others_tie(ties):
-    votes = jr.counts(["A", "A"], ["B", "C"], wins=[2, 1], losses=[1, 0], ties=[2, 0])
-    found = jr.static(votes, ties=ties)
+    votes = jr.arena.count_votes(["A", "A"], ["B", "C"], wins=[2, 1], losses=[1, 0], ties=[2, 0])
+    found = jr.arena.fit_strengths(votes, ties=ties)
     assert found.rating[2] == -np.inf
     assert found.probability("A", "C") == (1.0, 0.0, 0.0) and found.probability("C", "A") == (0.0, 0.0, 1.0)
 
@@ -299,8 +309,8 @@ def test_who_only_lost_loses_surely_where_others_tie(ties):
 def test_the_arena():
     arrow = pytest.importorskip("pyarrow.parquet")
     table = arrow.read_table(ARENA).to_pydict()
-    votes = jr.counts(*(table[name] for name in ("a", "b", "wins_a", "wins_b", "ties")))
-    found = {ties: jr.static(votes, ties=ties) for ties in ("davidson", "rao_kupper", "half")}
+    votes = jr.arena.count_votes(*(table[name] for name in ("a", "b", "wins_a", "wins_b", "ties")))
+    found = {ties: jr.arena.fit_strengths(votes, ties=ties) for ties in ("davidson", "rao_kupper", "half")}
     assert -found["davidson"].log_likelihood / found["davidson"].votes == pytest.approx(1.010007, abs=5e-7)
     assert -found["rao_kupper"].log_likelihood / found["rao_kupper"].votes == pytest.approx(1.0095, abs=5e-5)
     wins, (a, b) = np.zeros((129, 129)), votes.player.T

@@ -41,7 +41,7 @@ def test_rankings_are_those_of_the_twin(contests, given, x64):
         return twin.ranking_scores(x, lists, weights, in_part)
 
     x, inverse = twin.maximum(scores, PLAYERS, 0, "plackett_luce", held, precision)
-    found, robust = jr.static(rounds, **given), jr.static(rounds, errors="sandwich", **given)
+    found, robust = jr.arena.fit_strengths(rounds, **given), jr.arena.fit_strengths(rounds, errors="sandwich", **given)
     assert found.converged and not found.notes and found.votes == weights.sum()
     np.testing.assert_allclose(found.rating - 1500, x * POINTS, atol=1e-7)
     np.testing.assert_allclose(found.covariance, inverse * POINTS**2, atol=1e-3)
@@ -56,13 +56,15 @@ def test_rankings_of_two_are_matches():
     player = np.array([random.permutation(4)[:2] for _ in range(60)])
     score = (random.random(60) < 0.6).astype(float)
     rounds = jr.rounds(np.repeat(np.arange(60), 2), player.ravel(), np.stack([1 - score, score], axis=1).ravel())
-    one, two = jr.static(rounds), jr.static(jr.matches(player, score))
+    one, two = jr.arena.fit_strengths(rounds), jr.arena.fit_strengths(jr.matches(player, score))
     np.testing.assert_allclose(one.rating, two.rating, atol=1e-7)
     np.testing.assert_allclose(one.covariance, two.covariance, atol=1e-4)
     np.testing.assert_array_equal(one.games, two.games)
     np.testing.assert_allclose(one.score, two.score)
-    drawn = jr.static(rounds, errors="bootstrap", samples=300)
-    np.testing.assert_allclose(drawn.standard_error, jr.static(rounds, errors="sandwich").standard_error, rtol=0.2)
+    drawn = jr.arena.fit_strengths(rounds, errors="bootstrap", samples=300)
+    np.testing.assert_allclose(
+        drawn.standard_error, jr.arena.fit_strengths(rounds, errors="sandwich").standard_error, rtol=0.2
+    )
 
 
 def test_peers_find_the_same():
@@ -72,9 +74,11 @@ def test_peers_find_the_same():
     contest = [i for i, one in enumerate(lists) for _ in one]
     places = [np.arange(len(one)) for one in lists]
     found = {
-        "choix_pairwise": jr.static(jr.counts(*np.transpose(winners), np.ones(6), np.zeros(6))),
-        "choix_rankings": jr.static(jr.rounds(contest, np.concatenate(lists), np.concatenate(places))),
-        "evalica": jr.static(jr.matches(known["evalica"]["pairs"], known["evalica"]["score"]), ties="half"),
+        "choix_pairwise": jr.arena.fit_strengths(jr.arena.count_votes(*np.transpose(winners), np.ones(6), np.zeros(6))),
+        "choix_rankings": jr.arena.fit_strengths(jr.rounds(contest, np.concatenate(lists), np.concatenate(places))),
+        "evalica": jr.arena.fit_strengths(
+            jr.matches(known["evalica"]["pairs"], known["evalica"]["score"]), ties="half"
+        ),
     }
     for peer, one in found.items():
         np.testing.assert_allclose((one.rating - 1500) / POINTS, known[peer]["strength"], atol=1e-10)
@@ -84,13 +88,13 @@ def test_contests_in_which_somebody_cannot_be_compared():
     contest = np.repeat(np.arange(6), 3)
     player = np.array([3, 0, 1, 3, 1, 0, 0, 1, 4, 1, 0, 4, 0, 1, 4, 5, 6, 7])
     rounds = jr.rounds(contest, player, np.tile([0, 1, 2], 6))
-    found = jr.static(jr.Dataset(rounds, np.array(list("abcdefgh")), np.arange(18)))
+    found = jr.arena.fit_strengths(jr.data.Dataset(rounds, np.array(list("abcdefgh")), np.arange(18)))
     assert np.isfinite(found.rating).tolist() == [True, True, *[False] * 6]
     assert found.rating[3] == np.inf and found.rating[4] == -np.inf and np.isnan(found.rating[[2, 5, 6, 7]]).all()
     assert "without a match: c" in found.notes and "2 groups" in found.notes[0]
-    bare = jr.static(jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]))
+    bare = jr.arena.fit_strengths(jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]))
     assert bare.rating == pytest.approx([1500.0, 1500.0])
-    pair = jr.static(jr.rounds(contest[:15], player[:15], np.tile([0, 1, 2], 5)), prior=300.0)
+    pair = jr.arena.fit_strengths(jr.rounds(contest[:15], player[:15], np.tile([0, 1, 2], 5)), prior=300.0)
     assert np.isfinite(pair.rating).all()
 
 
@@ -104,52 +108,56 @@ def test_contests_in_which_somebody_cannot_be_compared():
 )
 def test_refusals(contests, options, said):
     with pytest.raises(ValueError, match=said):
-        jr.static(contests[0], **options)
+        jr.arena.fit_strengths(contests[0], **options)
 
 
 def test_further_refusals():
     teams = jr.rounds([0] * 4, range(4), [0, 0, 1, 1], team=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="no teams"):
-        jr.static(teams)
+        jr.arena.fit_strengths(teams)
     with pytest.raises(ValueError, match="in_part is of rounds"):
-        jr.static(jr.matches([[0, 1]], [1.0]), in_part=True)
+        jr.arena.fit_strengths(jr.matches([[0, 1]], [1.0]), in_part=True)
     with pytest.raises(ValueError, match="give a prior"):
-        jr.static(jr.rounds([0] * 3, range(3), [0, 1, 2]))
+        jr.arena.fit_strengths(jr.rounds([0] * 3, range(3), [0, 1, 2]))
     with pytest.raises(ValueError, match="periods"):
-        jr.static(jr.periods(jr.matches([[0, 1]], [1.0]), 1.0))
+        jr.arena.fit_strengths(jr.periods(jr.matches([[0, 1]], [1.0]), 1.0))
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao_kupper", "half"])
 def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
-    found = jr.static(league._replace(context=league.context._replace(side=None)), ties=ties, prior=300.0)
-    system = jr.frozen(found)
+    found = jr.arena.fit_strengths(league._replace(context=league.context._replace(side=None)), ties=ties, prior=300.0)
+    system = jr.arena.freeze_strengths(found)
     run = jr.run(system, league, num_players=40)
     np.testing.assert_array_equal(np.asarray(run.state.rating), found.rating.astype(run.state.rating.dtype))
     rows = [0, 17, 400]
     wanted = [found.probability(*league.player[i].tolist()) for i in rows]
     np.testing.assert_allclose(run.prediction[np.array(rows)], [w + t / 2 for w, t, _ in wanted], atol=2e-6)
-    assert system == jr.frozen(found) and system.make is not None and jr.frozen(found.rating).name == "frozen"
+    assert (
+        system == jr.arena.freeze_strengths(found)
+        and system.make is not None
+        and jr.arena.freeze_strengths(found.rating).name == "frozen"
+    )
     later = jr.predict(system, run.state, league)
     np.testing.assert_allclose(later, run.prediction, atol=1e-6)
 
 
 def test_frozen_ratings_are_compared_with_other_systems():
-    data = jr.datasets.nfl()
+    data = jr.data.datasets.nfl()
     past = data.matches
-    found = jr.static(jr.matches(past.player[:8000], past.score[:8000]), prior=200.0)
+    found = jr.arena.fit_strengths(jr.matches(past.player[:8000], past.score[:8000]), prior=200.0)
     ratings = np.append(found.rating, np.full(len(data.players) - len(found.rating), 1500.0))
-    compared = jr.compare(data, {"at rest": jr.frozen(ratings), "glicko": jr.glicko()}, last=0.2)
+    compared = jr.compare(data, {"at rest": jr.arena.freeze_strengths(ratings), "glicko": jr.glicko()}, last=0.2)
     assert [one.name for one in compared.results] == ["glicko", "at rest"]
 
 
 def test_frozen_refusals():
     with pytest.raises(ValueError, match="row 1 .*no finite rating"):
-        jr.frozen([1500.0, np.nan])
+        jr.arena.freeze_strengths([1500.0, np.nan])
     with pytest.raises(ValueError, match="model must be"):
-        jr.frozen([1500.0], model="thurstone")
+        jr.arena.freeze_strengths([1500.0], model="thurstone")
     with pytest.raises(ValueError, match="shape"):
-        jr.frozen(1500.0)
+        jr.arena.freeze_strengths(1500.0)
     with pytest.raises(ValueError, match="tie must be >= 1"):
-        jr.frozen([1500.0], model="rao_kupper", tie=0.5)
+        jr.arena.freeze_strengths([1500.0], model="rao_kupper", tie=0.5)
     with pytest.raises(ValueError, match="no parameter"):
-        jr.frozen([1500.0], k=3)
+        jr.arena.freeze_strengths([1500.0], k=3)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.choosing import adapted
-from jaxrate.systems.glicko2 import State, evidence, new_volatility, prepare
-from jaxrate.systems.glicko2 import rate as update_one
+from jaxrate.league.system_choice import adapt_system
+from jaxrate.systems.glicko2 import State, game_evidence, new_volatility, prepare
+from jaxrate.systems.glicko2 import update_from_totals as update_one
 from tests.conftest import quick
 from tests.reference import twins
 from tests.reference.twins import Fading
@@ -144,7 +144,7 @@ def test_glicko2_fractional_periods(x64, periods):
     state = system.init(system.params, 4)
     state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
     me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
-    terms = evidence(me, others, jnp.array([1.0, 0.0, 0.0]), 0.0)
+    terms = game_evidence(me, others, jnp.array([1.0, 0.0, 0.0]), 0.0)
     total = tuple(jnp.sum(x, keepdims=True) for x in terms)
     after = update_one(prepare(jr.glicko2().params), me, total, float(periods), jnp.asarray(0.0))
     close(
@@ -252,14 +252,16 @@ def test_seasons_are_told_to_systems_that_have_their_hyperparameters(make):
     system = make(seasons=["2020-09-01", "2021-09-01"])
     assert system.settings["seasons"] == (18506.0, 18871.0) and system.params.season_keep == 0.8
     assert make().params.season_keep is None and "seasons" not in repr(make())
-    nfl = jr.datasets.nfl()
+    nfl = jr.data.datasets.nfl()
     told, length = (
-        adapted(system.name, {"season_keep": 0.6}, 7.0, nfl),
+        adapt_system(system.name, {"season_keep": 0.6}, 7.0, nfl),
         {} if make in (jr.elo, jr.trueskill) else {"period": 7},
     )
     side = {"side_advantage": 1.06 if make is jr.trueskill else 50}
     assert told == make(seasons=nfl.seasons, season_keep=0.6, **length, **side) and len(told.settings["seasons"]) == 101
-    assert make(seasons=None) == make() and make(**side) == adapted(system.name, {}, None, nfl._replace(seasons=None))
+    assert make(seasons=None) == make() and make(**side) == adapt_system(
+        system.name, {}, None, nfl._replace(seasons=None)
+    )
     with pytest.raises(ValueError, match=f"{system.name}: season_keep needs seasons"):
         make(season_keep=0.5)
     with pytest.raises(ValueError, match=f"{system.name}: seasons must increase"):
@@ -292,7 +294,7 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
 
 def test_ratings_stay_finite_however_large_tau_is():
     """Volatilities grew beyond all numbers, and predictions were NaN."""
-    matches = jr.simulate.league(50, 3000, seed=1, drift=100.0).matches
+    matches = jr.data.simulate.league(50, 3000, seed=1, drift=100.0).matches
     result = jr.run(jr.glicko2(tau=30), matches._replace(time=30 * matches.time))
     assert all(np.isfinite(x).all() for x in (result.prediction, result.state.rating, result.state.variance))
 

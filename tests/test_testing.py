@@ -7,9 +7,15 @@ import pytest
 import jaxrate as jr
 from jaxrate import testing
 from jaxrate.systems.elo import State
-from jaxrate.testing import matches, programs, pure, replays, slopes
-from jaxrate.testing.cases import Case
-from jaxrate.testing.histories import both, columns_read, evidence_read
+from jaxrate.testing import (
+    compilation_properties,
+    gradient_properties,
+    match_properties,
+    pure_replay_properties,
+    replay_properties,
+)
+from jaxrate.testing.case_assertions import Case
+from jaxrate.testing.synthetic_histories import evidence_read, read_column_names, two_season_events
 
 ELO = jr.elo(side_advantage=20.0)
 RULES = ELO.rules
@@ -90,30 +96,50 @@ def by_number(params, num_players):
 @pytest.mark.parametrize(
     ("broken", "holds", "message"),
     [
-        (with_rules(predict=knows), replays.predictions_know_neither_their_result_nor_the_future, "predictions up to"),
-        (with_rules(predict=beyond), replays.states_are_finite_and_predictions_are_probabilities, "between 0 and 1"),
-        (with_rules(update=knows_ids), replays.renaming_the_players_renames_the_rows, "the state"),
-        (with_rules(update=first_twice), replays.the_order_of_players_in_an_event_does_not_matter, "the state"),
-        (with_rules(update=the_wrong_way), replays.a_better_result_gives_a_better_rating, "rated higher"),
+        (
+            with_rules(predict=knows),
+            replay_properties.predictions_know_neither_their_result_nor_the_future,
+            "predictions up to",
+        ),
+        (
+            with_rules(predict=beyond),
+            replay_properties.states_are_finite_and_predictions_are_probabilities,
+            "between 0 and 1",
+        ),
+        (with_rules(update=knows_ids), replay_properties.renaming_the_players_renames_the_rows, "the state"),
+        (
+            with_rules(update=first_twice),
+            replay_properties.the_order_of_players_in_an_event_does_not_matter,
+            "the state",
+        ),
+        (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
         (
             with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
-            pure.chunks_of_several_histories_in_one_batch_equal_runs,
+            pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),
         (
             with_rules(update=without_slope_in_scores),
-            pure.slopes_equal_finite_differences,
+            pure_replay_properties.slopes_equal_finite_differences,
             "the columns score, time",
         ),
         (
             ELO._replace(check=for_each_length, make=None),
-            programs.another_length_compiles_nothing,
+            compilation_properties.another_length_compiles_nothing,
             "took . compilations",
         ),
-        (with_rules(prepare=without_slope), pure.slopes_equal_finite_differences, "the slope in k"),
-        (with_rules(prepare=with_steep_slope), slopes.slopes_are_finite, "slopes are not finite"),
-        (ELO._replace(init=by_position, make=None), replays.renaming_the_players_renames_the_rows, "the state"),
-        (ELO._replace(init=by_number, make=None), replays.untouched_rows_are_inert, "the rows of players who"),
+        (with_rules(prepare=without_slope), pure_replay_properties.slopes_equal_finite_differences, "the slope in k"),
+        (with_rules(prepare=with_steep_slope), gradient_properties.slopes_are_finite, "slopes are not finite"),
+        (
+            ELO._replace(init=by_position, make=None),
+            replay_properties.renaming_the_players_renames_the_rows,
+            "the state",
+        ),
+        (
+            ELO._replace(init=by_number, make=None),
+            replay_properties.untouched_rows_are_inert,
+            "the rows of players who",
+        ),
     ],
 )
 def test_what_is_broken_is_found(broken, holds, message):
@@ -124,11 +150,11 @@ def test_what_is_broken_is_found(broken, holds, message):
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (with_rules(advance=lambda constants, rows, time: rows), "elo: it is a plain value: .*pickle"),
+        (with_rules(advance=lambda constants, rows, time: rows), "elo: system is a hashable value: .*pickle"),
         (ELO._replace(space=jr.glicko().space), "elo: parameters are described: params has the fields"),
         (ELO._replace(space=ELO.space._replace(k=ELO.space.k._replace(unit=""))), "k lacks its range, unit or meaning"),
-        (ELO._replace(name="two\nlines", make=None), "its repr is one line"),
-        (ELO._replace(init=without_rows, make=None), "elo: rows are of players: .* leaves"),
+        (ELO._replace(name="two\nlines", make=None), "system repr is one line"),
+        (ELO._replace(init=without_rows, make=None), "elo: state leaves have a row per player: .* leaves"),
         (ELO._replace(events=(), make=None), "elo has no form to test: its events are"),
         (
             with_rules(predict=beyond),
@@ -148,12 +174,15 @@ def test_check_takes_factories():
 
 
 def test_every_form_is_tested_in_both_precisions():
-    forms = {(case.form, case.double) for _, case in testing.claims(jr.trueskill())}
+    forms = {(case.form, case.double) for _, case in testing.contract_cases(jr.trueskill())}
     assert forms == {(form, double) for form in ("stream", "levels", "rounds") for double in (False, True)}
-    assert {case.form for _, case in testing.claims(jr.category_glicko())} == {"periods"}
-    assert {case.form for _, case in testing.claims(jr.codeforces())} == {"stream", "levels", "rounds"}
-    drawn = {one.holds for one, _ in testing.claims(jr.urnings())}
-    assert replays.untouched_rows_are_inert in drawn and pure.slopes_equal_finite_differences not in drawn
+    assert {case.form for _, case in testing.contract_cases(jr.category_glicko())} == {"periods"}
+    assert {case.form for _, case in testing.contract_cases(jr.codeforces())} == {"stream", "levels", "rounds"}
+    drawn = {one.holds for one, _ in testing.contract_cases(jr.urnings())}
+    assert (
+        replay_properties.untouched_rows_are_inert in drawn
+        and pure_replay_properties.slopes_equal_finite_differences not in drawn
+    )
 
 
 def by_margin(constants, rows, event, key):
@@ -169,11 +198,11 @@ def against_margin(constants, rows, event, key):
 @pytest.mark.parametrize("form", ["levels", "periods"])
 def test_a_system_gets_the_columns_that_it_reads(form):
     system = with_rules(update=by_margin)
-    assert columns_read(system, form) == ("margin",) and columns_read(ELO, form) == ()
+    assert read_column_names(system, form) == ("margin",) and read_column_names(ELO, form) == ()
     case = Case(system, form, True)
-    assert list(both(case).context.columns) == ["margin"]
-    replays.states_are_finite_and_predictions_are_probabilities(case)
-    matches.a_column_that_nobody_reads_changes_nothing(case)
+    assert list(two_season_events(case).context.columns) == ["margin"]
+    replay_properties.states_are_finite_and_predictions_are_probabilities(case)
+    match_properties.a_column_that_nobody_reads_changes_nothing(case)
 
 
 @pytest.mark.parametrize("form", ["levels", "periods"])
@@ -181,18 +210,18 @@ def test_a_system_may_learn_from_margins_alone(form):
     """Whatever the score says; a system that learns against them is found."""
     case = Case(with_rules(update=by_margin), form, True)
     assert evidence_read(case.system, form) == ("margin",)
-    replays.predictions_know_neither_their_result_nor_the_future(case)
-    replays.a_better_result_gives_a_better_rating(case)
+    replay_properties.predictions_know_neither_their_result_nor_the_future(case)
+    replay_properties.a_better_result_gives_a_better_rating(case)
     with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
-        replays.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
+        replay_properties.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
 
 
 def test_columns_that_predict_are_no_evidence():
     system = jr.skills(outcome="margin", margin="margin", covariates="rest")
-    assert set(columns_read(system, "levels")) == {"margin", "rest"}
+    assert set(read_column_names(system, "levels")) == {"margin", "rest"}
     assert evidence_read(system, "levels") == ("margin",)
 
 
 def test_weights_are_left_out_where_they_are_refused():
-    assert both(Case(jr.urnings(), "levels", True)).context.weight is None
-    assert both(Case(ELO, "levels", True)).context.weight is not None
+    assert two_season_events(Case(jr.urnings(), "levels", True)).context.weight is None
+    assert two_season_events(Case(ELO, "levels", True)).context.weight is not None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.blocks import Block, arranged
+from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.trueskill import propagation
 from jaxrate.systems.trueskill.model import State
 from tests.conftest import quick
@@ -39,7 +39,7 @@ def one_history(rounds, slots=None):
     player = np.arange(len(columns))
     events = jr.rounds(contest.astype(int), player, rank, team=team.astype(int), weight=weight)
     steps = [Block(np.arange(len(rounds), dtype=np.int32)[None], (slots or len(columns), slots or len(columns)))]
-    return events, State(mean, deviation**2, None), arranged(events, steps)
+    return events, State(mean, deviation**2, None), arrange_blocks(events, steps)
 
 
 def rated(system, rounds, slots=None):
@@ -122,10 +122,12 @@ def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
     rng = np.random.default_rng(2)
     variance = np.exp(rng.normal(3.0, 2.0, (2, 300)))
     between, step = np.exp(rng.normal(3.0, 4.0, (2, 299))), rng.normal(0.0, 20.0, (2, 299))
-    between[:, ::7], between[:, 5::11] = 0.0, propagation.FREE
+    between[:, ::7], between[:, 5::11] = 0.0, propagation.UNINFORMATIVE_VARIANCE
     arguments = [jnp.asarray(x, float) for x in (variance, between, step)]
     for x, y in zip(
-        jax.jit(propagation.chain)(*arguments), jax.jit(propagation.chain_at_once)(*arguments), strict=True
+        jax.jit(propagation.chain_marginals)(*arguments),
+        jax.jit(propagation.chain_marginals_parallel)(*arguments),
+        strict=True,
     ):
         np.testing.assert_allclose(x, y, rtol=1e-10 if x64 else 1e-4, atol=1e-10 if x64 else 1e-4)
 
@@ -168,7 +170,7 @@ def test_extremes_are_finite_and_so_are_their_slopes(x64, form):
     if form == "rounds":
         number = np.repeat(np.arange(len(mean)), 2)
         events = jr.rounds(number, player.ravel(), np.stack([1.0 - points, points], axis=1).ravel())
-    schedule = jr.by_level(events)
+    schedule = jr.extend.schedule_by_level(events)
 
     def after(params):
         rated = jr.run(jr.trueskill(), events, params=params, state=state, schedule=schedule).state
@@ -221,7 +223,7 @@ def test_a_match_of_weight_two_says_twice_as_much():
 def test_drift_by_the_clock_is_not_per_match():
     """After 9 days of 4 points^2 each, as if the deviation had been larger; nothing before the first match."""
     system = jr.trueskill(drift=4.0)
-    assert system.clocked(system.params) and not jr.trueskill().clocked(jr.trueskill().params)
+    assert system.depends_on_time(system.params) and not jr.trueskill().depends_on_time(jr.trueskill().params)
     state = jr.run(system, jr.matches([[0, 1]], [1.0], [100.0])).state
     plain = jr.run(jr.trueskill(), jr.matches([[0, 1]], [1.0], [100.0])).state
     np.testing.assert_allclose(state.variance, plain.variance, rtol=1e-6)
@@ -251,7 +253,9 @@ def test_leads_fade_as_the_twin_says(x64):
             belief[one] = mean - 25.0, deviation**2
     given = {"drift": 0.05, "reversion": 90.0, "season_keep": 0.6, "season_growth": 1.5}
     system = jr.trueskill(seasons=fading.seasons, **given)
-    assert system.clocked(system.params) and jr.trueskill(reversion=9).clocked(jr.trueskill(reversion=9).params)
+    assert system.depends_on_time(system.params) and jr.trueskill(reversion=9).depends_on_time(
+        jr.trueskill(reversion=9).params
+    )
     rounds = jr.rounds(np.repeat(np.arange(n), 3), player.ravel(), rank.ravel(), time=np.repeat(time, 3))
     state, wanted = jr.run(system, rounds).state, np.array([belief[i] for i in range(6)])
     np.testing.assert_allclose(state.rating, 25.0 + wanted[:, 0], rtol=1e-4)
@@ -272,7 +276,7 @@ def test_predictions_are_those_of_the_twin(x64):
     players = list(zip(mean, deviation, strict=True))
     wanted = [twin.win_draw_loss(*players[2 * i : 2 * i + 2], params, 2.0 * side[i]) for i in range(30)]
     win, draw, loss = np.array(wanted).T
-    full = jr.predict(jr.outlook(system), state, matches)
+    full = jr.predict(jr.forecasts.add_outcomes(system), state, matches)
     np.testing.assert_allclose(full.win, np.stack([win, loss], axis=1), atol=1e-12 if x64 else 2e-6)
     np.testing.assert_allclose(full.draw, np.stack([draw, draw], axis=1), atol=1e-12 if x64 else 2e-6)
     np.testing.assert_allclose(jr.predict(system, state, matches), win + 0.5 * draw, atol=1e-12 if x64 else 2e-6)
@@ -307,7 +311,7 @@ def test_an_outlook_on_rounds_is_that_by_integrals(x64):
     rounds = [random_round(rng, n, largest) for n, largest in [(2, 1), (2, 3), (4, 2), (8, 1)]]
     rounds = [(teams, [0] * len(teams), weights) for teams, _, weights in rounds]
     events, state, _ = one_history(rounds)
-    got = jax.tree.map(np.asarray, jr.predict(jr.outlook(jr.trueskill()), state, events))
+    got = jax.tree.map(np.asarray, jr.predict(jr.forecasts.add_outcomes(jr.trueskill()), state, events))
     team = 0
     for i, (teams, _, weights) in enumerate(rounds):
         captains = events.player_start[i] + np.cumsum([0, *map(len, teams[:-1])])

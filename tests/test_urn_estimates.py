@@ -16,14 +16,14 @@ def test_the_share_of_green_balls_predicts_as_the_paper_says(x64):
     weights, most = (1, 2.5, 1), 1 << 23
     size = np.array([100, 10, 10, 10, 3, most, most])
     pi = np.array([0.2, 0.3, 0.0, 1.0, 1.0, 1.0 - 1.0 / most, 0.5])
-    state, system = jr.urns(size, pi), jr.urnings(weights=weights, estimate="share")
+    state, system = jr.urns.make_urns(size, pi), jr.urnings(weights=weights, estimate="share")
     player = np.array([(a, b) for a in range(7) for b in range(7) if a != b])
     met = jr.matches(player, np.zeros(len(player)))
     equal = [pi[a] == pi[b] and pi[a] in (0, 1) for a, b in player]
     assert sum(equal) == 2
     known = np.where(np.array(equal)[:, None], 0.5, pi[player])
     wanted = [twin.observed(weights, *both) for both in known]
-    levels = jr.predict(jr.outlook(system), state, met)
+    levels = jr.predict(jr.forecasts.add_outcomes(system), state, met)
     np.testing.assert_allclose(levels, wanted, rtol=1e-11 if x64 else 1e-5, atol=0.0 if x64 else 1e-30)
     got = jr.predict(system, state, met)
     np.testing.assert_allclose(got, wanted @ np.arange(3) / 2, rtol=1e-11 if x64 else 1e-5, atol=1e-30)

@@ -15,7 +15,7 @@ from tests.test_urnings import CASES, OURS, STATES, TARGET, TRANSITION, matrix
 @pytest.mark.parametrize("number", range(0, len(CASES), 7))
 def test_the_law_is_the_stored_one(number):
     case = CASES[number]
-    green, probability = jr.urn_law(case["n"], case["pi"], case["rplus"])
+    green, probability = jr.urns.urn_law(case["n"], case["pi"], case["rplus"])
     np.testing.assert_array_equal(green, STATES[number])
     np.testing.assert_allclose(probability, TARGET[number], atol=1e-14)
 
@@ -25,7 +25,7 @@ def test_games_keep_the_law_and_no_other():
     kept = 0
     for number in np.flatnonzero(OURS):
         case = CASES[number]
-        law = jr.urn_law(case["n"], case["pi"], case["rplus"]).probability
+        law = jr.urns.urn_law(case["n"], case["pi"], case["rplus"]).probability
         off = np.abs(law @ TRANSITION[number] - law).max()
         assert off < 1e-14 if case["expect_stationary_equals_target"] else off > 1e-6
         kept += case["expect_stationary_equals_target"]
@@ -34,10 +34,10 @@ def test_games_keep_the_law_and_no_other():
 
 def test_odds_count_up_to_a_factor_and_large_urns_are_nearly_independent():
     odds = np.array([0.4, 1.2, 4.0])
-    one, two = (jr.urn_law([4, 2, 5], x / (1 + x), 6).probability for x in (odds, 3 * odds))
+    one, two = (jr.urns.urn_law([4, 2, 5], x / (1 + x), 6).probability for x in (odds, 3 * odds))
     np.testing.assert_allclose(one, two, rtol=1e-12)
     n, pi, total = [300, 300], [0.3, 0.6], 270
-    green, probability = jr.urn_law(n, pi, total)
+    green, probability = jr.urns.urn_law(n, pi, total)
     np.testing.assert_array_equal(green, twin.states(n, total))
     np.testing.assert_allclose(probability, twin.target(n, pi, total), rtol=1e-10)
     np.testing.assert_allclose(probability @ green / n, pi, atol=1e-3)
@@ -58,10 +58,10 @@ def test_odds_count_up_to_a_factor_and_large_urns_are_nearly_independent():
 )
 def test_bad_laws_are_refused(given, says):
     with pytest.raises(ValueError, match=says):
-        jr.urn_law(*given)
+        jr.urns.urn_law(*given)
     if "states" not in says:
         with pytest.raises(ValueError, match=says):
-            jr.urn_marginals(*given)
+            jr.urns.urn_marginals(*given)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def test_bad_laws_are_refused(given, says):
     ],
 )
 def test_marginals_are_those_of_the_enumerated_law(n, pi, total):
-    green, probability = jr.urn_law(n, pi, total)
+    green, probability = jr.urns.urn_law(n, pi, total)
     wanted = np.stack([np.bincount(column, probability, max(n) + 1) for column in green.T])
-    np.testing.assert_allclose(jr.urn_marginals(n, pi, total), wanted, rtol=1e-10, atol=1e-50)
+    np.testing.assert_allclose(jr.urns.urn_marginals(n, pi, total), wanted, rtol=1e-10, atol=1e-50)
 
 
 def test_marginals_of_thousands_of_urns_are_exact_and_close_to_binomials():
     """Exact by Newton's identity for equal odds, where the law is hypergeometric; else moments that must agree."""
     many, n, total = 3000, 40, 50_000
-    got = jr.urn_marginals(np.full(many, n), np.full(many, 0.9), total)
+    got = jr.urns.urn_marginals(np.full(many, n), np.full(many, 0.9), total)
     r = np.arange(n + 1)
     logs = [[math.lgamma(a + 1) - math.lgamma(k + 1) - math.lgamma(a - k + 1) for a, k in pairs] for pairs in (
         [(n, int(k)) for k in r], [(n * (many - 1), total - int(k)) for k in r], [(n * many, total)])]  # fmt: skip
@@ -93,7 +93,7 @@ def test_marginals_of_thousands_of_urns_are_exact_and_close_to_binomials():
     random = np.random.default_rng(0)
     sizes, pi = random.integers(1, 100, many), random.beta(2.0, 2.0, many)
     total = round(float(sizes @ pi))
-    law = jr.urn_marginals(sizes, pi, total)
+    law = jr.urns.urn_marginals(sizes, pi, total)
     assert law.shape == (many, sizes.max() + 1) and (law >= 0).all()
     np.testing.assert_allclose(law.sum(axis=1), 1.0, rtol=1e-12)
     mean = law @ np.arange(law.shape[1])
@@ -143,10 +143,16 @@ def test_urnings_take_acceptance_of_all_and_its_name():
         (lambda x: jr.urnings(outcomes=x), "urnings: outcomes must be .* from 2 to 101, got of type int"),
         (lambda x: jr.urnings(weights=[1, x]), "urnings: weights must be a sequence of numbers"),
         (lambda x: jr.urnings(initial_proportion=x), "initial_proportion must be above 0, below 1, got of type int"),
-        (lambda x: jr.urns([2, 2], x), "proportion .* is outside"),
-        (lambda x: jr.urnings_world(jr.urnings(20), [0.3, 0.5], -x, jax.random.key(0)), "games must be a whole number"),
-        (lambda x: jr.confidence_band(jr.urns([4, 4]), x), "confidence_band: level must be a number, got of type int"),
-        (lambda x: jr.urn_marginals([2, 2], [x, 0.5], 1), "urn_marginals: proportion must be numbers"),
+        (lambda x: jr.urns.make_urns([2, 2], x), "proportion .* is outside"),
+        (
+            lambda x: jr.urns.simulate_world(jr.urnings(20), [0.3, 0.5], -x, jax.random.key(0)),
+            "games must be a whole number",
+        ),
+        (
+            lambda x: jr.urns.confidence_band(jr.urns.make_urns([4, 4]), x),
+            "confidence_band: level must be a number, got of type int",
+        ),
+        (lambda x: jr.urns.urn_marginals([2, 2], [x, 0.5], 1), "urn_marginals: proportion must be numbers"),
     ],
 )
 def test_messages_do_not_print_thousands_of_digits(make, says):

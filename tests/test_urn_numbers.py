@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import matchmakers
+from jaxrate.urns import matchmakers
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import FOLDER, TRACES, random_matches
 
@@ -27,9 +27,9 @@ def follows(number, tolerance):
     weights, pair = trace["w"], games[:2].T
     system = jr.urnings(weights=weights, variant=trace["family"])
     played = jr.matches(pair, games[2] / (len(weights) - 1))
-    options = dict(state=jr.urns(trace["n"], green[0] / trace["n"]), key=uniforms.T)
+    options = dict(state=jr.urns.make_urns(trace["n"], green[0] / trace["n"]), key=uniforms.T)
     if trace["adaptive"]:
-        got = jr.urnings_replay(system, played, matchmaker=matchmakers.similar(trace["lam"]), **options)
+        got = jr.urns.replay_history(system, played, matchmaker=matchmakers.similar(trace["lam"]), **options)
     else:
         got = jr.run(system, played, **options)
     np.testing.assert_array_equal(got.state.green, green[-1])

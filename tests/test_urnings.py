@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import matchmakers
-from jaxrate.systems.urnings.system import State, correction, draw, mock, play
+from jaxrate.systems.urnings.system import State, acceptance_correction, draw_mock_score, mock_score_weights, play_game
+from jaxrate.urns import matchmakers
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
 
@@ -59,8 +59,8 @@ def outcomes(variant, constants, one, two):
     m = len(constants.weights) - 1
 
     def of(one, two, x):
-        parts = jnp.stack(mock(variant, constants, one, two, x))
-        accept = [correction(variant, constants, one, two, x - k) for k in range(m + 1)]
+        parts = jnp.stack(mock_score_weights(variant, constants, one, two, x))
+        accept = [acceptance_correction(variant, constants, one, two, x - k) for k in range(m + 1)]
         return parts / jnp.where(jnp.sum(parts) > 0, jnp.sum(parts), 1.0), jnp.stack([jnp.asarray(a) for a in accept])
 
     scores = jnp.arange(m + 1, dtype=jnp.int32)
@@ -123,8 +123,8 @@ def test_the_stored_traces(number, x64):
 
     def game(before, i, j, score, uniforms):
         one, two = State(before[i], size[i]), State(before[j], size[j])
-        x = draw(mock(trace["family"], constants, one, two, score), uniforms[0])
-        gain = play(trace["family"], constants, one, two, score, uniforms)
+        x = draw_mock_score(mock_score_weights(trace["family"], constants, one, two, score), uniforms[0])
+        gain = play_game(trace["family"], constants, one, two, score, uniforms)
         return x, before.at[i].add(gain).at[j].add(-gain)
 
     columns = (jnp.asarray(x, jnp.int32) for x in (green[:-1], i, j, score))
@@ -143,7 +143,7 @@ def random_matches(players, games, m, seed=0):
 @pytest.mark.parametrize("variant", ["U1", "U2"])
 def test_balls_are_neither_made_nor_lost_in_a_million_games(variant):
     random, system = np.random.default_rng(1), jr.urnings(outcomes=3, variant=variant)
-    start = jr.urns(random.integers(1, 60, 3000), random.random(3000))
+    start = jr.urns.make_urns(random.integers(1, 60, 3000), random.random(3000))
     after = jr.run(system, random_matches(3000, 1_000_000, 2), state=start, key=jax.random.key(2)).state
     green, size = np.asarray(after.green), np.asarray(after.size)
     assert green.sum() == np.asarray(start.green).sum() and (size == np.asarray(start.size)).all()
@@ -167,7 +167,7 @@ def test_many_small_systems_reach_the_law_of_theorem_4(variant, weights):
     m, random = len(weights) - 1, np.random.default_rng(3)
     score = np.array([[twin.observed(weights, a, b) for b in proportion] for a in proportion]).cumsum(axis=-1)
     system = jr.urnings(outcomes=m + 1, weights=weights, variant=variant)
-    state, base = jr.urns(np.tile(n, copies), np.tile([1 / 3, 1 / 2, 1 / 2], copies)), 3 * np.arange(copies)
+    state, base = jr.urns.make_urns(np.tile(n, copies), np.tile([1 / 3, 1 / 2, 1 / 2], copies)), 3 * np.arange(copies)
     pair = np.array([[0, 1], [0, 2], [1, 2]])[random.integers(0, 3, (200, copies))]
     x = (random.random((200, copies, 1)) >= score[pair[..., 0], pair[..., 1]][..., :-1]).sum(axis=-1)
     played = jr.matches((pair + base[:, None]).reshape(-1, 2), x.ravel() / m)
@@ -267,7 +267,7 @@ def test_theorem_6_every_game_brings_the_law_nearer(variant):
 def test_predictions_follow_the_model(x64):
     weights, m = (1, 2.5, 1), 2
     system = jr.urnings(outcomes=3, weights=weights)
-    state = jr.urns([100, 100, 10, 10, 100], [0.2, 0.65, 0.3, 0.0, 1.0])
+    state = jr.urns.make_urns([100, 100, 10, 10, 100], [0.2, 0.65, 0.3, 0.0, 1.0])
     player = np.array([(a, b) for a in range(5) for b in range(5) if a != b])
     got = jr.predict(system, state, jr.matches(player, np.full(len(player), 0.3)))
     pi = (np.asarray(state.green) + 1) / (np.asarray(state.size) + 2)
@@ -282,10 +282,10 @@ def test_predictions_follow_the_model(x64):
         assert same.rules.prepare(same.params).weights == tuple(other)
     again = jr.urnings(outcomes=3, draw_weight=2.5)
     np.testing.assert_allclose(jr.predict(again, state, jr.matches(player, np.zeros(len(player)))), got, rtol=1e-6)
-    even = jr.predict(system, jr.urns([7, 7, 7, 7, 1], [0, 0, 1, 1, 0]), jr.matches([[0, 1], [2, 3]], [0, 0]))
+    even = jr.predict(system, jr.urns.make_urns([7, 7, 7, 7, 1], [0, 0, 1, 1, 0]), jr.matches([[0, 1], [2, 3]], [0, 0]))
     np.testing.assert_allclose(even, 0.5)
 
-    levels = np.asarray(jr.predict(jr.outlook(system), state, jr.matches(player, np.zeros(len(player)))))
+    levels = np.asarray(jr.predict(jr.forecasts.add_outcomes(system), state, jr.matches(player, np.zeros(len(player)))))
     wanted = [twin.observed(weights, pi[a], pi[b]) for a, b in player]
     np.testing.assert_allclose(levels, wanted, rtol=1e-12 if x64 else 1e-5)
 
@@ -302,7 +302,7 @@ def test_the_largest_urns_are_counted_exactly(variant, x64):
 
 
 def test_ratings_have_the_standard_errors_of_binomials():
-    system, state = jr.urnings(), jr.urns([100, 10], [0.2, 0.5])
+    system, state = jr.urnings(), jr.urns.make_urns([100, 10], [0.2, 0.5])
     mean, deviation = jr.ratings(system, state)
     np.testing.assert_allclose(mean, [0.2, 0.5], rtol=1e-6)
     np.testing.assert_allclose(deviation, [0.04, 0.5 / np.sqrt(10)], rtol=1e-6)
@@ -332,12 +332,12 @@ def test_ratings_have_the_standard_errors_of_binomials():
         (lambda: jr.urnings(variant="U3"), "variant must be U2, U1, accept_all, got 'U3'"),
         (lambda: jr.urnings(2, 4, variant="U1"), "U1 draws 3 balls at once, and an urn has only 2"),
         (lambda: jr.urnings(draw_wait=2.0), "did you mean 'draw_weight'"),
-        (lambda: jr.urns([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),
-        (lambda: jr.urns([10, 10], [0.5, 1.1]), r"row 1 .*proportion 1.1 is outside \[0, 1\]"),
-        (lambda: jr.urns([10, 10], [0.5, 0.5, 0.5]), r"proportion has shape \(3,\)"),
-        (lambda: jr.urns([10, 10], 0.0), "0 of 20 balls are green: none could ever move"),
-        (lambda: jr.urns([10, 10], 1.0), "20 of 20 balls are green"),
-        (lambda: jr.urns([1.5, 10]), "size must be integers"),
+        (lambda: jr.urns.make_urns([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),
+        (lambda: jr.urns.make_urns([10, 10], [0.5, 1.1]), r"row 1 .*proportion 1.1 is outside \[0, 1\]"),
+        (lambda: jr.urns.make_urns([10, 10], [0.5, 0.5, 0.5]), r"proportion has shape \(3,\)"),
+        (lambda: jr.urns.make_urns([10, 10], 0.0), "0 of 20 balls are green: none could ever move"),
+        (lambda: jr.urns.make_urns([10, 10], 1.0), "20 of 20 balls are green"),
+        (lambda: jr.urns.make_urns([1.5, 10]), "size must be integers"),
     ],
 )
 def test_bad_urns_are_refused(make, says):
@@ -362,7 +362,7 @@ def test_newcomers_and_given_urns_go_on_together():
     state = jr.run(
         jr.urnings(20),
         jr.matches([[0, 2], [1, 2]], [1, 0]),
-        state=jr.urns([100, 10]),
+        state=jr.urns.make_urns([100, 10]),
         key=jax.random.key(0),
         num_players=3,
     ).state
@@ -424,9 +424,11 @@ def test_the_stored_trace_of_matched_games(number, x64):
     def game(before, games, uniforms):
         state, pair = State(before, size), games[:2]
         one, two = (State(before[k], size[k]) for k in (pair[0], pair[1]))
-        gain = games[2] - draw(mock(trace["family"], constants, one, two, games[2]), uniforms[0])
-        ratio = correction(trace["family"], constants, one, two, gain)
-        ratio *= jnp.exp(matchmakers.log_ratio(matchmaker, table, state, pair, gain))
+        gain = games[2] - draw_mock_score(
+            mock_score_weights(trace["family"], constants, one, two, games[2]), uniforms[0]
+        )
+        ratio = acceptance_correction(trace["family"], constants, one, two, gain)
+        ratio *= jnp.exp(matchmakers.log_pair_probability_ratio(matchmaker, table, state, pair, gain))
         gain = jnp.where(uniforms[1] < ratio, gain, 0)
         return before.at[pair].add(jnp.stack([gain, -gain]))
 
@@ -436,11 +438,11 @@ def test_the_stored_trace_of_matched_games(number, x64):
 
 def test_the_replay_of_uniform_pairs_is_the_run():
     system, played, key = jr.urnings(20, 3), random_matches(9, 300, 2, seed=4), jax.random.key(1)
-    got = jr.urnings_replay(system, played, key, matchmaker=matchmakers.uniform())
+    got = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.uniform())
     wanted = jr.run(system, played, key=key)
     np.testing.assert_array_equal(got.state.green, wanted.state.green)
     np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=1e-6)
-    matched = jr.urnings_replay(system, played, key, matchmaker=matchmakers.chooser()).state
+    matched = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.chooser()).state
     assert int(matched.green.sum()) == 90 and (np.asarray(matched.green) != np.asarray(wanted.state.green)).any()
 
 
@@ -451,19 +453,19 @@ def strangers(table, state, pair):
 
 def test_a_history_that_the_matchmaker_could_not_have_made_is_refused():
     system, own = jr.urnings(10), matchmakers.uniform()._replace(log_probability=strangers)
-    played, state = jr.matches([[0, 1], [1, 2], [0, 3]], [1, 0, 1]), jr.urns([10] * 4, [0.5, 0.5, 0.6, 0.8])
+    played, state = jr.matches([[0, 1], [1, 2], [0, 3]], [1, 0, 1]), jr.urns.make_urns([10] * 4, [0.5, 0.5, 0.6, 0.8])
     with pytest.raises(ValueError, match="players 0 and 3 never meet"):
-        jr.urnings_replay(system, played, jax.random.key(0), matchmaker=own, state=state)
-    state = jr.urns([10] * 4, [0.5, 0.5, 0.6, 0.7])
+        jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=state)
+    state = jr.urns.make_urns([10] * 4, [0.5, 0.5, 0.6, 0.7])
     with pytest.raises(ValueError, match=r"row 2 .*could not have matched players 0 and 3"):
-        jr.urnings_replay(system, played, jax.random.key(0), matchmaker=own, state=state)
+        jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=state)
     with pytest.raises(ValueError, match="only urnings know a matchmaker, not elo"):
-        jr.urnings_replay(jr.elo(), played, jax.random.key(0), matchmaker=own)
+        jr.urns.replay_history(jr.elo(), played, jax.random.key(0), matchmaker=own)
     with pytest.raises(ValueError, match=r"row 1 .*score 0.5 is none of"):
         drawn = jr.matches([[0, 1], [1, 2]], [1, 0.5])
-        jr.urnings_replay(system, drawn, jax.random.key(0), matchmaker=matchmakers.uniform())
+        jr.urns.replay_history(system, drawn, jax.random.key(0), matchmaker=matchmakers.uniform())
     with pytest.raises(ValueError, match="the events name player 3, but there are only 3 players"):
-        jr.urnings_replay(system, played, jax.random.key(0), matchmaker=own, state=jr.urns([10] * 3))
+        jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=jr.urns.make_urns([10] * 3))
 
 
 @pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
@@ -488,7 +490,7 @@ def test_bad_matchmakers_are_refused():
     with pytest.raises(ValueError, match="strength of a matchmaker must be from 0, got -1"):
         matchmakers.similar(-1)
     with pytest.raises(ValueError, match="urns of 100 sizes have 5150 values, more than 4096"):
-        matchmakers.chooser().table(jr.urns(np.arange(1, 101)))
+        matchmakers.chooser().table(jr.urns.make_urns(np.arange(1, 101)))
 
 
 def test_files_are_rated_saved_and_carried_on(tmp_path):
@@ -508,7 +510,7 @@ def test_files_are_rated_saved_and_carried_on(tmp_path):
     np.testing.assert_array_equal(again.state.green, jr.rate(system, whole, key=jax.random.key(3)).state.green)
     more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, players=first.players), onto=loaded)
     assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
-    assert set(jr.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
+    assert set(jr.league.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
 
 
 def draws_of(weight, players=400, games=60_000, seed=0):
@@ -526,8 +528,10 @@ def draws_of(weight, players=400, games=60_000, seed=0):
 
 def test_the_weight_of_draws_is_fitted_by_the_likelihood():
     proportion, played = draws_of(4.0)
-    state = jr.urns(np.full(400, 200), proportion)  # as good as known: balls move slowly
-    found = jr.fit(jr.outlook(jr.urnings(200, 3)), played, free=("draw_weight",), state=state, key=jax.random.key(0))
+    state = jr.urns.make_urns(np.full(400, 200), proportion)  # as good as known: balls move slowly
+    found = jr.fit(
+        jr.forecasts.add_outcomes(jr.urnings(200, 3)), played, free=("draw_weight",), state=state, key=jax.random.key(0)
+    )
     error = found.standard_error["draw_weight"]
     assert found.converged and error < 0.1 and abs(found.params.draw_weight - 4.0) < 4 * error
     assert (
@@ -540,10 +544,10 @@ def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
     random, n = np.random.default_rng(1), 4000
     player = np.stack([200 + random.permutation(n) // 4, random.integers(0, 200, n)], axis=1)
     won = random.random(n) < 1 / (1 + np.exp(-np.log(0.25 / 0.75)))
-    system, known = jr.urnings(40), jr.urns(np.full(200, 40))
+    system, known = jr.urnings(40), jr.urns.make_urns(np.full(200, 40))
     values = np.arange(0.05, 0.96, 0.05)
     settings = system.params._replace(initial_proportion=values)
-    loss = jr.sweep(system, jr.matches(player, won), settings, state=known, key=jax.random.key(0))
+    loss = jr.fitting.sweep_parameters(system, jr.matches(player, won), settings, state=known, key=jax.random.key(0))
     assert loss.shape == values.shape and abs(values[np.argmin(loss)] - 0.25) < 0.07
     for name in ("size", "initial_proportion"):
         with pytest.raises(ValueError, match=f"urnings: {name} is fixed .* compare values of it by `sweep`"):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.parameters import Parameter, Range, checked
-from jaxrate.plain import bind, frozen
-from jaxrate.system import remade
+from jaxrate.hashable import bind, hashable_array
+from jaxrate.parameters import Parameter, Range, check_params
+from jaxrate.system import replace_params
 
 
 def narrower(x, y, slope=0.2):
@@ -25,14 +25,18 @@ def flat(x, level=1.0):
 
 SUPPORT = np.linspace(-1.0, 1.0, 5)
 MAKERS = {
-    **jr.SYSTEMS,
+    **jr.extend.SYSTEMS,
     "variant": lambda: jr.trueskill(sweeps=3, tau=0.1),
-    "outlook": lambda: jr.outlook(jr.trueskill(sweeps=3)),
-    "support": lambda: jr.blat_mmr(luck=jr.luck.trueskill(0.1), support=SUPPORT, algorithm="naive", kernel="none"),
-    "matrix": lambda: jr.blat_mmr(luck=jr.luck.matrix(SUPPORT, np.full((5, 5), 0.5)), support=SUPPORT, kernel="none"),
-    "functions": lambda: jr.blat_mmr(kernel=jr.kernels.Kernel(narrower), prior=flat, slope=0.1),
-    "table": lambda: jr.blat_mmr(support=SUPPORT, kernel=jr.kernels.Kernel(np.eye(5)), prior=np.ones(5)),
-    "evidence": lambda: jr.beliefs.evidence(jr.blat_mmr()),
+    "outlook": lambda: jr.forecasts.add_outcomes(jr.trueskill(sweeps=3)),
+    "support": lambda: jr.blat_mmr(
+        luck=jr.extend.luck.trueskill(0.1), support=SUPPORT, algorithm="naive", kernel="none"
+    ),
+    "matrix": lambda: jr.blat_mmr(
+        luck=jr.extend.luck.matrix(SUPPORT, np.full((5, 5), 0.5)), support=SUPPORT, kernel="none"
+    ),
+    "functions": lambda: jr.blat_mmr(kernel=jr.extend.kernels.Kernel(narrower), prior=flat, slope=0.1),
+    "table": lambda: jr.blat_mmr(support=SUPPORT, kernel=jr.extend.kernels.Kernel(np.eye(5)), prior=np.ones(5)),
+    "evidence": lambda: jr.league.beliefs.evidence(jr.blat_mmr()),
     "limits": lambda: jr.elo_mmr(beta=200, gamma=np.float32(20), newcomer=[0.5]),
 }
 
@@ -47,14 +51,16 @@ def test_systems_made_alike_are_equal(name):
     assert pickle.loads(pickle.dumps(one)) == one
     assert copy.deepcopy(one) == one
     assert "\n" not in repr(one) and repr(one).startswith(one.name + "(") and "object at" not in repr(one)
-    assert remade(one, one.params) == one
+    assert replace_params(one, one.params) == one
 
 
 def test_systems_made_otherwise_differ():
     systems = [make() for make in MAKERS.values()]
     assert len(set(systems)) == len(systems)
-    assert jr.luck.trueskill(0.1) != jr.luck.trueskill(0.2)
-    assert frozen(SUPPORT) != frozen(2.0 * SUPPORT) and np.array_equal(np.asarray(frozen(SUPPORT)), SUPPORT)
+    assert jr.extend.luck.trueskill(0.1) != jr.extend.luck.trueskill(0.2)
+    assert hashable_array(SUPPORT) != hashable_array(2.0 * SUPPORT) and np.array_equal(
+        np.asarray(hashable_array(SUPPORT)), SUPPORT
+    )
     assert bind(min, 1, 2)() == 1 and bind(min, 1) != bind(max, 1)
 
 
@@ -82,15 +88,15 @@ def test_other_values_are_refused(wrong):
 def test_ranges_are_values_of_ones_own():
     even = Range("whole, from 2", low=2.0, whole=True)
     space = type(jr.codeforces().params)(*[Parameter("fixed", even, "1", "an example")] * 3)
-    assert checked("mine", space._replace(beta=2, weight=4, initial_rating=6), space) == (2.0, 4.0, 6.0)
+    assert check_params("mine", space._replace(beta=2, weight=4, initial_rating=6), space) == (2.0, 4.0, 6.0)
     with pytest.raises(ValueError, match=r"^mine: weight must be whole, from 2, got 2.5$"):
-        checked("mine", space._replace(beta=2, weight=2.5, initial_rating=6), space)
+        check_params("mine", space._replace(beta=2, weight=2.5, initial_rating=6), space)
     assert [x for x in (-1.0, 0.0, 0.5, 1.0, np.inf) if jr.topcoder().space.weight_new.range.allows(x)] == [0.5]
     assert jr.elo_mmr().space.rho.range.allows(np.inf) and not jr.elo().space.k.range.allows(np.inf)
 
 
 def test_bounds_are_declared_and_kept():
-    for space in (make().space for make in jr.SYSTEMS.values()):
+    for space in (make().space for make in jr.extend.SYSTEMS.values()):
         bounds = [x for about in space for x in about.bounds if x is not None]
         assert set(bounds) <= set(space._fields)
     message = "glicko2: volatility_min, initial_volatility and volatility_max must not decrease"
@@ -98,10 +104,10 @@ def test_bounds_are_declared_and_kept():
         jr.glicko2(volatility_min=0.1, volatility_max=0.2)
 
 
-@pytest.mark.parametrize("name", jr.SYSTEMS)
+@pytest.mark.parametrize("name", jr.extend.SYSTEMS)
 def test_factories_say_what_their_parameters_are(name):
     """To an editor by the signature, to `help` by the docstring: default, meaning, unit and range."""
-    make, system = jr.SYSTEMS[name], jr.SYSTEMS[name]()
+    make, system = jr.extend.SYSTEMS[name], jr.extend.SYSTEMS[name]()
     parameters = inspect.signature(make).parameters
     text = " ".join(inspect.getdoc(make).split())
     for key, parameter in parameters.items():
@@ -115,11 +121,11 @@ def test_factories_say_what_their_parameters_are(name):
 
 
 def test_outlooks_are_made_anew_as_outlooks():
-    system = jr.outlook(jr.trueskill())
-    again = remade(system, system.params._replace(tau=0.2))
-    assert again == jr.outlook(jr.trueskill(tau=0.2))
+    system = jr.forecasts.add_outcomes(jr.trueskill())
+    again = replace_params(system, system.params._replace(tau=0.2))
+    assert again == jr.forecasts.add_outcomes(jr.trueskill(tau=0.2))
     mine = jr.elo()._replace(rules=jr.elo().rules._replace(draw=jax.random.normal))
-    assert remade(mine, mine.params._replace(k=3.0)).rules == mine.rules
+    assert replace_params(mine, mine.params._replace(k=3.0)).rules == mine.rules
 
 
 @pytest.mark.parametrize(

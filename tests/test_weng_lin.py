@@ -14,8 +14,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.replay.blocks import Block, arranged, blocks
-from jaxrate.replay.run import run
+from jaxrate.replay.blocks import Block, arrange_blocks, cut_into_blocks
+from jaxrate.replay.checked_replay import run
 from tests.conftest import quick
 from tests.reference import weng_lin_twin as twin
 
@@ -41,7 +41,7 @@ def ratings(system, state):
 
 
 def in_one_block(rounds, slots):
-    return arranged(rounds, [Block(np.concatenate([x.number for x in blocks(rounds)]), (slots, slots))])
+    return arrange_blocks(rounds, [Block(np.concatenate([x.number for x in cut_into_blocks(rounds)]), (slots, slots))])
 
 
 @lru_cache
@@ -337,6 +337,6 @@ def test_bad_settings_are_refused(model, changes, message):
 
 
 def test_only_a_drift_needs_the_order_of_time():
-    assert jr.weng_lin(drift=0.1).clocked(jr.weng_lin(drift=0.1).params)
-    assert not jr.weng_lin().clocked(jr.weng_lin().params)
+    assert jr.weng_lin(drift=0.1).depends_on_time(jr.weng_lin(drift=0.1).params)
+    assert not jr.weng_lin().depends_on_time(jr.weng_lin().params)
     assert jr.weng_lin().settings == {"model": "bradley_terry_full"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.skills.observations import Q
+from jaxrate.systems.skills.outcome_likelihoods import Q
 from tests.reference.whole_history_twin import WholeHistory
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

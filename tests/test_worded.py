@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
-from jaxrate.records.quality import quality
-from jaxrate.records.site.players import summaries_of
-from jaxrate.records.site.told import about_site, told_of
-from jaxrate.records.site.worded import worded
+from jaxrate.league.evaluation import evaluate_predictions
+from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.player_pages import summarise_players
+from jaxrate.site.site_data import build_site_data, site_context
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -24,9 +24,9 @@ def test_words_about_contests_of_teams():
         table = each | {"contest": np.repeat(np.arange(n), 2 * teams), "player": player}
         data = jr.read(table, team="team")
         rated = jr.rate(jr.trueskill(), data)
-        said = worded(rated)
+        said = summarise_accuracy(rated)
         if teams == 2:
-            found = quality(rated, data)
+            found = evaluate_predictions(rated, data)
             assert f"The favourite won {100 * found['accuracy']:.1f} % of {n} contests." in said.texts[0]
             assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) > 1
         else:
@@ -42,32 +42,32 @@ def test_a_coin_is_right_about_ties_too(recwarn):
     alone = {"contest": [*table["contest"], 4], "player": [*table["player"], "x"], "rank": [*table["rank"], 1]}
     with pytest.warns(UserWarning, match="one participant"):
         data = jr.read(alone)
-    said = worded(jr.rate(jr.elo_mmr(), data))
+    said = summarise_accuracy(jr.rate(jr.elo_mmr(), data))
     assert "By tossing a coin it would be 66.7 %." in said.texts[0] and not len(recwarn)
 
 
 def test_one_is_not_said_as_many():
     columns = {"a": ["Ada"], "b": ["Bo"], "score": [1.0], "date": np.array(["2026-07-19"], "datetime64[D]")}
     rated = jr.rate(jr.elo(), jr.read(columns))
-    assert " of 1 match. " in worded(rated).texts[0]
-    told = told_of(rated, {}, {}, None, None, {})
-    assert about_site(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
+    assert " of 1 match. " in summarise_accuracy(rated).texts[0]
+    told = build_site_data(rated, {}, {}, None, None, {})
+    assert site_context(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
     with pytest.warns(UserWarning, match="one participant"):
         alone = jr.read({"contest": [1, 2], "player": ["Ada"] * 2, "rank": [1, 1]})
-    told = told_of(jr.rate(jr.elo_mmr(), alone), {}, {}, None, None, {})
-    about = about_site(told, "")
+    told = build_site_data(jr.rate(jr.elo_mmr(), alone), {}, {}, None, None, {})
+    about = site_context(told, "")
     assert about["summary"] == "2 contests of 1 player."
-    assert summaries_of(told, about)[0].startswith("Number 1 of 1 player, rating 1,500")
+    assert summarise_players(told, about)[0].startswith("Number 1 of 1 player, rating 1,500")
 
 
 def test_results_add_up_where_no_score_is_a_half():
     rated = jr.rate(jr.elo(), jr.read({"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}))
-    told = told_of(rated, {}, {}, None, None, {})
-    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summaries_of(told, about_site(told, ""))[0]
+    told = build_site_data(rated, {}, {}, None, None, {})
+    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, site_context(told, ""))[0]
 
 
 def test_of_a_hundred_no_more_than_all_win():
     """Whoever won the last match is thought much the better one, and loses the next."""
     table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
-    said = worded(jr.rate(jr.elo(k=600), jr.read(table)))
+    said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
     assert said.texts[2].endswith(", on average: of 100 who were given 70 %, about 0 or 100 won.")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import matchmakers
-from jaxrate.systems.urnings import world
-from jaxrate.systems.urnings.tries import Rule
+from jaxrate.urns import matchmakers, simulated_world
+from jaxrate.urns.batched_games import GameRule
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
@@ -22,11 +21,13 @@ def play(width, system, matchmaker, corrected, games=3000):
     """As `urnings_world`, so many tries at once."""
     state = system.init(system.params, PLAYERS)
     tries = matchmaker.name != "chooser"
-    rule = Rule(system.settings["variant"], tries, corrected, matchmaker, width)
+    rule = GameRule(system.settings["variant"], tries, corrected, matchmaker, width)
     constants = system.rules.prepare(jax.tree.map(jnp.asarray, system.params))
     skill = jnp.asarray(np.log(PROPORTIONS / (1 - PROPORTIONS)), float)
     keys = jax.random.split(jax.random.key(5), 3)
-    return world._play(rule, games // 3, constants, skill, matchmaker.table(state), state, keys)[1]
+    return simulated_world._simulate_history(rule, games // 3, constants, skill, matchmaker.table(state), state, keys)[
+        1
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,8 @@ def test_matched_games_keep_the_law_of_theorem_4(kind, variant):
     n, proportion, weights, total = [3, 4, 6], [0.3, 0.55, 0.7], (1, 2.5, 1), 6
     matchmaker = matchmakers.uniform() if kind == "uniform" else getattr(matchmakers, kind)(0.3)
     system, law = jr.urnings(weights=weights, variant=variant), twin.target(n, proportion, total)
-    result = jr.urnings_world(
-        system, proportion, 90_000, jax.random.key(1), matchmaker=matchmaker, state=jr.urns(n, 0.45), every=60
+    result = jr.urns.simulate_world(
+        system, proportion, 90_000, jax.random.key(1), matchmaker=matchmaker, state=jr.urns.make_urns(n, 0.45), every=60
     )
     assert result.green.shape == (1500, 3) and (result.green.sum(axis=1) == total).all()
     np.testing.assert_array_equal(result.games, 60 * np.arange(1, 1501))
@@ -64,13 +65,13 @@ def test_without_the_correction_matched_games_have_the_biased_law():
     n, proportion, total = [3, 4, 6], [0.3, 0.55, 0.7], 6
     biased = twin.stationary(twin.transition("U2", (1, 1), n, proportion, total, "similar", 0.3, False))
     similar = matchmakers.similar(0.3)
-    result = jr.urnings_world(
+    result = jr.urns.simulate_world(
         jr.urnings(),
         proportion,
         90_000,
         jax.random.key(2),
         matchmaker=similar,
-        state=jr.urns(n, 0.45),
+        state=jr.urns.make_urns(n, 0.45),
         every=60,
         corrected=False,
     )
@@ -79,8 +80,8 @@ def test_without_the_correction_matched_games_have_the_biased_law():
 
 
 def test_a_world_goes_on_from_its_state():
-    first = jr.urnings_world(jr.urnings(), PROPORTIONS, 100, jax.random.key(0))
-    second = jr.urnings_world(jr.urnings(), PROPORTIONS, 100, jax.random.key(1), state=first.state, every=50)
+    first = jr.urns.simulate_world(jr.urnings(), PROPORTIONS, 100, jax.random.key(0))
+    second = jr.urns.simulate_world(jr.urnings(), PROPORTIONS, 100, jax.random.key(1), state=first.state, every=50)
     assert first.green.shape == (1, PLAYERS) and second.green.shape == (2, PLAYERS)
     np.testing.assert_array_equal(first.green[-1], first.state.green)
     assert np.abs(second.green[0] - first.green[-1]).sum() <= 100
@@ -92,7 +93,7 @@ def apart(table, state, pair):
 
 
 def test_bad_worlds_are_refused():
-    make, key = partial(jr.urnings_world, jr.urnings()), jax.random.key(0)
+    make, key = partial(jr.urns.simulate_world, jr.urnings()), jax.random.key(0)
     for proportions in ([0.5], [0.5, 1.0], [[0.5, 0.5]], [0.5, np.nan]):
         with pytest.raises(ValueError, match="above 0 and below 1, of at least two players"):
             make(proportions, 10, key)
@@ -100,9 +101,9 @@ def test_bad_worlds_are_refused():
         with pytest.raises(ValueError, match="games must be at least 1, and a multiple of every"):
             make([0.5, 0.5], games, key, every=every)
     with pytest.raises(ValueError, match="there are 2 proportions, but 3 urns"):
-        make([0.5, 0.5], 10, key, state=jr.urns([5, 5, 5]))
+        make([0.5, 0.5], 10, key, state=jr.urns.make_urns([5, 5, 5]))
     with pytest.raises(ValueError, match="only urnings know a matchmaker, not elo"):
-        jr.urnings_world(jr.elo(), [0.5, 0.5], 10, key)
+        jr.urns.simulate_world(jr.elo(), [0.5, 0.5], 10, key)
     own = matchmakers.uniform()._replace(name="own", log_probability=apart)
     with pytest.raises(ValueError, match="by this matchmaker players 0 and 1 never meet, not even by way of others"):
         make([0.5] * 4, 10, key, matchmaker=own)

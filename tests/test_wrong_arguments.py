@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, isfunction, signature
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -43,16 +44,19 @@ WRONG = {  # what it is: the value, and the annotations of which it is one
     "factory": (jr.elo, (Callable,)),
     "tuple": ((1, "x", None), (Sequence, Iterable, tuple)),
 }
-MODULES = "metrics", "predictions", "plots", "simulate", "formats", "luck", "beliefs"
-INNER = ("luck.check",)  # parts of others
+MODULES = (
+    *("arena", "data", "data.formats", "data.simulate", "extend.luck", "fitting", "forecasts", "league"),
+    *("league.beliefs", "live", "metrics", "plots", "site", "urns"),
+)
+INNER = ("extend.luck.check_luck",)  # parts of others
 
 
 def public_functions():
     """The functions of `jaxrate` and of its public modules, by name."""
     found = {name: getattr(jr, name) for name in jr.__all__}
-    found |= {f"matchmakers.{name}": getattr(jr.matchmakers, name) for name in ("similar", "chooser")}
+    found |= {f"matchmakers.{name}": getattr(jr.urns.matchmakers, name) for name in ("similar", "chooser")}
     for module in MODULES:
-        members = vars(getattr(jr, module))
+        members = vars(attrgetter(module)(jr))
         own = [name for name, x in members.items() if getattr(x, "__module__", None) == members["__name__"]]
         names = members.get("__all__") or [name for name in own if not name.startswith("_")]
         found |= {f"{module}.{name}": members[name] for name in names}
@@ -67,36 +71,38 @@ def right_values():
     """A right value for each argument that must be given, by its name, or by its function's and its own."""
     table = {"a": list("pqrpqr"), "b": list("qrpqrp"), "score": [1, 0.5, 0, 1, 1, 0], "time": [1, 2, 3, 4, 5, 6]}
     data, glicko, urnings = jr.read(table), jr.glicko(), jr.urnings()
-    rated, urns = jr.rate(glicko, data), jr.urns(np.full(3, 100), 0.5)
+    rated, urns = jr.rate(glicko, data), jr.urns.make_urns(np.full(3, 100), 0.5)
     contests = jr.rounds([0] * 3 + [1] * 3, [0, 1, 2] * 2, [1, 2, 3, 2, 1, 3])
     fitted = jr.fit(glicko, data, free=["c", "initial_deviation"], steps=2, warm_up=0)
-    profile = jr.profile(glicko, data, "c", [10.0, 20.0], free=["initial_deviation"], steps=2, warm_up=0)
+    profile = jr.fitting.profile_loss(glicko, data, "c", [10.0, 20.0], free=["initial_deviation"], steps=2, warm_up=0)
     half, pair = np.full(6, 0.5), {"a": ["p"], "b": ["q"]}
-    strengths = jr.static(data, ties="half")
-    tournament = jr.tournament(rated, {"knockout": ["p", "q"]}, samples=10)
+    strengths = jr.arena.fit_strengths(data, ties="half")
+    tournament = jr.forecasts.simulate_tournament(rated, {"knockout": ["p", "q"]}, samples=10)
     named = dict(
         system=glicko, systems=[glicko, jr.elo()], events=data, data=data, matches=data.matches, rated=rated,
         players=["p", "q"], player="p", opponent="q", a="p", b="q", date=3.0, state=rated.state, params=glicko.params,
-        columns={"x": np.arange(3)}, found=strengths, score=data.matches.score, prediction=half, other=half,
+        columns={"x": np.arange(3)}, strengths=strengths,
+        fitted_strengths=strengths, min_games=1, score=data.matches.score, prediction=half, other_prediction=half,
         win=np.array([[0.5, 0.6], [0.4, 0.5]]), key=jax.random.key(0), samples=10, games=3, num_players=3,
         num_matches=4, num_rounds=2, size=3, start=2.0, rounds=contests, rating=np.arange(6.0),
         plan={"knockout": ["p", "q"]}, coming=pair, source=pair, name="c", values=[10.0, 20.0],
         league=np.array(list("xxxyyy")), before=urns, after=urns, one=urns, two=urns, proportions=[0.3, 0.5, 0.6],
-        proportion=0.5, matchmaker=jr.matchmakers.uniform(), probability=0.6, text="fide", components=[(1.0, 1.0)],
-        strengths=[0.0, 1.0], chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
+        proportion=0.5, matchmaker=jr.urns.matchmakers.uniform(), probability=0.6, text="fide", components=[(1.0, 1.0)],
+        chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
         results=[1.0, 0.5, 0.0], ratings=[1500.0], total=2, path="table.csv", folder="folder", out="out",
-        stream=jr.simulate.stream_league(3, 4), history=jr.history(glicko, data.matches),
+        stream=jr.data.simulate.stream_league(3, 4), history=jr.league.rating_history(glicko, data.matches),
     )  # fmt: skip
     return named | {
-        "from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
+        "data.from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
         "rounds.contest": [0, 0], "rounds.player": [0, 1], "rounds.rank": [1, 2],
-        "rate_files.source": "nowhere",
-        "counts.a": ["p"], "counts.b": ["q"], "urn_law.size": [10, 10], "urn_law.proportion": [0.5, 0.5],
-        "plots.comparison.found": jr.compare(data, [jr.elo()]), "plots.odds.found": tournament,
-        "plots.rank_sets.ranks": jr.rank_sets(strengths), "urnings_replay.system": urnings,
-        "urnings_world.system": urnings, "confidence_band.state": urns,
-        "likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
-        "plots.profile.result": profile,
+        "league.rate_files.source": "nowhere",
+        "arena.count_votes.a": ["p"], "arena.count_votes.b": ["q"], "urns.urn_law.size": [10, 10],
+        "urns.urn_law.proportion": [0.5, 0.5],
+        "plots.comparison.compared_systems": jr.compare(data, [jr.elo()]), "plots.odds.simulation": tournament,
+        "plots.rank_sets.ranks": jr.arena.rank_sets(strengths), "urns.replay_history.system": urnings,
+        "urns.simulate_world.system": urnings, "urns.confidence_band.state": urns,
+        "fitting.likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
+        "plots.profile.result": profile, "extend.luck.matrix.strengths": [0.0, 1.0],
     }  # fmt: skip
 
 

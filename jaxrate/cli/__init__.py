@@ -12,8 +12,22 @@ from contextlib import contextmanager
 
 import click
 
-from jaxrate.cli import arena, cache, compare, demo, fit, plan, predict, rate, report, seasons, simulate, site, systems
-from jaxrate.cli.terminal import say
+from jaxrate.cli import (
+    arena,
+    compare,
+    compilation_cache,
+    demo,
+    fit,
+    plan,
+    predict,
+    rate,
+    report,
+    seasons,
+    simulate,
+    site,
+    systems,
+)
+from jaxrate.cli.terminal import print_escaped
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -21,12 +35,13 @@ from jaxrate.cli.terminal import say
 @click.option(
     "--no-cache",
     is_flag=True,
-    help=f"Keep no compiled programs in your cache folder; {cache.SWITCH}=off in the environment does the same.",
+    help="Keep no compiled programs in your cache folder; "
+    f"{compilation_cache.CACHE_VARIABLE}=off in the environment does the same.",
 )
 def cli(no_cache: bool) -> None:
     """Rate players from a file of results."""
     if not no_cache:
-        cache.keep_programs()
+        compilation_cache.enable_compilation_cache()
 
 
 COMMANDS = (
@@ -43,35 +58,35 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
     try:
-        with _cleaning_up():
+        with _clean_up_on_signals():
             cli(prog_name="jaxrate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as help_text:
-        say(help_text.format_message())
+        print_escaped(help_text.format_message())
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as stop:
         how = str(stop.__cause__ or stop)  # click makes an Abort of Ctrl-C
-        say(f"jaxrate: stopped{how and f'; {how}'}", err=True)
+        print_escaped(f"jaxrate: stopped{how and f'; {how}'}", err=True)
         sys.exit(130)
     except BrokenPipeError:  # whoever reads the output has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
         if {"-v", "--verbose"} & set(sys.argv):
-            say(traceback.format_exc(), err=True)
-        message = _in_words(error) if isinstance(error, click.ClickException) else str(error)
+            print_escaped(traceback.format_exc(), err=True)
+        message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "memory does not do; `jaxrate plan FILE` says what a file takes"
         elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
             message = f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
             raise
-        say(f"jaxrate: {message}", err=True)
+        print_escaped(f"jaxrate: {message}", err=True)
         sys.exit(2)
 
 
-def _in_words(error: click.ClickException) -> str:
+def _format_click_error(error: click.ClickException) -> str:
     """What click says, without its names of types, and where more is said."""
     message = error.format_message()
     for kind, plain in (("float", "number"), ("integer", "whole number")):
@@ -81,7 +96,7 @@ def _in_words(error: click.ClickException) -> str:
 
 
 @contextmanager
-def _cleaning_up() -> Iterator[None]:
+def _clean_up_on_signals() -> Iterator[None]:
     """Whoever ends the command by a signal, or closes its terminal, leaves nothing temporary behind."""
 
     def stop(number: int, frame: object) -> None:

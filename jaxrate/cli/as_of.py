@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.events import part, period_end
+from jaxrate.events import period_end, slice_events
 
 
 def parse_time_option(option: str, text: str | None, clock: str | None, written: str | None) -> float | None:
@@ -22,7 +22,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, written:
     Raises:
       ValueError: if the history has no times, or if the text is none of its kind.
     """
-    from jaxrate.records.moments import parse_written_date
+    from jaxrate.league.query_time import parse_written_date
 
     if text is None:
         return None
@@ -48,13 +48,13 @@ def end_of_period(rated: jr.Rated, until: float | None) -> float | None:
     return max(until, float(period_end(rated.last, rated.period)))
 
 
-def events_up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
+def events_up_to(data: jr.data.Dataset, until: float, known: int) -> jr.data.Dataset:
     """The events before the first that is later, and their players; the first `known` stay anyway."""
-    flat: Any = data.events.events if isinstance(data.events, jr.Ragged) else data.events
+    flat: Any = data.events.events if isinstance(data.events, jr.extend.Ragged) else data.events
     keep = int(np.argmax(np.append(flat.time, np.inf) > until))
     if keep == 0:
         raise ValueError(f"no {'matches' if flat is data.events else 'contests'} are left up to --as-of")
-    some = part(data.events, 0, keep)
+    some = slice_events(data.events, 0, keep)
     flat = some if isinstance(some, jr.Matches) else some.events
     stays = np.arange(len(data.players)) < known
     stays[flat.player] = True
@@ -69,6 +69,6 @@ def events_up_to(data: jr.Dataset, until: float, known: int) -> jr.Dataset:
 
 def career_up_to(found: dict[str, Any], until: float | None) -> dict[str, Any]:
     """What a player went through up to a moment."""
-    from jaxrate.records.rated import to_days
+    from jaxrate.league.rated_history import to_days
 
     return found if until is None else {key: x[to_days(found["time"]) <= until] for key, x in found.items()}

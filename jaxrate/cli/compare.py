@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.choosing import check_period, foreseen, hint_no_side, in_seasons_of, naming, warn_worse
-from jaxrate.cli.hyperparameters import Fitted, hint_seen, load, parse
-from jaxrate.cli.options import period_option, share_option, system_option
+from jaxrate.cli.hyperparameters import FittedParams, hint_scored_on_fitted_data, load_fitted, parse_params
+from jaxrate.cli.input_options import ReadingCommand, column_options, first_option, read_events
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, columns, first_option, read
-from jaxrate.cli.terminal import say
-from jaxrate.text import near, number
+from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.shared_options import period_option, share_option, system_option
+from jaxrate.cli.system_selection import (
+    check_period,
+    facts_from_options,
+    fitted_changes_for,
+    hint_no_side,
+    prefix_file_name,
+    warn_worse_than_even,
+)
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import format_number, suggest_name
 
 if TYPE_CHECKING:
-    from jaxrate.records.comparison_table import Comparison
-    from jaxrate.system import Facts
+    from jaxrate.league.comparison_table import Comparison
+    from jaxrate.system import DataFacts
 
 
 @click.command(
-    cls=Reading,
+    cls=ReadingCommand,
     short_help="Rate a file with every system: which predicts best?",
     epilog="Example: jaxrate compare games.csv --last 0.2 --params fitted.toml --param elo.k=20",
 )
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--params", "files", multiple=True, type=PathName(path_type=Path), metavar="FILE.toml",
               help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
-@columns
+@column_options
 @first_option
 @share_option(
     "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
@@ -45,9 +52,9 @@ if TYPE_CHECKING:
 @click.option("--fit", "fitting", is_flag=True,
               help="Fit each system to what comes before --last, in a minute or so; what is given stays.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@reporting
+@report_options
 def compare(
-    report: Report,
+    report: ProgressReport,
     file: str,
     name: tuple[str, ...],
     params: tuple[str, ...],
@@ -71,10 +78,12 @@ def compare(
     """
     if fitting and last == 1:
         raise ValueError("--fit needs matches that are not scored; score the last ones only, as by --last 0.2")
-    fits = [load(path) for path in files]
-    changes = _changes(name or tuple(jr.SYSTEMS), parse(params), _by_system(fits), foreseen(options))
-    period = _length(fits) if period is None else period
-    data = read(report, file, options, first=first)
+    fits = [load_fitted(path) for path in files]
+    changes = _hyperparameter_changes(
+        name or tuple(jr.extend.SYSTEMS), parse_params(params), _fits_by_system(fits), facts_from_options(options)
+    )
+    period = _fitted_period(fits) if period is None else period
+    data = read_events(report, file, options, first=first)
     lengths: tuple[float | None, ...] = (None,)
     if not isinstance(data.events, jr.Matches):
         check_period(data, period)
@@ -83,96 +92,105 @@ def compare(
     else:
         lengths = None, 7.0 if period is None else period
     for fit in fits:
-        changes[fit.system] = in_seasons_of(data, fit, changes[fit.system])
-    found = compared(report, file, data, changes, named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting)
+        changes[fit.system] = fitted_changes_for(data, fit, changes[fit.system])
+    found = compare_with_notes(
+        report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, is_fitted=fitting
+    )
     best = {result.name: result for result in reversed(found.results)}  # of its forms
     hint_no_side(report, data, [result.system for result in best.values()])
     for of, result in best.items():
-        warn_worse(report, data, of, changes[of], result.quality, result.period, last)
-    hint_seen(report, fits, file, last)
+        warn_worse_than_even(report, data, of, changes[of], result.quality, result.period, last)
+    hint_scored_on_fitted_data(report, fits, file, last)
     if as_json:
-        say(json.dumps(_plain(found, file), indent=2))
+        print_escaped(json.dumps(_json_result(found, file), indent=2))
         return
     said = ", ".join(f"{count:,} {what}" for what, count in found.counts.items())
     counted = "" if last == 1 else f", the last {found.scored:,} scored"
-    say(f"{said} of {found.players:,} players{counted}\n\n{found}")
+    print_escaped(f"{said} of {found.players:,} players{counted}\n\n{found}")
 
 
-def _by_system(fits: list[Fitted]) -> dict[str, Fitted]:
+def _fits_by_system(fits: list[FittedParams]) -> dict[str, FittedParams]:
     """What each system is to be given; ValueError if a system is given two."""
-    found: dict[str, Fitted] = {}
+    fit_by_system: dict[str, FittedParams] = {}
     for fit in fits:
-        if fit.system in found:
-            raise ValueError(f"{found[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
-        found[fit.system] = fit
-    return found
+        if fit.system in fit_by_system:
+            raise ValueError(
+                f"{fit_by_system[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time"
+            )
+        fit_by_system[fit.system] = fit
+    return fit_by_system
 
 
-def _length(fits: list[Fitted]) -> float | None:
+def _fitted_period(fits: list[FittedParams]) -> float | None:
     """The length of the rating periods in which these were fitted, if any was; ValueError if they differ."""
     lengths = sorted({fit.period for fit in fits if fit.period is not None})
     if len(lengths) > 1:
-        raise ValueError(f"--params were fitted in periods of {' and '.join(map(number, lengths))}; choose by --period")
+        raise ValueError(
+            f"--params were fitted in periods of {' and '.join(map(format_number, lengths))}; choose by --period"
+        )
     return lengths[0] if lengths else None
 
 
-def _changes(
-    names: tuple[str, ...], given: dict[str, Any], fits: dict[str, Fitted], facts: Facts
+def _hyperparameter_changes(
+    names: tuple[str, ...], params: dict[str, Any], fits: dict[str, FittedParams], facts: DataFacts
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for such data, by its name."""
-    from jaxrate.systems.choosing import further, make
+    from jaxrate.league.system_choice import make_system, wrapper_param_names
 
-    chosen = {name: make(name, {}, facts) for name in names}
+    chosen = {name: make_system(name, {}, facts) for name in names}
     for name, fit in fits.items():
         if name not in chosen:
             raise ValueError(f"{fit.path} is of {name}, which --system leaves out; add --system {name}")
-    known = {name: {*system.params._fields, *system.settings, *further(system)} for name, system in chosen.items()}
+    parameter_names = {
+        name: {*system.params._fields, *system.settings, *wrapper_param_names(system)}
+        for name, system in chosen.items()
+    }
     changes = {name: dict(fits[name].values) if name in fits else {} for name in chosen}
-    for field in sorted(given, key=lambda field: "." in field):  # those of one system last: they win
+    for field in sorted(params, key=lambda field: "." in field):  # those of one system last: they win
         only, dot, short = field.rpartition(".")
         named = [name for name in chosen if name == only or not dot]
-        fitting = [name for name in named if short in known[name]]
+        fitting = [name for name in named if short in parameter_names[name]]
         if not named:
-            raise ValueError(f"--param {field}: no system {only!r} here{near(only, chosen)}")
+            raise ValueError(f"--param {field}: no system {only!r} here{suggest_name(only, chosen)}")
         if not fitting:
-            everything = set().union(*(known[name] for name in named))
-            raise ValueError(f"{' and '.join(named)}: no parameter {short!r}{near(short, everything)}")
+            everything = set().union(*(parameter_names[name] for name in named))
+            raise ValueError(f"{' and '.join(named)}: no parameter {short!r}{suggest_name(short, everything)}")
         for name in fitting:
-            changes[name][short] = given[field]
+            changes[name][short] = params[field]
     for name in chosen:
-        make(name, changes[name], facts)  # better say now what is wrong
+        make_system(name, changes[name], facts)  # better say now what is wrong
     return changes
 
 
-def compared(
-    report: Report,
+def compare_with_notes(
+    report: ProgressReport,
     file: str,
-    data: jr.Dataset,
+    data: jr.data.Dataset,
     changes: dict[str, dict[str, Any]],
     *,
-    named: bool,
+    is_named: bool,
     lengths: tuple[float | None, ...],
     last: float,
     timed: bool,
-    fit: bool = False,
+    is_fitted: bool = False,
 ) -> Comparison:
     """`jr.compare` by systems with these changes, and notes of those that are left out unless they are `named`."""
-    from jaxrate.records.comparison import candidates
+    from jaxrate.league.system_comparison import select_candidates
 
-    with naming(file):
-        fitting, left_out = candidates(data, changes, named=named)
+    with prefix_file_name(file):
+        fitting, left_out = select_candidates(data, changes, is_named=is_named)
     for why in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == why)
         report.note(f"left out, since {why}: {names}")
-    options: dict[str, Any] = dict(lengths=lengths, last=last, timed=timed, fit=fit)
-    stage = report.stage(f"{'fitting and ' * fit}comparing {len(fitting)} systems", 1.0)
+    options: dict[str, Any] = dict(lengths=lengths, last=last, timed=timed, fit=is_fitted)
+    stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
     with stage as done, ThreadPoolExecutor(os.cpu_count()) as workers:
-        return jr.compare(data, fitting, **options, watch=done, executor=workers if fit else None)
+        return jr.compare(data, fitting, **options, watch=done, executor=workers if is_fitted else None)
 
 
-def _plain(found: Comparison, file: str) -> dict[str, Any]:
+def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
     """What JSON can say; None is what is not finite."""
-    unit = f"{[*found.counts][-1]}/s"
+    unit = f"{[*comparison.counts][-1]}/s"
     results = [
         {
             "system": result.name,
@@ -186,8 +204,8 @@ def _plain(found: Comparison, file: str) -> dict[str, Any]:
             ),
             unit: result.speed,
         }
-        for result in found.results
+        for result in comparison.results
     ]
-    top = {"file": file, **found.counts, "players": found.players, "scored": found.scored}
-    top["notes"] = found.notes
-    return top | {"results": results} | ({} if found.blend is None else {"blend": found.blend._asdict()})
+    top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
+    top["notes"] = comparison.notes
+    return top | {"results": results} | ({} if comparison.blend is None else {"blend": comparison.blend._asdict()})

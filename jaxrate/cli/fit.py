@@ -13,18 +13,18 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.choosing import check_asked, choose
-from jaxrate.cli.hyperparameters import write
-from jaxrate.cli.options import Asked, asking, share_option
-from jaxrate.cli.outputs import check_file
+from jaxrate.cli.hyperparameters import write_fitted
+from jaxrate.cli.input_options import ReadingCommand, first_option, read_events
+from jaxrate.cli.output_checks import check_file
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, first_option, read
-from jaxrate.cli.terminal import say
-from jaxrate.text import table
+from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
+from jaxrate.cli.system_selection import check_system_request, choose_system
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import format_table
 
 MAX_CALL_LENGTH = 40  # values of a call that is printed
-WHY = {
+STOP_REASONS = {
     "gradient": "no step would lower it by more than rounding does",
     "no further decrease": "no step lowers it further",
     "flat": "no step lowers it, whatever the open ones are",
@@ -40,16 +40,16 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     return [name for name in LOSSES if name.startswith(incomplete)]
 
 
-class Fitting(Reading):
+class FitCommand(ReadingCommand):
     """--free takes one name or several, as long as another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if not any(arg.partition("=")[0] == "--free" for arg in args):
             return super().parse_args(context, args)
-        from jaxrate.systems.choosing import WAYS
+        from jaxrate.league.system_choice import PREDICTION_WRAPPERS
 
-        names = {field for make in jr.SYSTEMS.values() for field in make().params._fields}
-        names |= {field for _, fields in WAYS.values() for field in fields}
+        names = {field for make in jr.extend.SYSTEMS.values() for field in make().params._fields}
+        names |= {field for _, fields in PREDICTION_WRAPPERS.values() for field in fields}
         covariates = [arg.partition("=")[2] for arg in args if arg.startswith("--covariates=")]
         covariates += [arg for before, arg in pairwise(args) if before == "--covariates"]
         names |= {*covariates}  # whose weights have their names
@@ -62,14 +62,14 @@ class Fitting(Reading):
 
 
 @click.command(
-    cls=Fitting,
+    cls=FitCommand,
     short_help="Find the hyperparameters that predict a file best.",
     epilog="Example: jaxrate fit games.csv --system glicko --free c initial_deviation --save fitted.toml",
 )
 @click.argument("file", metavar="FILE", type=PathName())
 @click.option("--free", multiple=True, metavar="NAME ...",
               help="The hyperparameters to fit.  [default: all that change smoothly and matter here]")  # fmt: skip
-@asking("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
+@request_options("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
               help="What to make small: log_loss, brier, of margins margin or, of contests, pairwise.")  # fmt: skip
 @click.option("--outlook", is_flag=True,
@@ -91,12 +91,12 @@ class Fitting(Reading):
 @click.option("--save", type=PathName(path_type=Path), metavar="FILE.toml",
               help="Write them there, for `jaxrate rate --params`.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@reporting
+@report_options
 def fit(
-    report: Report,
+    report: ProgressReport,
     file: str,
     free: tuple[str, ...],
-    asked: Asked,
+    asked: RatingRequest,
     loss: str,
     outlook: bool,
     calibrated: bool,
@@ -121,22 +121,22 @@ def fit(
     import jax
 
     from jaxrate.fitting.losses import resolve_loss
-    from jaxrate.records.comparison import fixed_key
-    from jaxrate.systems.outlook import is_outlook
+    from jaxrate.fitting.time_limited_fit import fixed_key
+    from jaxrate.systems.outcome_probabilities import is_outlook
 
     resolve_loss(loss)
-    check_asked(asked)
+    check_system_request(asked)
     if save is not None:
         check_file("--save", save, "fitted.toml")
-    data = read(report, file, asked.columns, first=first)
+    data = read_events(report, file, asked.columns, first=first)
     fitting = not free or "side_advantage" in free
-    system, data, period = choose(report, asked, data, file, fitting=fitting, past=data_share)
+    system, data, period = choose_system(report, asked, data, file, fitting=fitting, past=data_share)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in system.traits.remade:
-        system = jr.calibrated(system)
+        system = jr.forecasts.calibrate(system)
     if outlook and not is_outlook(system):
-        system = jr.outlook(system)
+        system = jr.forecasts.add_outcomes(system)
     with report.stage(f"fitting {system.name}", steps) as done:
         found = jr.fit(
             system,
@@ -153,56 +153,63 @@ def fit(
             watch=lambda step, value: done(step, f"{loss} {value:.5f}"),
         )
     if save is not None:
-        write(save, found, system, period, Path(file).name)
+        write_fitted(save, found, system, period, Path(file).name)
         report.note(f"saved the hyperparameters to {save}")
     if found.idle:
         report.note(f"of no effect here, and left as they are: {', '.join(found.idle)}")
     count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"
     if as_json:
-        say(json.dumps(_plain(found, system, file, period), indent=2))
+        print_escaped(json.dumps(_json_result(found, system, file, period), indent=2))
     else:
-        say(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
-        say(describe(found, system))
+        print_escaped(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
+        print_escaped(format_fit(found, system))
     if not (found.converged or found.reason == "flat"):  # "flat" is the best there is, whatever the open ones are
         sys.exit(1)
 
 
-def describe(found: jr.Fit, system: jr.RatingSystem) -> str:
+def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> str:
     """What was found, for people."""
     head = ["hyperparameter", "start", "fitted", "standard error", "unit"]
-    errors = {key: "open" if key in found.open else f"{x:.2g}" for key, x in found.standard_error.items()}
+    errors = {key: "open" if key in fit_result.open else f"{x:.2g}" for key, x in fit_result.standard_error.items()}
     rows = [
         (
             key,
             f"{getattr(system.params, key):.5g}",
-            f"{getattr(found.params, key):.5g}",
+            f"{getattr(fit_result.params, key):.5g}",
             errors.get(key, "moved along"),
             getattr(system.space, key).unit,
         )
         for key in system.params._fields
-        if key in found.free or getattr(found.params, key) != getattr(system.params, key)
+        if key in fit_result.free or getattr(fit_result.params, key) != getattr(system.params, key)
     ]
-    words = found.options.loss.replace("_", " ")
-    lines = [table(head, rows, left=("hyperparameter", "unit")), ""]
-    lines.append(f"{words} {found.loss_history[0]:.5f} at the start, {found.loss:.5f} now: {WHY[found.reason]}")
-    if found.validation_history is not None:
-        first, best = found.validation_history[0], np.nanmin(found.validation_history)
+    words = fit_result.options.loss.replace("_", " ")
+    lines = [format_table(head, rows, left_aligned=("hyperparameter", "unit")), ""]
+    lines.append(
+        f"{words} {fit_result.loss_history[0]:.5f} at the start, {fit_result.loss:.5f} now: "
+        f"{STOP_REASONS[fit_result.reason]}"
+    )
+    if fit_result.validation_history is not None:
+        first, best = fit_result.validation_history[0], np.nanmin(fit_result.validation_history)
         lines.append(f"of the validation part {first:.5f} at the start, {best:.5f} now")
-    if found.rest is not None:
-        lines.append(f"of the {found.rest.scored:,} predictions of the rest, which was not fitted: {words}")
-        rest = {"with the start": found.rest.start, "fitted": found.rest.fitted, "a constant": found.rest.constant}
+    if fit_result.rest is not None:
+        lines.append(f"of the {fit_result.rest.scored:,} predictions of the rest, which was not fitted: {words}")
+        rest = {
+            "with the start": fit_result.rest.start,
+            "fitted": fit_result.rest.fitted,
+            "a constant": fit_result.rest.constant,
+        }
         lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
-    if found.open:
-        sure = [key for key in found.free if key not in found.open]
+    if fit_result.open:
+        sure = [key for key in fit_result.free if key not in fit_result.open]
         hint = f"; fit the others alone: --free {' '.join(sure)}" if sure else ""
-        lines.append(f"left open: {', '.join(found.open)}, of which this file says next to nothing{hint}")
-    if call := python_call(found.system):
+        lines.append(f"left open: {', '.join(fit_result.open)}, of which this file says next to nothing{hint}")
+    if call := python_call(fit_result.system):
         lines.append(f"in Python: {call}")
-    lines.append(f"({len(found.loss_history) - 1} steps in {found.seconds:.1f} s, compilation included)")
+    lines.append(f"({len(fit_result.loss_history) - 1} steps in {fit_result.seconds:.1f} s, compilation included)")
     return "\n".join(lines)
 
 
-def python_call(system: jr.RatingSystem) -> str:
+def python_call(system: jr.extend.RatingSystem) -> str:
     """The call that makes a system again, of what differs from its defaults; "" where that cannot be written."""
     if system.make is None or system.traits.remade:
         return ""
@@ -219,31 +226,33 @@ def python_call(system: jr.RatingSystem) -> str:
     return f"jr.{system.make.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
 
-def _plain(found: jr.Fit, system: jr.RatingSystem, file: str, period: float | None) -> dict[str, Any]:
+def _json_result(
+    fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem, file: str, period: float | None
+) -> dict[str, Any]:
     """What JSON can say; None is what is not finite."""
 
     def number(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None
 
-    validation = None if found.validation_history is None else [number(x) for x in found.validation_history]
+    validation = None if fit_result.validation_history is None else [number(x) for x in fit_result.validation_history]
     return {
         "file": file,
         "system": system.name,
         "settings": dict(system.settings),
         "period": period,
-        "params": found.params._asdict(),
+        "params": fit_result.params._asdict(),
         "start": system.params._asdict(),
-        "free": found.free,
-        "idle": found.idle,
-        "open": found.open,
-        "moved_bounds": found.moved_bounds,
-        "standard_error": {key: number(x) for key, x in found.standard_error.items()},
-        "loss": found.options.loss,
-        "loss_history": [number(x) for x in found.loss_history],
+        "free": fit_result.free,
+        "idle": fit_result.idle,
+        "open": fit_result.open,
+        "moved_bounds": fit_result.moved_bounds,
+        "standard_error": {key: number(x) for key, x in fit_result.standard_error.items()},
+        "loss": fit_result.options.loss,
+        "loss_history": [number(x) for x in fit_result.loss_history],
         "validation_history": validation,
-        "data_share": found.options.data_share,
-        "rest": None if found.rest is None else {key: number(x) for key, x in found.rest._asdict().items()},
-        "converged": found.converged,
-        "reason": found.reason,
-        "seconds": found.seconds,
+        "data_share": fit_result.options.data_share,
+        "rest": None if fit_result.rest is None else {key: number(x) for key, x in fit_result.rest._asdict().items()},
+        "converged": fit_result.converged,
+        "reason": fit_result.reason,
+        "seconds": fit_result.seconds,
     }

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.progress import Report
+from jaxrate.cli.progress import ProgressReport
 
 
-class Fitted(NamedTuple):
+class FittedParams(NamedTuple):
     """What a file of hyperparameters says."""
 
     path: Path
@@ -23,18 +23,18 @@ class Fitted(NamedTuple):
     data_share: float  # the first part of its matches or contests, which was fitted
 
 
-def parse(params: tuple[str, ...]) -> dict[str, Any]:
+def parse_params(params: tuple[str, ...]) -> dict[str, Any]:
     """The values of --param NAME=VALUE: see `_value`."""
     values: dict[str, Any] = {}
     for text in params:
         field, found, value = (part.strip() for part in text.partition("="))
         if not found or not value:
             raise ValueError(f"--param {text}: write name=value, as in k=20")
-        values[field] = tuple(map(_value, value.strip(",").split(","))) if "," in value else _value(value)
+        values[field] = tuple(map(_parse_value, value.strip(",").split(","))) if "," in value else _parse_value(value)
     return values
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """A number, none, true, false, or a name such as that of a luck function."""
     for kind in (int, float):
         with suppress(ValueError):
@@ -45,7 +45,7 @@ def _value(text: str) -> Any:
 # Files are of TOML. Hyperparameters that are switched off, and settings that are None, are the word "none".
 
 
-def write(path: Path, found: Any, system: jr.RatingSystem, period: float | None, file: str) -> None:
+def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, period: float | None, file: str) -> None:
     """The hyperparameters of a fit to a file of that name."""
 
     def text(value: Any) -> str:
@@ -56,18 +56,18 @@ def write(path: Path, found: Any, system: jr.RatingSystem, period: float | None,
         return json.dumps("none" if value is None else value)  # of words, whole numbers and truth the same as in TOML
 
     head = {"system": system.name} | ({} if period is None else {"period": period})
-    head |= {"file": file, "data_share": found.options.data_share}
-    parts = {"": head, "[params]": found.params._asdict(), "[settings]": dict(system.settings)}
-    lines = [f"# jaxrate fit {file}: {found.options.loss} {found.loss:.6g}"]
-    lines += [f"# left open: {', '.join(found.open)}"] if found.open else []
+    head |= {"file": file, "data_share": fit_result.options.data_share}
+    parts = {"": head, "[params]": fit_result.params._asdict(), "[settings]": dict(system.settings)}
+    lines = [f"# jaxrate fit {file}: {fit_result.options.loss} {fit_result.loss:.6g}"]
+    lines += [f"# left open: {', '.join(fit_result.open)}"] if fit_result.open else []
     for title, values in parts.items():
         lines += [*(["", title] if title else []), *(f"{key} = {text(value)}" for key, value in values.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def load(path: Path) -> Fitted:
+def load_fitted(path: Path) -> FittedParams:
     """What a file says; ValueError, which names it, if it is no such file or its system cannot be made."""
-    from jaxrate.systems.choosing import make
+    from jaxrate.league.system_choice import make_system
 
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -88,13 +88,13 @@ def load(path: Path) -> Fitted:
         key: None if x == "none" else tuple(x) if isinstance(x, list) else x for y in parts for key, x in y.items()
     }
     try:
-        make(found["system"], values)
+        make_system(found["system"], values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return Fitted(path, found["system"], values, period, found.get("file"), share)
+    return FittedParams(path, found["system"], values, period, found.get("file"), share)
 
 
-def hint_seen(report: Report, fits: list[Fitted], file: str, last: float) -> None:
+def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams], file: str, last: float) -> None:
     """A note if hyperparameters are scored on matches or contests to which they were fitted."""
     for fit in fits:
         if fit.file == Path(file).name and last > 1 - fit.data_share + 1e-9:

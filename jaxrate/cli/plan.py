@@ -10,23 +10,23 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.choosing import check_period, check_times
-from jaxrate.cli.options import period_option, system_option
+from jaxrate.cli.input_options import ReadingCommand, column_options, read_events
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, columns, read
-from jaxrate.cli.terminal import say
-from jaxrate.events import part
-from jaxrate.memory import in_words, of_device
-from jaxrate.text import number, table
+from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.shared_options import period_option, system_option
+from jaxrate.cli.system_selection import check_period, check_times
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.events import slice_events
+from jaxrate.memory_limits import device_memory, format_bytes
+from jaxrate.text_format import format_number, format_table
 
-SAMPLE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
-PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
-BASE = 5e8  # bytes that Python and the compiler take
+SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
+BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
+BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
 
 @click.command(
-    cls=Reading,
+    cls=ReadingCommand,
     short_help="What rating a file would take: parallelism, memory, time.",
     epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
 )
@@ -34,10 +34,15 @@ BASE = 5e8  # bytes that Python and the compiler take
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @period_option(help="As for rating periods of this length.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes, times in seconds.")
-@columns
-@reporting
+@column_options
+@report_options
 def plan(
-    report: Report, file: str, name: tuple[str, ...], period: float | None, options: dict[str, Any], as_json: bool
+    report: ProgressReport,
+    file: str,
+    name: tuple[str, ...],
+    period: float | None,
+    options: dict[str, Any],
+    as_json: bool,
 ) -> None:
     """What rating FILE would take: how much can be rated at once, memory, and time on this machine.
 
@@ -45,63 +50,69 @@ def plan(
     """
     import jax
 
-    from jaxrate.device import launches
-    from jaxrate.replay.compiling import blank
-    from jaxrate.replay.estimates import of_gpu, steps_of
-    from jaxrate.replay.schedule import levels
-    from jaxrate.systems.choosing import adapted, make
+    from jaxrate.device import has_launch_overhead
+    from jaxrate.league.system_choice import adapt_system, make_system
+    from jaxrate.replay.compile_options import state_shapes
+    from jaxrate.replay.kernel.gpu_estimates import gpu_seconds, gpu_steps
+    from jaxrate.replay.schedule import reuse_levels
 
-    names = [make(key, {}).name for key in name or jr.SYSTEMS]
-    data = read(report, file, options)
+    names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
+    data = read_events(report, file, options)
     check_period(data, period)
-    systems = [adapted(name, {}, period, data) for name in names]
+    systems = [adapt_system(name, {}, period, data) for name in names]
     for system in systems:
         check_times(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
-    flat = events.events if isinstance(events, jr.Ragged) else events
+    flat = events.events if isinstance(events, jr.extend.Ragged) else events
     players, n = len(data.players), len(data.rows)
     with report.stage("scheduling"):
         start = time.perf_counter()
-        widest = jr.by_level(events)
+        widest = jr.extend.schedule_by_level(events)
         seconds = time.perf_counter() - start
-    kind, there = type(flat).__name__.lower(), steps_of(events, widest)
+    kind, there = type(flat).__name__.lower(), gpu_steps(events, widest)
     what = "participations" if isinstance(flat, jr.Rounds) else "matches"
-    memory, device = of_device(jax.devices()[0]), jax.devices()[0].device_kind
-    about = {what: n, "players": players, **_span(data)}
-    shape = _shape(events, widest)
+    memory, device = device_memory(jax.devices()[0]), jax.devices()[0].device_kind
+    about = {what: n, "players": players, **_time_span(data)}
+    shape = _schedule_shape(events, widest)
     if not as_json:
         span = f"{about['first']} to {about['last']}" if "first" in about else "no times"
-        say(f"{n:,} {what} of {players:,} players, {span}\n{_told(shape)}; made in {seconds:.2f} s")
-        say(f"device: {device}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
+        print_escaped(
+            f"{n:,} {what} of {players:,} players, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s"
+        )
+        print_escaped(f"device: {device}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
     rows: list[dict[str, Any]] = []
     made: dict[int, Any] = {}
     for system in systems:
-        why = _unfit(system, flat, data, named=bool(name))
+        why = _unsupported_reason(system, flat, data, named=bool(name))
         rows.append({"system": system.name, "fits": why is None} | ({} if why is None else {"why": why}))
         if why is not None:
             continue
-        state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(blank(system, players)))
-        need = state + PER_EVENT * n + BASE
+        state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, players)))
+        need = state + BYTES_PER_EVENT * n + BASE_BYTES
         rows[-1] |= {"state": state, "memory": need, "seconds": None}
         if memory is None or need <= 0.9 * memory:
             with report.stage(f"measuring {system.name}"):
-                arranged = levels(system, events, made)
-                rows[-1]["seconds"], rating = _expect(system, events, arranged, players, seconds)
-            rows[-1] |= {"rating": rating} | ({} if launches() else {"gpu": of_gpu(system.name, kind, there)})
+                arranged = reuse_levels(system, events, made)
+                rows[-1]["seconds"], rating = _measure_run_time(system, events, arranged, players, seconds)
+            rows[-1] |= {"rating": rating} | (
+                {} if has_launch_overhead() else {"gpu": gpu_seconds(system.name, kind, there)}
+            )
     if as_json:
         schedule = shape | {"seconds": seconds}
-        say(json.dumps(about | {"schedule": schedule, "device": device, "memory": memory, "systems": rows}, indent=1))
+        print_escaped(
+            json.dumps(about | {"schedule": schedule, "device": device, "memory": memory, "systems": rows}, indent=1)
+        )
     else:
         guessed = any(row.get("gpu") is not None for row in rows)
         heads = ["system", "state", "memory", "rating takes", *(["a replay", "on a GPU"] if guessed else [])]
-        say(table(heads, [_row(row)[: len(heads)] for row in rows]))
+        print_escaped(format_table(heads, [_format_plan_row(row)[: len(heads)] for row in rows]))
         if guessed:
-            say(_sooner(rows))
+            print_escaped(_gpu_advice(rows))
     if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
 
 
-def _unfit(system: jr.RatingSystem, flat: Any, data: jr.Dataset, *, named: bool) -> str | None:
+def _unsupported_reason(system: jr.extend.RatingSystem, flat: Any, data: jr.data.Dataset, *, named: bool) -> str | None:
     """Why a system does not rate these events; None if it does."""
     if type(flat) not in system.events:
         only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
@@ -113,35 +124,35 @@ def _unfit(system: jr.RatingSystem, flat: Any, data: jr.Dataset, *, named: bool)
     return None
 
 
-def _row(found: dict[str, Any]) -> tuple[str, ...]:
+def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
     """What was found of a system, in words."""
-    if not found["fits"]:
-        return found["system"], found["why"], "", "", "", ""
-    took = ("-" if found.get(x) is None else f"{found[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
-    return found["system"], in_words(found["state"]), in_words(found["memory"]), *took
+    if not system_plan["fits"]:
+        return system_plan["system"], system_plan["why"], "", "", "", ""
+    took = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
+    return system_plan["system"], format_bytes(system_plan["state"]), format_bytes(system_plan["memory"]), *took
 
 
-def _sooner(rows: list[dict[str, Any]]) -> str:
+def _gpu_advice(rows: list[dict[str, Any]]) -> str:
     """Where a replay is sooner done, once all is arranged and compiled."""
-    known = [row for row in rows if row.get("gpu") is not None]
-    ahead = [row["system"] for row in known if row["gpu"] < row["rating"]]
-    who = "none of these" if not ahead else "all of these" if len(ahead) == len(known) else ", ".join(ahead)
+    estimated = [row for row in rows if row.get("gpu") is not None]
+    ahead = [row["system"] for row in estimated if row["gpu"] < row["rating"]]
+    who = "none of these" if not ahead else "all of these" if len(ahead) == len(estimated) else ", ".join(ahead)
     return f"\nEstimated from what its programs launch, measured on none: a GPU, an H100, is sooner done for {who}."
 
 
-def _span(data: jr.Dataset) -> dict[str, str]:
+def _time_span(data: jr.data.Dataset) -> dict[str, str]:
     """The first and last time, if there are times."""
-    from jaxrate.records.rated import to_dates
+    from jaxrate.league.rated_history import to_dates
 
     if data.clock is None:
         return {}
     times = data.events.time if isinstance(data.events, jr.Matches) else data.events.events.time
     span = np.array([times.min(), times.max()])
-    first, last = map(str, to_dates(np.floor(span))) if data.clock == "dates" else map(number, span)
+    first, last = map(str, to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
     return {"first": first, "last": last}
 
 
-def _shape(events: Any, schedule: Any) -> dict[str, Any]:
+def _schedule_shape(events: Any, schedule: Any) -> dict[str, Any]:
     """The schedule: its steps, and which share of their places is filled."""
     if isinstance(events, jr.Matches):
         return {"steps": schedule.num_steps, "width": schedule.number.shape[1], "filled": float(schedule.fill)}
@@ -154,7 +165,7 @@ def _shape(events: Any, schedule: Any) -> dict[str, Any]:
     return count | {"steps": sum(schedule.steps), "sizes": sizes, "filled": work / slots}
 
 
-def _told(shape: dict[str, Any]) -> str:
+def _format_schedule(shape: dict[str, Any]) -> str:
     """The schedule in words."""
     if "width" in shape:
         return f"{shape['steps']:,} steps of up to {shape['width']} matches at once, {shape['filled']:.0%} filled"
@@ -162,30 +173,36 @@ def _told(shape: dict[str, Any]) -> str:
     return f"{count:,} {kind} in {shape['steps']:,} steps of {shape['sizes']} sizes, {shape['filled']:.0%} filled"
 
 
-def _expect(system: jr.RatingSystem, events: Any, arranged: Any, players: int, making: float) -> tuple[float, float]:
+def _measure_run_time(
+    system: jr.extend.RatingSystem, events: Any, arranged: Any, players: int, making: float
+) -> tuple[float, float]:
     """Seconds of `run`, from a sample, and how many of these rate; making the schedule takes so many."""
     import jax
 
-    from jaxrate.records.comparison import fixed_key
-    from jaxrate.replay.compiling import worth
+    from jaxrate.fitting.time_limited_fit import fixed_key
+    from jaxrate.replay.compile_options import levels_threshold
 
     way: Any
     if isinstance(events, jr.Matches):
         n, steps = len(events.score), arranged.num_steps
-        if n / steps < worth(system, system.params, fixed_key(system), events):
-            sample, way, making = part(events, max(0, (n - SAMPLE) // 2), (n + SAMPLE) // 2), "stream", 0.0
+        if n / steps < levels_threshold(system, system.params, fixed_key(system), events):
+            sample, way, making = (
+                slice_events(events, max(0, (n - SAMPLE_SIZE) // 2), (n + SAMPLE_SIZE) // 2),
+                "stream",
+                0.0,
+            )
             share = len(sample.score) / n
         else:
-            size = min(steps, -(-SAMPLE * steps // n))
+            size = min(steps, -(-SAMPLE_SIZE * steps // n))
             middle = slice((steps - size) // 2, (steps + size) // 2)
             cut = jax.tree.map(lambda x: x[middle], (arranged.events, arranged.number))
             sample, way, share = events, arranged._replace(events=cut[0], number=cut[1], num_steps=size), size / steps
     else:
         start = events.player_start
-        low = max(0, np.searchsorted(start, (start[-1] - SAMPLE) / 2, "right") - 1)
-        high = np.searchsorted(start[:-1], (start[-1] + SAMPLE) / 2)
-        sample = part(events, low, high)
-        way, share = jr.by_level(sample), (start[high] - start[low]) / start[-1]
+        low = max(0, np.searchsorted(start, (start[-1] - SAMPLE_SIZE) / 2, "right") - 1)
+        high = np.searchsorted(start[:-1], (start[-1] + SAMPLE_SIZE) / 2)
+        sample = slice_events(events, low, high)
+        way, share = jr.extend.schedule_by_level(sample), (start[high] - start[low]) / start[-1]
     times = []
     for _ in range(3):
         begin = time.perf_counter()

@@ -9,15 +9,15 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.outputs import check_file
+from jaxrate.cli.input_options import ReadingCommand, column_options
+from jaxrate.cli.output_checks import check_file
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, noting, reporting
-from jaxrate.cli.reading import Reading, columns
-from jaxrate.cli.terminal import say
-from jaxrate.text import name_of, table
+from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import format_name, format_table
 
-SHOWN = 30  # rows that are printed
-HIDDEN = "row", "quality"
+MAX_ROWS_SHOWN = 30  # rows that are printed
+HIDDEN_COLUMNS = "row", "quality"
 EXAMPLES = """\b
 Examples:
   jaxrate rate games.csv --out season
@@ -25,20 +25,20 @@ Examples:
   jaxrate predict season july.csv --newcomers --out chances.csv"""
 
 
-@click.command(cls=Reading, short_help="Say what a saved run expects of matches to come.", epilog=EXAMPLES)
+@click.command(cls=ReadingCommand, short_help="Say what a saved run expects of matches to come.", epilog=EXAMPLES)
 @click.argument("run", metavar="RUN", type=PathName(path_type=Path))
 @click.argument("file", metavar="FIXTURES", type=PathName())
-@columns
+@column_options
 @click.option("--newcomers", is_flag=True, help="Names that the run does not have are new players.")
 @click.option(
     "--at", metavar="DATE", help="When all is played, if FIXTURES has no times.  [default: the end of the run]"
 )
 @click.option("--out", type=PathName(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@reporting
+@report_options
 def predict(
-    report: Report, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None, out: Path | None,
-    as_json: bool,
+    report: ProgressReport, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None,
+    out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Say what `jaxrate rate --out RUN` expects of the matches or contests in FIXTURES: columns as in the file that was
     rated, without score and rank; or that file itself, of which the rows without a result are to come.
@@ -58,25 +58,27 @@ def predict(
             when = float(at)
         except ValueError:
             raise ValueError(f"--at {at}: write a number, as the times of the run are") from None
-    with report.stage(f"predicting {Path(file).name}"), noting(report):
+    with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
         try:
-            found = jr.fixtures(rated, file, newcomers=newcomers, time=when, **options)
+            found = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, time=when, **options)
         except ValueError as error:
             raise ValueError(str(error).replace("newcomers=True takes", "--newcomers takes")) from None
     both = [set(found[name].tolist()) for name in ("a", "b", "player") if name in found]
     new = sorted(set().union(*both) - set(rated.players.tolist()), key=str)
     if new:
-        names = ", ".join(map(name_of, new[:3])) + ", ..." * (len(new) > 3)
+        names = ", ".join(map(format_name, new[:3])) + ", ..." * (len(new) > 3)
         report.note(f"{len(new)} of these players have not played yet: {names}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in found:
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
     if out is not None:
-        jr.write(found, out)
+        jr.data.write(found, out)
         report.note(f"saved the table to {out}")
     if as_json:
-        say(json.dumps(found.rows(), indent=1))
+        print_escaped(json.dumps(found.rows(), indent=1))
         return
-    head, rows = found.without(*HIDDEN).shown(SHOWN)
-    text = table(head, rows, left=("a", "b", "side", "contest", "player"))
+    head, rows = found.drop_columns(*HIDDEN_COLUMNS).shown(MAX_ROWS_SHOWN)
+    text = format_table(head, rows, left_aligned=("a", "b", "side", "contest", "player"))
     total = len(found["row"])
-    say(text + (f"\n... and {total - SHOWN:,} more; --out writes them all" if total > SHOWN else ""))
+    print_escaped(
+        text + (f"\n... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else "")
+    )

@@ -14,13 +14,13 @@ from typing import Any
 
 import click
 
-from jaxrate.cli.terminal import say
-from jaxrate.text import visible
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import escape_control_characters
 
 PATIENCE = 2.0  # seconds before progress is shown
 
 
-class Report:
+class ProgressReport:
     """What a command says beside its result, on standard error: progress and hints, or with --verbose timings."""
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
@@ -31,7 +31,7 @@ class Report:
     def note(self, text: str) -> None:
         """A hint."""
         if not self.quiet:
-            say(f"jaxrate: {text}", err=True)
+            print_escaped(f"jaxrate: {text}", err=True)
 
     @contextmanager
     def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
@@ -56,14 +56,14 @@ class Report:
             if total is not None:
                 columns += [TextColumn("left"), TimeRemainingColumn()]
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-                bar.add_task(visible(title), total=total, completed=done)
+                bar.add_task(escape_control_characters(title), total=total, completed=done)
                 ended.wait()
 
         def update(amount: float, how: str = "") -> None:
             nonlocal done, title
             done, title = amount, f"{text}, {how}" if how else text
             if bar is not None and bar.tasks:
-                bar.update(bar.tasks[0].id, completed=done, description=visible(title))
+                bar.update(bar.tasks[0].id, completed=done, description=escape_control_characters(title))
 
         thread = threading.Thread(target=show, daemon=True)
         if sys.stderr.isatty() and not self.quiet:
@@ -75,23 +75,23 @@ class Report:
             if thread.ident:
                 thread.join()
         if self.verbose:
-            say(f"jaxrate: {text}: {time.perf_counter() - start:.2f} s", err=True)
+            print_escaped(f"jaxrate: {text}: {time.perf_counter() - start:.2f} s", err=True)
 
 
-def reporting(command: Callable[..., None]) -> Callable[..., None]:
+def report_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options --quiet and --verbose; the command gets a `report`."""
 
     @click.option("-q", "--quiet", is_flag=True, help="No progress and no hints.")
     @click.option("-v", "--verbose", is_flag=True, help="Say how long each part takes; show where an error comes from.")
     @wraps(command)
     def wrapped(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
-        command(*args, report=Report(quiet, verbose), **options)
+        command(*args, report=ProgressReport(quiet, verbose), **options)
 
     return wrapped
 
 
 @contextmanager
-def noting(report: Report) -> Iterator[None]:
+def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
     """Warnings become notes."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)

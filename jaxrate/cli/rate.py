@@ -13,29 +13,35 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.as_of import career_up_to, end_of_period, events_up_to, parse_time_option
-from jaxrate.cli.choosing import (
-    Chosen,
-    check_asked,
-    choose,
-    idle_categories,
-    idle_evidence,
-    naming,
-    prepare,
-    warn_worse,
-)
-from jaxrate.cli.chunks import by_chunks, rate_parts
-from jaxrate.cli.hindsight import beside_career, by_match, check_smooth, greatest, smoothed_of
-from jaxrate.cli.hyperparameters import hint_seen
+from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
+from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
+from jaxrate.cli.input_options import ReadingCommand, is_multi_file, read_events
+from jaxrate.cli.leaderboard_options import format_leaderboard, leaderboard_options
 from jaxrate.cli.leagues import rate_leagues
-from jaxrate.cli.lists import as_options, listing
-from jaxrate.cli.options import Asked, asking, share_option
-from jaxrate.cli.outputs import check_folder
+from jaxrate.cli.output_checks import check_folder
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, reporting
-from jaxrate.cli.reading import Reading, are_parts, read
-from jaxrate.cli.saved import carried_on, hold, names_of, save
-from jaxrate.cli.terminal import say
-from jaxrate.text import decimals, name_of, number, table
+from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.saved_run import continue_request, known_ids, lock_output_folder, save_run
+from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
+from jaxrate.cli.smoothed_output import (
+    check_smooth,
+    format_greatest,
+    smooth_task,
+    smoothed_career_columns,
+    smoothed_match_columns,
+)
+from jaxrate.cli.system_selection import (
+    RatingTask,
+    check_and_hint,
+    check_system_request,
+    choose_system,
+    has_unused_categories,
+    prefix_file_name,
+    unused_evidence_options,
+    warn_worse_than_even,
+)
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import format_name, format_number, format_table, rating_decimals
 
 EXAMPLES = """\b
 Examples:
@@ -47,10 +53,10 @@ Examples:
 
 
 @click.command(
-    cls=Reading, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
+    cls=ReadingCommand, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
 )
 @click.argument("file", metavar="[FILE]", required=False, type=PathName())
-@asking(files=True)
+@request_options(files=True)
 @click.option("--state", type=PathName(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
 @click.option("--as-of", metavar="DATE", help="Leave out what came after it, and show the ratings as of then.")
 @click.option(
@@ -70,7 +76,7 @@ Examples:
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
 @click.option("--smooth", is_flag=True, help="Also rate with hindsight, by skills: who was the greatest, and when.")
 @click.option("--outlook", is_flag=True, help="Predict in full: also wins, draws and losses.")
-@listing
+@leaderboard_options
 @click.option(
     "--since", metavar="DATE", help="Compare ratings and ranks with those of then.  [default: 365 days before]"
 )
@@ -78,12 +84,12 @@ Examples:
 @share_option("--last", default=1.0, help="Score this last share of FILE only, as 0.2.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--by", metavar="COLUMN", help="Rate each league in this column alone; players of one name are several.")
-@by_chunks
-@reporting
+@chunk_options
+@report_options
 def rate(
-    report: Report,
+    report: ProgressReport,
     file: str | None,
-    asked: Asked,
+    asked: RatingRequest,
     state: Path | None,
     as_of: str | None,
     player: str | None,
@@ -110,9 +116,9 @@ def rate(
     the first player or the share of the others to be left behind, with --outlook also those of win, draw and loss, the
     ratings before), run.json (system and parameters), and the state that --state carries on from.
     """
-    from jaxrate.records.moments import written_date_format
-    from jaxrate.records.rated import find
-    from jaxrate.systems.outlook import is_outlook
+    from jaxrate.league.query_time import written_date_format
+    from jaxrate.league.rated_history import find_player
+    from jaxrate.systems.outcome_probabilities import is_outlook
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
@@ -123,8 +129,8 @@ def rate(
         if file is None:
             raise ValueError("--by goes with a FILE, whose leagues are rated")
         return rate_leagues(report, file, asked, by, out, top, listed, as_json)
-    if file is not None and (chunked or ("format" not in asked.columns and are_parts(file))):
-        return rate_parts(report, file, asked, out, by_parts, top, as_json)
+    if file is not None and (chunked or ("format" not in asked.columns and is_multi_file(file))):
+        return rate_by_chunks(report, file, asked, out, by_parts, top, as_json)
     if smooth:
         check_smooth(state, file)
     if outlook and state is not None:
@@ -138,12 +144,14 @@ def rate(
     if out is not None:
         check_folder("--out", out)
         if out.is_dir():
-            hold(out)  # before the run there is loaded: whoever carries on there, too, follows this command
+            lock_output_folder(
+                out
+            )  # before the run there is loaded: whoever carries on there, too, follows this command
     saved = None if state is None else jr.load(state)
     if saved is None:
-        check_asked(asked)
+        check_system_request(asked)
     else:
-        asked = carried_on(saved, asked)
+        asked = continue_request(saved, asked)
     said, hindsight = "", None
     how: dict[str, float] = {}
     if file is None:
@@ -156,67 +164,69 @@ def rate(
         if until is not None and saved.last is not None and until < saved.last and out is not None:
             raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
     else:
-        data = read(report, file, asked.columns, **names_of(saved))
+        data = read_events(report, file, asked.columns, **known_ids(saved))
         until, then = (parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since)))
         if until is not None:
             data = events_up_to(data, until, 0 if saved is None else len(saved.players))
         for name in filter(None, (player, against)):
-            find(data.players, name)  # better said before rating
+            find_player(data.players, name)  # better said before rating
         if saved is None:
-            chosen = choose(report, asked, data, file)
+            chosen = choose_system(report, asked, data, file)
             if outlook and not is_outlook(chosen.system):
-                chosen = chosen._replace(system=jr.outlook(chosen.system))
+                chosen = chosen._replace(system=jr.forecasts.add_outcomes(chosen.system))
         else:
-            chosen = prepare(report, saved.system, data, saved.period, file, asked.columns)
+            chosen = check_and_hint(report, saved.system, data, saved.period, file, asked.columns)
         if out is not None:
-            hold(out)  # better now than after rating
-        hindsight = smoothed_of(report, chosen) if smooth else None
-        rated, said, how = rate_chosen(report, file, chosen, saved, last, asked.changes)
+            lock_output_folder(out)  # better now than after rating
+        hindsight = smooth_task(report, chosen) if smooth else None
+        rated, said, how = rate_task(report, file, chosen, saved, last, asked.changes)
         if last != 1 and asked.fitted is not None:
-            hint_seen(report, [asked.fitted], file, last)
-        idle = ["category", "mixtures"] if idle_categories(rated.system, asked.columns) else []
-        idle += idle_evidence(rated.system, asked.columns)
+            hint_scored_on_fitted_data(report, [asked.fitted], file, last)
+        idle = ["category", "mixtures"] if has_unused_categories(rated.system, asked.columns) else []
+        idle += unused_evidence_options(rated.system, asked.columns)
         columns = {key: x for key, x in asked.columns.items() if key not in idle}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided})
-    parts = [_title(rated)]
+    parts = [_summary_line(rated)]
     board = jr.leaderboard(rated, top=top, as_of=end_of_period(rated, until), since=then, **listed)
-    parts += [as_options(board), _strengths(rated, board), said]
-    plain: dict[str, Any] = {"leaderboard": _rows(board)}
+    parts += [format_leaderboard(board), _category_strengths(rated, board), said]
+    plain: dict[str, Any] = {"leaderboard": _table_rows(board)}
     if peaks:
-        best = jr.peaks(rated, top=top, cautious=listed["cautious"])
+        best = jr.league.peak_ratings(rated, top=top, cautious=listed["cautious"])
         parts.append(f"each at their best\n\n{best}")
-        plain["peaks"] = _rows(best)
+        plain["peaks"] = _table_rows(best)
     tables: dict[str, Any] = {}
     if hindsight is not None:
-        parts.append(greatest(hindsight, top))
-        plain["hindsight"] = _rows(jr.peaks(hindsight, top=top))
-        tables["hindsight"] = by_match(hindsight, data)
+        parts.append(format_greatest(hindsight, top))
+        plain["hindsight"] = _table_rows(jr.league.peak_ratings(hindsight, top=top))
+        tables["hindsight"] = smoothed_match_columns(hindsight, data)
     if upsets:
-        worst = jr.upsets(rated, player=player, top=top)
+        worst = jr.league.upsets(rated, player=player, top=top)
         parts.append(f"least expected\n\n{worst}")
         plain["upsets"] = worst.rows()
     if player is not None and against is not None:
-        met = jr.head_to_head(rated, player, against)
+        met = jr.league.head_to_head(rated, player, against)
         parts.append(str(met))
         plain["against"] = met._asdict() | {"matches": met.matches.rows()}
     elif player is not None:
-        more = {} if hindsight is None else beside_career(hindsight, player)
+        more = {} if hindsight is None else smoothed_career_columns(hindsight, player)
         career = career_up_to(jr.career(rated, player) | more, until)
-        parts += _career(rated, player, career, more)
-        plain["career"] = _rows(career)
+        parts += _format_career(rated, player, career, more)
+        plain["career"] = _table_rows(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
-            save(out, rated, tables, csv, csv_safe)
+            save_run(out, rated, tables, csv, csv_safe)
         report.note(f"saved the run to {out}")
     measures = {name: x if np.isfinite(x) else None for name, x in how.items()}
-    say(json.dumps(_about(rated) | measures | plain, indent=1) if as_json else "\n\n".join(filter(None, parts)))
+    print_escaped(
+        json.dumps(_json_summary(rated) | measures | plain, indent=1) if as_json else "\n\n".join(filter(None, parts))
+    )
 
 
-def rate_chosen(
-    report: Report,
+def rate_task(
+    report: ProgressReport,
     file: str,
-    chosen: Chosen,
+    task: RatingTask,
     saved: jr.Rated | None = None,
     last: float = 1.0,
     changes: dict[str, Any] | None = None,
@@ -225,45 +235,45 @@ def rate_chosen(
 
     Each measure of that is also given by name.
     """
-    from jaxrate.records.quality import in_words, quality, scored
+    from jaxrate.league.evaluation import evaluate_predictions, format_metric, last_share_mask
 
-    system, data, period = chosen
+    system, data, period = task
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
     new = "" if saved is None else " new"
     what = f"{n:,}{new} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new} contests"
     with report.stage(f"rating {what}"):
         start = time.perf_counter()
-        with naming(file):
+        with prefix_file_name(file):
             rated = jr.rate(system, data, period=period, onto=saved)
         seconds = time.perf_counter() - start
     if contests is not None:
         what += f", {n:,} participations"
-    how = quality(rated, data, last)
-    warn_worse(report, data, system.name, changes or {}, how, period, last)
-    found = {measure: in_words(measure, value) for measure, value in how.items()}
-    width, digits = max(map(len, found)) + 1, max(map(len, found.values()))
-    lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in found.items()]
-    counted = "" if last == 1 else f"; the last {np.count_nonzero(scored(data, last)):,} scored"
+    how = evaluate_predictions(rated, data, last)
+    warn_worse_than_even(report, data, system.name, changes or {}, how, period, last)
+    measures = {measure: format_metric(measure, value) for measure, value in how.items()}
+    width, digits = max(map(len, measures)) + 1, max(map(len, measures.values()))
+    lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in measures.items()]
+    counted = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
     return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included{counted}", *lines]), how
 
 
-def _about(rated: jr.Rated) -> dict[str, Any]:
+def _json_summary(rated: jr.Rated) -> dict[str, Any]:
     """What was rated, and how, as JSON can say it."""
     system, n = rated.system, len(rated.predictions)
     counts = {"matches": n} if rated.contests is None else {"contests": rated.contests, "participations": n}
-    told = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
-    return told | counts | {"players": len(rated.players)}
+    about = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
+    return about | counts | {"players": len(rated.players)}
 
 
-def _rows(columns: Any) -> list[dict[str, Any]]:
+def _table_rows(columns: Any) -> list[dict[str, Any]]:
     """A dict for each row of a table that is a NamedTuple of columns, or a dict of them."""
-    from jaxrate.records.shown import Columns
+    from jaxrate.league.column_table import ColumnTable
 
     columns = columns if isinstance(columns, dict) else columns._asdict()
-    return Columns({name: x for name, x in columns.items() if np.ndim(x)}).rows()
+    return ColumnTable({name: x for name, x in columns.items() if np.ndim(x)}).rows()
 
 
-def _title(rated: jr.Rated) -> str:
+def _summary_line(rated: jr.Rated) -> str:
     """What was rated, and how."""
     n, contests = len(rated.predictions), rated.contests
     count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
@@ -271,31 +281,39 @@ def _title(rated: jr.Rated) -> str:
     return f"{rated.system.name}: {count} of {len(rated.players):,} players{form}"
 
 
-def _strengths(rated: jr.Rated, board: Any) -> str:
+def _category_strengths(rated: jr.Rated, board: Any) -> str:
     """The strengths of the leaders against each category, if the table of ratings has modifiers."""
-    columns = jr.rating_table(rated) if rated.categories is not None else {}
+    columns = jr.league.rating_table(rated) if rated.categories is not None else {}
     if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
         return ""
     row = {name: i for i, name in enumerate(columns["player"])}
     strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
     rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
-    return table(["strength against", *map(str, rated.categories)], rows, left=("strength against",))
+    return format_table(["strength against", *map(str, rated.categories)], rows, left_aligned=("strength against",))
 
 
-def _career(rated: jr.Rated, name: str, career: dict[str, Any], more: Iterable[str] = ()) -> list[str]:
+def _format_career(rated: jr.Rated, name: str, career: dict[str, Any], more: Iterable[str] = ()) -> list[str]:
     """What a player went through, in words; `more` are columns in points."""
-    found = dict(career)
-    times = found.pop("time")
+    career_columns = dict(career)
+    times = career_columns.pop("time")
     if rated.clock is not None:
-        found = {"time": ["" if x != x else x if rated.clock == "dates" else number(x) for x in times]} | found
-    digits = decimals(found["rating"])
+        career_columns = {
+            "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]
+        } | career_columns
+    digits = rating_decimals(career_columns["rating"])
     shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
     shown |= dict.fromkeys(("rating", "deviation", "performance", *more), f".{digits}f")
     shown |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
     rows = [
-        ["" if x != x else format(x, shown[key]) if key in shown else x for key, x in zip(found, row, strict=True)]
-        for row in zip(*found.values(), strict=True)
+        [
+            "" if x != x else format(x, shown[key]) if key in shown else x
+            for key, x in zip(career_columns, row, strict=True)
+        ]
+        for row in zip(*career_columns.values(), strict=True)
     ]
-    head = [key.replace("_", " ") for key in found]
+    head = [key.replace("_", " ") for key in career_columns]
     what = "matches" if rated.contests is None else "contests"
-    return [f"{name_of(name)}: {len(rows):,} {what}", table(head, rows, left=("time", "opponent", "contest"))]
+    return [
+        f"{format_name(name)}: {len(rows):,} {what}",
+        format_table(head, rows, left_aligned=("time", "opponent", "contest")),
+    ]

@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.options import whole
+from jaxrate.cli.input_options import ReadingCommand, column_options
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, noting, reporting
-from jaxrate.cli.reading import Reading, columns
-from jaxrate.cli.terminal import say
+from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
+from jaxrate.cli.shared_options import parse_whole_number
+from jaxrate.cli.terminal import print_escaped
 
-SEASON = """\b
+SEASON_HELP = """\b
 Examples:
   jaxrate season run to_come.csv --results so_far.csv --relegated 3
   jaxrate season run to_come.csv --points 2 1 0 --ties head_to_head --ties wins"""
 
-TOURNAMENT = """\b
+TOURNAMENT_HELP = """\b
 Example: jaxrate tournament run cup.toml, where cup.toml holds
 \b
   knockout = ["A1", "B2", "B1", "A2"]
@@ -30,9 +30,9 @@ Example: jaxrate tournament run cup.toml, where cup.toml holds
   B = ["Di", "Eve", "Flo"]"""
 
 
-def _shared(command: Callable[..., None]) -> Callable[..., None]:
+def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
     options = (
-        click.option("--samples", type=whole, default="10000", show_default=True, metavar="NUMBER",
+        click.option("--samples", type=parse_whole_number, default="10000", show_default=True, metavar="NUMBER",
                      help="Play it so often."),
         click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers."),
         click.option("--newcomers", is_flag=True, help="Names that the run does not have are new players."),
@@ -44,20 +44,20 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
-@click.command(cls=Reading, short_help="Say how a season may end, from a saved run.", epilog=SEASON)
+@click.command(cls=ReadingCommand, short_help="Say how a season may end, from a saved run.", epilog=SEASON_HELP)
 @click.argument("run", metavar="RUN", type=PathName(path_type=Path))
 @click.argument("file", metavar="FIXTURES", type=PathName())
-@columns
+@column_options
 @click.option("--results", type=PathName(), metavar="FILE", help="The matches of this season that have been played.")
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), show_default=True, metavar="WIN DRAW LOSS",
               help="What each gives.")  # fmt: skip
 @click.option("--ties", type=click.Choice(("wins", "head_to_head")), multiple=True,
               help="What tells equals apart; may be repeated.  [default: wins, head_to_head]")  # fmt: skip
 @click.option("--relegated", type=click.IntRange(min=0), default=0, show_default=True, help="So many go down.")
-@_shared
-@reporting
+@_simulation_options
+@report_options
 def season(
-    report: Report, run: Path, file: str, options: dict[str, Any], results: str | None,
+    report: ProgressReport, run: Path, file: str, options: dict[str, Any], results: str | None,
     points: tuple[float, float, float], ties: tuple[str, ...], relegated: int, samples: int, seed: int,
     newcomers: bool, as_json: bool,
 ) -> None:  # fmt: skip
@@ -70,21 +70,21 @@ def season(
 
     rated = jr.load(run)
     more: dict[str, Any] = {"ties": ties} if ties else {}
-    with report.stage(f"playing {samples:,} seasons"), noting(report):
-        found = jr.season(
+    with report.stage(f"playing {samples:,} seasons"), warnings_as_notes(report):
+        found = jr.forecasts.simulate_season(
             rated, file, results=results, points=points, relegated=relegated, samples=samples,
             key=jax.random.key(seed), newcomers=newcomers, **more, **options,
         )  # fmt: skip
-    say(json.dumps(found.columns().rows(), indent=1) if as_json else found)
+    print_escaped(json.dumps(found.columns().rows(), indent=1) if as_json else found)
 
 
-@click.command(short_help="Say how a tournament of groups and a knock-out may end.", epilog=TOURNAMENT)
+@click.command(short_help="Say how a tournament of groups and a knock-out may end.", epilog=TOURNAMENT_HELP)
 @click.argument("run", metavar="RUN", type=PathName(path_type=Path))
 @click.argument("plan", metavar="PLAN.toml", type=PathName(path_type=Path))
-@_shared
-@reporting
+@_simulation_options
+@report_options
 def tournament(
-    report: Report, run: Path, plan: Path, samples: int, seed: int, newcomers: bool, as_json: bool
+    report: ProgressReport, run: Path, plan: Path, samples: int, seed: int, newcomers: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Play the tournament in PLAN.toml many times, as the saved run expects its matches.
 
@@ -95,7 +95,7 @@ def tournament(
     import jax
 
     with report.stage(f"playing {samples:,} tournaments"):
-        found = jr.tournament(
+        found = jr.forecasts.simulate_tournament(
             jr.load(run), plan, samples=samples, key=jax.random.key(seed), newcomers=newcomers
         )  # fmt: skip
-    say(json.dumps(found.columns().rows(), indent=1) if as_json else found)
+    print_escaped(json.dumps(found.columns().rows(), indent=1) if as_json else found)

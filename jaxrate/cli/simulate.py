@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.options import whole
-from jaxrate.cli.outputs import check_file, check_folder
+from jaxrate.cli.output_checks import check_file, check_folder
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, reporting
+from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.shared_options import parse_whole_number
 
 EXAMPLES = """\b
 Examples:
@@ -21,9 +21,11 @@ Examples:
 
 @click.command(short_help="Write a league or contests of known strengths to a file.", epilog=EXAMPLES)
 @click.argument("file", metavar="FILE", type=PathName(path_type=Path))
-@click.option("--players", type=whole, metavar="INTEGER", default=1000, show_default=True)
-@click.option("--matches", type=whole, metavar="INTEGER", help="Matches of two players.  [default: 100000]")
-@click.option("--rounds", type=whole, metavar="INTEGER", help="Ranked contests of many players instead.")
+@click.option("--players", type=parse_whole_number, metavar="INTEGER", default=1000, show_default=True)
+@click.option(
+    "--matches", type=parse_whole_number, metavar="INTEGER", help="Matches of two players.  [default: 100000]"
+)
+@click.option("--rounds", type=parse_whole_number, metavar="INTEGER", help="Ranked contests of many players instead.")
 @click.option("--size", metavar="N or LOW-HIGH", help="Rounds: participants in each, log-uniform.  [default: 10]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same history.")
 @click.option("--days", type=float, default=1000.0, show_default=True, help="From the first event to the last.")
@@ -36,9 +38,9 @@ Examples:
 @click.option("--luck", type=float, help="Matches: 1 is pure skill, 0 a coin (BlatMMR's beta).  [default: 1]")
 @click.option("--noise", type=float, help="Rounds: deviation of a performance, in points.  [default: 200]")
 @click.option("--grid", type=float, help="Rounds: performances are rounded to this, so that they tie.  [default: 0]")
-@reporting
+@report_options
 def simulate(
-    report: Report,
+    report: ProgressReport,
     file: Path,
     players: int,
     matches: int | None,
@@ -66,22 +68,22 @@ def simulate(
     world |= {option: value for option, value in own.items() if value is not None and option != kind}
     if rounds is None:
         count = 100_000 if matches is None else matches
-        stream = jr.simulate.stream_league(players, count, **world)
+        stream = jr.data.simulate.stream_league(players, count, **world)
     else:
-        count, world["size"] = rounds, _size(size or "10")
-        stream = jr.simulate.stream_contests(players, count, **world)
+        count, world["size"] = rounds, _parse_size_range(size or "10")
+        stream = jr.data.simulate.stream_contests(players, count, **world)
     if file.suffix.lower() != ".parquet":
         raise ValueError(f"{file}: the name must end in .parquet")
     check_folder("FILE in", file.parent)
     file.parent.mkdir(parents=True, exist_ok=True)
     check_file("FILE", file, "league.parquet")
     with report.stage(f"simulating {count:,} {kind}", count) as done:
-        jr.simulate.write(stream, file, done)
+        jr.data.simulate.write(stream, file, done)
     truth = file.with_suffix(".truth.parquet")
     report.note(f"wrote {count:,} {kind} of {players:,} players to {file}, and the truth to {truth}")
 
 
-def _size(text: str) -> tuple[int, int]:
+def _parse_size_range(text: str) -> tuple[int, int]:
     """10 or 20-500."""
     low, _, high = text.partition("-")
     try:

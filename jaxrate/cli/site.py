@@ -11,14 +11,14 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.lists import OPTIONS
-from jaxrate.cli.outputs import check_folder
+from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
+from jaxrate.cli.output_checks import check_folder
 from jaxrate.cli.paths import PathName
-from jaxrate.cli.progress import Report, noting, reporting
-from jaxrate.cli.terminal import say
-from jaxrate.text import cell
+from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import format_cell
 
-LOOKED_AT = 100  # rows of --file, whether they are those that were rated
+SAMPLE_ROWS = 100  # rows of --file, whether they are those that were rated
 
 EXAMPLES = """\b
 Examples:
@@ -46,11 +46,11 @@ names_option = click.option("--names", metavar="FILE", type=PathName(path_type=P
 @click.option("--results", metavar="FILE", type=PathName(), help="With --season: its matches so far.")
 @click.option("--relegated", type=click.IntRange(min=0), default=0, metavar="NUMBER",
               help="With --season: so many go down.")  # fmt: skip
-@OPTIONS[0]
-@OPTIONS[1]
-@reporting
+@LEADERBOARD_OPTIONS[0]
+@LEADERBOARD_OPTIONS[1]
+@report_options
 def site(
-    report: Report,
+    report: ProgressReport,
     run: Path,
     out: Path,
     title: str,
@@ -72,11 +72,11 @@ def site(
     the predictions were, and what a rating is. The site needs no other host; index.html also opens in a browser. Of a
     run that was saved with --smooth charts also show what is known now.
     """
-    from jaxrate.records.site.pages import check_site
+    from jaxrate.site.site_writer import check_site_folder
 
     check_folder("--out", out)
-    with _said_of("--out "):
-        check_site(out)
+    with _prefix_option("--out "):
+        check_site_folder(out)
     if seasonal and coming is None:
         raise ValueError("--season plays the matches of --coming FILE")
     if (results or relegated) and not seasonal:
@@ -84,17 +84,19 @@ def site(
     if (show or points) and file is None:
         raise ValueError("--show and --points name columns of --file FILE")
     rated = jr.load(run)
-    names_of = {} if names is None else called(names, rated.players)
+    names_of = {} if names is None else load_display_names(names, rated.players)
     wanted = dict.fromkeys([*show, *(points or ())])
-    columns = columns_of(file, list(wanted), rated) if file is not None else {}
+    columns = prediction_row_columns(file, list(wanted), rated) if file is not None else {}
     for name in points or ():
         if columns[name].dtype.kind not in "iuf":
-            raise ValueError(f"--points: column {name!r} of {file} holds no numbers, but {cell(columns[name][0])}")
-    with noting(report):
-        fixtures = None if coming is None else jr.fixtures(rated, coming)
-        season = jr.season(rated, coming, results=results, relegated=relegated) if seasonal else None
+            raise ValueError(
+                f"--points: column {name!r} of {file} holds no numbers, but {format_cell(columns[name][0])}"
+            )
+    with warnings_as_notes(report):
+        fixtures = None if coming is None else jr.forecasts.predict_fixtures(rated, coming)
+        season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=relegated) if seasonal else None
     with report.stage(f"writing {len(rated.players):,} pages"):
-        jr.site(
+        jr.site.write_site(
             rated,
             out,
             title=title,
@@ -102,54 +104,56 @@ def site(
             names=names_of,
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
-            smoothed=_hindsight(run),
+            smoothed=_load_smoothed_columns(run),
             coming=fixtures,
             season=season,
             active=active,
             min_games=min_games,
         )
-    say(f"{out}: {len(rated.players):,} players; open {out / 'index.html'} in a browser, or copy the folder to a host")
+    print_escaped(
+        f"{out}: {len(rated.players):,} players; open {out / 'index.html'} in a browser, or copy the folder to a host"
+    )
 
 
-def _hindsight(run: Path) -> dict[str, Any] | None:
+def _load_smoothed_columns(run: Path) -> dict[str, Any] | None:
     """What `jaxrate rate --smooth` saved beside the run, if it did."""
     for name in ("hindsight.parquet", "hindsight.csv"):
         if (run / name).exists():
             wanted = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
-            return dict(zip(wanted, _loaded(run / name, wanted), strict=True))
+            return dict(zip(wanted, _load_columns(run / name, wanted), strict=True))
     return None
 
 
-def _loaded(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
+def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
     """Columns of a file, of a CSV as they are written there if as text; ValueError if it lacks one."""
-    from jaxrate.data.tables import open_file
-    from jaxrate.text import near
+    from jaxrate.data.table_sources import open_file
+    from jaxrate.text_format import suggest_name
 
     source = open_file(file)
     for name in names:
         if name not in source.names:
-            raise ValueError(f"{file.name}: no column {name!r}{near(name, source.names)}")
+            raise ValueError(f"{file.name}: no column {name!r}{suggest_name(name, source.names)}")
     loaded = source.load(names, names if text else (), ())
     return [loaded[name].to_numpy() for name in names]
 
 
-def called(file: Path, players: Any) -> dict[Any, str]:
+def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     """What players are called, by what they are called in the events."""
-    with _said_of("--names: "):
-        ids, names = _loaded(file, ["id", "name"], text=True)
-    found = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
-    known = {x: found[str(x)] for x in players.tolist() if str(x) in found}
-    if not known:
+    with _prefix_option("--names: "):
+        ids, names = _load_columns(file, ["id", "name"], text=True)
+    name_of_id = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
+    display_names = {x: name_of_id[str(x)] for x in players.tolist() if str(x) in name_of_id}
+    if not display_names:
         raise ValueError(f"--names: {file.name}: none of its ids is a player, such as {players[0]!r}")
-    return known
+    return display_names
 
 
-def columns_of(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
+def prediction_row_columns(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
-    with _said_of("--file: "):
-        rows, loaded = rated.predictions["row"].to_numpy(), _loaded(file, names)
+    with _prefix_option("--file: "):
+        rows, loaded = rated.predictions["row"].to_numpy(), _load_columns(file, names)
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
     _check_rows(file, rated)
@@ -158,28 +162,31 @@ def columns_of(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
 
 def _check_rows(file: Path, rated: jr.Rated) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
-    from jaxrate.data.tables import open_file
+    from jaxrate.data.table_sources import open_file
 
-    some = np.unique(np.linspace(0, len(rated.predictions) - 1, LOOKED_AT).astype(int))
+    some = np.unique(np.linspace(0, len(rated.predictions) - 1, SAMPLE_ROWS).astype(int))
     sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]
-    told = rated.predictions.select(["row", *sides]).take(some).to_pylist()
+    sampled_rows = rated.predictions.select(["row", *sides]).take(some).to_pylist()
     names = list(open_file(file).names)
-    columns = [*_loaded(file, names), *_loaded(file, names, text=True)]  # who is "007" is no number
-    for row in told:
-        there = {_folded(x[row["row"]]) for x in columns}
-        if all(any(x == who or (len(x) > 2 and x in who) for x in there) for who in (_folded(row[x]) for x in sides)):
+    columns = [*_load_columns(file, names), *_load_columns(file, names, text=True)]  # who is "007" is no number
+    for row in sampled_rows:
+        there = {_fold_case_and_blanks(x[row["row"]]) for x in columns}
+        if all(
+            any(x == who or (len(x) > 2 and x in who) for x in there)
+            for who in (_fold_case_and_blanks(row[x]) for x in sides)
+        ):
             return
-    who = " and ".join(cell(told[0][x]) for x in sides)
-    raise ValueError(f"--file: {file.name} is not what was rated: its row {told[0]['row']} should be of {who}")
+    who = " and ".join(format_cell(sampled_rows[0][x]) for x in sides)
+    raise ValueError(f"--file: {file.name} is not what was rated: its row {sampled_rows[0]['row']} should be of {who}")
 
 
-def _folded(value: Any) -> str:
+def _fold_case_and_blanks(value: Any) -> str:
     """As names are compared, whatever their case and blanks; formats make them of several columns."""
     return " ".join(str(value).casefold().split())
 
 
 @contextmanager
-def _said_of(option: str) -> Iterator[None]:
+def _prefix_option(option: str) -> Iterator[None]:
     """A ValueError says which option it is about."""
     try:
         yield

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.options import complete_systems
-from jaxrate.cli.terminal import say
-from jaxrate.text import table
+from jaxrate.cli.shared_options import complete_systems
+from jaxrate.cli.terminal import print_escaped
+from jaxrate.text_format import format_table
 
 
 @click.command(short_help="List the rating systems, or describe one.", epilog="Example: jaxrate systems glicko2")
@@ -24,29 +24,35 @@ def systems(name: str | None, as_json: bool) -> None:
 
     Its parameters are given as --param NAME=VALUE to the other commands.
     """
-    from jaxrate.systems import DEFAULTS
-    from jaxrate.systems.choosing import make, those_with
+    from jaxrate.league.system_choice import make_system
+    from jaxrate.systems import DEFAULT_SYSTEMS, systems_with_trait
 
     if as_json:
-        known = {key: _plain(key, make(key, {})) for key in ([*jr.SYSTEMS] if name is None else [name])}
-        say(json.dumps(known if name is None else known[name], indent=1))
+        known = {
+            key: _json_system(key, make_system(key, {})) for key in ([*jr.extend.SYSTEMS] if name is None else [name])
+        }
+        print_escaped(json.dumps(known if name is None else known[name], indent=1))
         return
     if name is not None:
-        _print_one(name, make(name, {}))
+        _print_system(name, make_system(name, {}))
         return
     rows = []
-    for key in jr.SYSTEMS:
-        system = make(key, {})
+    for key in jr.extend.SYSTEMS:
+        system = make_system(key, {})
         events = ", ".join(event.__name__.lower() for event in system.events)
-        rows.append((key, events, len(system.params), _about(key).splitlines()[0].rstrip(".")))
-    say(table(["system", "rates", "parameters", "source"], rows, left=("system", "rates", "source")))
-    defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULTS.items())
-    say(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(those_with('baseline'))}.")
+        rows.append((key, events, len(system.params), _system_description(key).splitlines()[0].rstrip(".")))
+    print_escaped(
+        format_table(["system", "rates", "parameters", "source"], rows, left_aligned=("system", "rates", "source"))
+    )
+    defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULT_SYSTEMS.items())
+    print_escaped(
+        f"\nUnless you name one, {defaults}. Reports compare with {', '.join(systems_with_trait('baseline'))}."
+    )
 
 
-def _plain(name: str, system: jr.RatingSystem) -> dict[str, Any]:
+def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
     """What is known of a system, as JSON can say it."""
-    from jaxrate.systems import DEFAULTS
+    from jaxrate.systems import DEFAULT_SYSTEMS
 
     params = [
         {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
@@ -55,42 +61,42 @@ def _plain(name: str, system: jr.RatingSystem) -> dict[str, Any]:
     return {
         "system": name,
         "rates": [event.__name__.lower() for event in system.events],
-        "default_of": [kind for kind, key in DEFAULTS.items() if key == name],
-        "source": _about(name).splitlines()[0].rstrip("."),
+        "default_of": [kind for kind, key in DEFAULT_SYSTEMS.items() if key == name],
+        "source": _system_description(name).splitlines()[0].rstrip("."),
         "parameters": params,
         "settings": dict(system.settings),
     }
 
 
-def _about(name: str) -> str:
-    return inspect.getdoc(sys.modules[jr.SYSTEMS[name].__module__]) or ""
+def _system_description(name: str) -> str:
+    return inspect.getdoc(sys.modules[jr.extend.SYSTEMS[name].__module__]) or ""
 
 
-def _print_one(name: str, system: jr.RatingSystem) -> None:
+def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
     events = ", ".join(event.__name__.lower() for event in system.events)
-    say(f"{_about(name)}\n\nRates {events}. Parameters:\n")
+    print_escaped(f"{_system_description(name)}\n\nRates {events}. Parameters:\n")
     rows = [
         (field, "none" if default is None else f"{default:g}", about.range.text, about.unit, about.meaning)
         for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
     ]
     head = ["name", "default", "range", "unit", "meaning"]
-    say(table(head, rows, left=("name", "range", "unit", "meaning")))
+    print_escaped(format_table(head, rows, left_aligned=("name", "range", "unit", "meaning")))
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
         if value not in (None, ())
     ]
     if settings:
-        say(f"\nSettings, given in the same way: {', '.join(settings)}.")
-    if usage := _usage(name, system):
-        say(f"\n{usage}")
+        print_escaped(f"\nSettings, given in the same way: {', '.join(settings)}.")
+    if usage := _factory_usage(name, system):
+        print_escaped(f"\n{usage}")
 
 
-def _usage(name: str, system: jr.RatingSystem) -> str:
+def _factory_usage(name: str, system: jr.extend.RatingSystem) -> str:
     """What the factory says beside the table of its hyperparameters."""
     lines, kept = [], True
     told = {*system.params._fields, "Args", "Raises", "ValueError"}
-    for line in (inspect.getdoc(jr.SYSTEMS[name]) or "").partition("\n\n")[2].splitlines():
+    for line in (inspect.getdoc(jr.extend.SYSTEMS[name]) or "").partition("\n\n")[2].splitlines():
         begins = line[:3].strip()  # a paragraph or an entry, and not the rest of one
         kept = line.partition(":")[0].strip() not in told if begins else kept or not line
         lines += [line.removeprefix("  ")] if kept else []

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from jaxrate.text import visible
+from jaxrate.text_format import escape_control_characters
 
 
-def say(text: Any, err: bool = False) -> None:
+def print_escaped(text: Any, err: bool = False) -> None:
     """Print a text, its control characters escaped, on standard output or `err`, standard error."""
-    click.echo(visible(str(text)), err=err)
+    click.echo(escape_control_characters(str(text)), err=err)

@@ -15,3 +15,18 @@ teams.py       contests from nested lists, and teams taken apart
 writing.py     `write` and `frame`
 simulate.py    histories with known truth; picking.py draws their players
 """
+
+from jaxrate.data import datasets, formats, simulate
+from jaxrate.data.nested_teams import from_teams
+from jaxrate.data.table_writing import to_frame, write
+from jaxrate.events.dataset import Dataset
+
+__all__ = [
+    "Dataset",
+    "datasets",
+    "formats",
+    "from_teams",
+    "simulate",
+    "to_frame",
+    "write",
+]

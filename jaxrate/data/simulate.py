@@ -9,45 +9,45 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data import tables
-from jaxrate.data.picking import Pick
-from jaxrate.events import FAR, LAST_ID, Matches, Ragged, matches, rounds
-from jaxrate.memory import check_room
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data import table_sources
+from jaxrate.data.player_sampling import PlayerSampler
+from jaxrate.events import FARTHEST_TIME, LAST_ID, Matches, Ragged, matches, rounds
+from jaxrate.memory_limits import check_memory_fits
+from jaxrate.types import HostArray
 
-NumPy: TypeAlias = np.ndarray[Any, Any]
-Columns: TypeAlias = dict[str, NumPy]
+Columns: TypeAlias = dict[str, HostArray]
 
 CHUNK = 1 << 20  # rows made at a time, about
 SEASONS = 100  # a history with drift has at least so many steps of it
-PLAYERS = {"a", "b", "player"}
-IN_MEMORY = 60.0  # bytes that a row takes while it is made
-PER_PLAYER = 24.0  # bytes
-IN_FILE = 1.5  # bytes that a row takes at least, compressed
+PLAYER_COLUMNS = {"a", "b", "player"}
+BYTES_PER_ROW_IN_MEMORY = 60.0  # bytes that a row takes while it is made
+BYTES_PER_PLAYER = 24.0  # bytes
+BYTES_PER_ROW_IN_FILE = 1.5  # bytes that a row takes at least, compressed
 
 
 class League(NamedTuple):
     """A simulated history of matches and the strengths that made it."""
 
     matches: Matches
-    strength: NumPy  # [num_players] at the end, on the 400-point scale
-    games: NumPy  # [num_players] matches played
+    strength: HostArray  # [num_players] at the end, on the 400-point scale
+    games: HostArray  # [num_players] matches played
 
 
 class Contests(NamedTuple):
     """A simulated history of rounds and the strengths that made it."""
 
     rounds: Ragged
-    strength: NumPy  # [num_players] at the end, in points
-    games: NumPy  # [num_players] rounds played
+    strength: HostArray  # [num_players] at the end, in points
+    games: HostArray  # [num_players] rounds played
 
 
 class Stream(NamedTuple):
     """A history that is made as its chunks are taken, which works once; each chunk follows from the seed alone."""
 
     chunks: Iterator[Columns]  # about a million rows each
-    strength: NumPy  # [num_players] after the chunks taken so far
-    games: NumPy  # [num_players] in the chunks taken so far
+    strength: HostArray  # [num_players] after the chunks taken so far
+    games: HostArray  # [num_players] in the chunks taken so far
     rows: int  # in all, about
 
 
@@ -81,7 +81,7 @@ def league(
         num_players, num_matches, seed=seed, days=days, spread=spread, drift=drift, activity=activity, draws=draws,
         side_advantage=side_advantage, luck=luck,
     )  # fmt: skip
-    table = _gather(stream.chunks)
+    table = _concatenate_chunks(stream.chunks)
     player = np.stack([table["a"], table["b"]], axis=1)
     return League(matches(player, table["score"], table["time"], side=table.get("side")), stream.strength, stream.games)
 
@@ -111,12 +111,12 @@ def contests(
     Raises:
       ValueError: for a value out of range.
     """
-    _check_memory(_rows(num_rounds, *_sizes(size, num_players)))
+    _check_memory(_expected_rows(num_rounds, *_size_range(size, num_players)))
     stream = stream_contests(
         num_players, num_rounds, size=size, seed=seed, days=days, spread=spread, drift=drift, activity=activity,
         noise=noise, grid=grid,
     )  # fmt: skip
-    return Contests(rounds(**_gather(stream.chunks)), stream.strength, stream.games)
+    return Contests(rounds(**_concatenate_chunks(stream.chunks)), stream.strength, stream.games)
 
 
 @check_arguments
@@ -125,17 +125,19 @@ def stream_league(
     drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
 ) -> Stream:  # fmt: skip
     """The matches of the same `league`, in chunks of columns a, b, score, time, and side if there is an advantage."""
-    _at_least(1, num_matches=num_matches)
-    _at_least(0, draws=draws)
+    _check_at_least(1, num_matches=num_matches)
+    _check_at_least(0, draws=draws)
     if draws > 0.5:
         raise ValueError(f"draws must be at most 0.5, got {draws}")
     if not np.isfinite(side_advantage):
         raise ValueError(f"side_advantage must be finite, got {side_advantage}")
-    _at_least(-FAR, side_advantage=side_advantage)
+    _check_at_least(-FARTHEST_TIME, side_advantage=side_advantage)
     if not 0 <= luck <= 1:
         raise ValueError(f"luck must be in [0, 1], got {luck}")
 
-    def play(random: np.random.Generator, pick: Pick, strength: NumPy, number: NumPy, time: NumPy) -> Columns:
+    def play(
+        random: np.random.Generator, pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
+    ) -> Columns:
         a, b = pick(len(number)), pick(len(number))
         while (same := np.flatnonzero(a == b)).size:
             b[same] = pick(same.size)
@@ -149,7 +151,7 @@ def stream_league(
         side = {"side": np.ones(len(number), np.int8)} if side_advantage else {}
         return {"a": a, "b": b, "score": score, "time": time} | side
 
-    return _stream(play, num_players, num_matches, num_matches, seed, days, spread, drift, activity)
+    return _build_stream(play, num_players, num_matches, num_matches, seed, days, spread, drift, activity)
 
 
 @check_arguments
@@ -158,14 +160,16 @@ def stream_contests(
     spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
 ) -> Stream:  # fmt: skip
     """The rounds of the same `contests`, best first, in chunks of columns contest, player, rank, time."""
-    _at_least(1, num_rounds=num_rounds)
-    _at_least(0, noise=noise, grid=grid)
+    _check_at_least(1, num_rounds=num_rounds)
+    _check_at_least(0, noise=noise, grid=grid)
     if num_rounds >= LAST_ID:
         raise ValueError(f"num_rounds must be below {LAST_ID}, got {num_rounds}")
-    low, high = _sizes(size, num_players)
+    low, high = _size_range(size, num_players)
     log_range = np.log((high + 1) / low)
 
-    def play(random: np.random.Generator, pick: Pick, strength: NumPy, number: NumPy, time: NumPy) -> Columns:
+    def play(
+        random: np.random.Generator, pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
+    ) -> Columns:
         sizes = low * np.exp(log_range * random.random(len(number)))
         sizes = np.minimum(sizes.astype(np.int64), high)
         player = pick.distinct(sizes)
@@ -181,11 +185,11 @@ def stream_contests(
         contest = number.astype(np.int32)[which]
         return {"contest": contest, "player": player[order], "rank": rank.astype(np.int32), "time": time[which]}
 
-    num_rows = _rows(num_rounds, low, high)
-    return _stream(play, num_players, num_rounds, num_rows, seed, days, spread, drift, activity)
+    num_rows = _expected_rows(num_rounds, low, high)
+    return _build_stream(play, num_players, num_rounds, num_rows, seed, days, spread, drift, activity)
 
 
-def _sizes(size: Any, num_players: int) -> tuple[int, int]:
+def _size_range(size: Any, num_players: int) -> tuple[int, int]:
     """The smallest and the largest round."""
     low, high = np.broadcast_to(size, 2).tolist()
     if not 2 <= low <= high <= num_players:
@@ -193,13 +197,15 @@ def _sizes(size: Any, num_players: int) -> tuple[int, int]:
     return low, high
 
 
-def _rows(num_rounds: int, low: int, high: int) -> int:
+def _expected_rows(num_rounds: int, low: int, high: int) -> int:
     """How many participations there are, about."""
     return int(num_rounds * (high + 1 - low) / np.log((high + 1) / low))
 
 
 def _check_memory(rows: int) -> None:
-    check_room(f"a history of {rows:,} rows", IN_MEMORY * rows, hint="; `stream` and `write` need little")
+    check_memory_fits(
+        f"a history of {rows:,} rows", BYTES_PER_ROW_IN_MEMORY * rows, hint="; `stream` and `write` need little"
+    )
 
 
 @check_arguments
@@ -217,14 +223,14 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
         room.
       ImportError: if pyarrow is not installed.
     """
-    arrow, path = tables.pyarrow(), Path(path)
+    arrow, path = table_sources.import_pyarrow(), Path(path)
     if path.suffix.lower() != ".parquet":
         raise ValueError(f"{path.name}: the name must end in .parquet")
     if stream.games.any():
         raise ValueError("chunks of this stream were taken before; make a new one")
-    need = IN_FILE * stream.rows + 16.0 * len(stream.games)
+    need = BYTES_PER_ROW_IN_FILE * stream.rows + 16.0 * len(stream.games)
     free = disk_usage(path.absolute().parent).free or np.inf  # some file systems do not say
-    check_room(f"{stream.rows:,} rows", need, free, " on the disk")
+    check_memory_fits(f"{stream.rows:,} rows", need, free, " on the disk")
 
     def history() -> Iterator[Columns]:
         done = 0
@@ -235,11 +241,11 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
                 progress(done)
 
     def truth() -> Iterator[Columns]:
-        for rows in _pieces(np.arange(len(stream.games), dtype=np.int32)):
+        for rows in _split_array(np.arange(len(stream.games), dtype=np.int32)):
             yield {"player": rows, "strength": stream.strength[rows], "games": stream.games[rows]}
 
     # The history is put in its place last: where it is, its truth is.
-    with tables.replacing(path, path.with_name(f"{path.stem}.truth.parquet")) as (one, other):
+    with table_sources.atomic_replacement(path, path.with_name(f"{path.stem}.truth.parquet")) as (one, other):
         _write_chunks(arrow, one, history())
         _write_chunks(arrow, other, truth())
 
@@ -254,43 +260,43 @@ def _write_chunks(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
         if field.name != "score"
     }
     options = {"use_dictionary": ["score"], "column_encoding": packed}
-    options["compression"] = {name: "none" if name in PLAYERS else "zstd" for name in first.schema.names}
+    options["compression"] = {name: "none" if name in PLAYER_COLUMNS else "zstd" for name in first.schema.names}
     with arrow.parquet.ParquetWriter(path, first.schema, **options) as writer:
         for batch in chain([first], batches):
             writer.write_table(batch)
 
 
-def _gather(chunks: Iterable[Columns]) -> Columns:
+def _concatenate_chunks(chunks: Iterable[Columns]) -> Columns:
     every = list(chunks)
     return {name: np.concatenate([chunk[name] for chunk in every]) for name in every[0]}
 
 
-def _at_least(low: float, **values: float) -> None:
+def _check_at_least(low: float, **values: float) -> None:
     for name, value in values.items():
         if not low <= value < np.inf:
             raise ValueError(f"{name} must be at least {low}, got {value}")
-        if value > FAR:
-            raise ValueError(f"{name} must be at most {FAR:g}, got {value:g}")
+        if value > FARTHEST_TIME:
+            raise ValueError(f"{name} must be at most {FARTHEST_TIME:g}, got {value:g}")
 
 
-def _pieces(array: NumPy) -> list[NumPy]:
+def _split_array(array: HostArray) -> list[HostArray]:
     """Views of it of bounded length, end to end."""
     return np.array_split(array, -(-len(array) // CHUNK))
 
 
-def _stream(
+def _build_stream(
     play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int,
     seed: int, days: float, spread: float, drift: float, activity: float,
 ) -> Stream:  # fmt: skip
     """The history that `play(random, pick, strength, number, time)` makes of events while the strengths drift."""
-    _at_least(2, num_players=num_players)
+    _check_at_least(2, num_players=num_players)
     if num_players >= LAST_ID:
         raise ValueError(f"num_players must be below {LAST_ID}, got {num_players}")
-    check_room(f"{num_players:,} players", PER_PLAYER * num_players)
-    _at_least(0, days=days, spread=spread, drift=drift, activity=activity)
+    check_memory_fits(f"{num_players:,} players", BYTES_PER_PLAYER * num_players)
+    _check_at_least(0, days=days, spread=spread, drift=drift, activity=activity)
     random = np.random.default_rng(seed)
     strength, games = random.normal(0.0, spread, num_players), np.zeros(num_players, np.int64)
-    pick = Pick(random, num_players, activity)
+    pick = PlayerSampler(random, num_players, activity)
     num_chunks = min(-(-num_rows // CHUNK), num_events)
     seasons = -(-SEASONS // num_chunks) if drift else 1  # of a chunk
     if num_events * num_chunks * seasons > np.iinfo(np.int64).max:
@@ -302,15 +308,15 @@ def _stream(
     def season(first: int, last: int) -> Columns:
         number = np.arange(first, last)
         columns = play(random, pick, strength, number, number * unit)
-        for name in columns.keys() & PLAYERS:
+        for name in columns.keys() & PLAYER_COLUMNS:
             np.add.at(games, columns[name], 1)
         if drift:
-            for piece in _pieces(strength):
+            for piece in _split_array(strength):
                 piece += random.normal(0.0, step, len(piece))
         return columns
 
     def chunks() -> Iterator[Columns]:
         for k in range(0, num_chunks * seasons, seasons):
-            yield _gather(season(*bounds[j : j + 2]) for j in range(k, k + seasons))
+            yield _concatenate_chunks(season(*bounds[j : j + 2]) for j in range(k, k + seasons))
 
     return Stream(chunks(), strength, games, num_rows)

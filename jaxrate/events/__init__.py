@@ -10,10 +10,10 @@ checks.py    what every column must be, and RowError
 moments.py   times, as numbers or as dates
 """
 
-from jaxrate.events.checks import TOLD, RowError, fail_where, in_contest
-from jaxrate.events.kinds import (
+from jaxrate.events.column_checks import MAX_REPORTED_ROWS, RowError, add_contest_to_errors, fail_where
+from jaxrate.events.event_times import DAYS, FARTHEST_TIME, as_event_time, check_clock, is_date
+from jaxrate.events.event_types import (
     LAST_ID,
-    Array,
     Context,
     Matches,
     Periods,
@@ -22,45 +22,50 @@ from jaxrate.events.kinds import (
     count_games,
     count_teams,
     further_seats,
-    part,
-    some_in_teams,
-    teams_tie,
+    has_teammates,
+    has_tied_teams,
+    slice_events,
 )
-from jaxrate.events.moments import DAYS, FAR, as_moment, check_clock, dated
-from jaxrate.events.pairwise import matches, period_end, period_number, periods
-from jaxrate.events.ranked import Shown, build_rounds, check_order, count_better, rounds, warn_alone
+from jaxrate.events.match_builders import matches, period_end, period_number, periods
+from jaxrate.events.round_builders import (
+    NameFormatters,
+    build_rounds,
+    check_contest_time_order,
+    count_better,
+    rounds,
+    warn_single_participant,
+)
 
 __all__ = [
     "DAYS",
-    "FAR",
+    "FARTHEST_TIME",
     "LAST_ID",
-    "TOLD",
-    "Array",
+    "MAX_REPORTED_ROWS",
     "Context",
     "Matches",
+    "NameFormatters",
     "Periods",
     "Ragged",
     "Rounds",
     "RowError",
-    "Shown",
-    "as_moment",
+    "add_contest_to_errors",
+    "as_event_time",
     "build_rounds",
     "check_clock",
-    "check_order",
+    "check_contest_time_order",
     "count_better",
     "count_games",
     "count_teams",
-    "dated",
     "fail_where",
     "further_seats",
-    "in_contest",
+    "has_teammates",
+    "has_tied_teams",
+    "is_date",
     "matches",
-    "part",
     "period_end",
     "period_number",
     "periods",
     "rounds",
-    "some_in_teams",
-    "teams_tie",
-    "warn_alone",
+    "slice_events",
+    "warn_single_participant",
 ]

@@ -16,23 +16,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.data.dataset import open_data
-from jaxrate.events import Array, Matches
-from jaxrate.fitting.free import Free, constrain
-from jaxrate.records.metrics import NumPy
-from jaxrate.replay.compiling import side_by_side
-from jaxrate.replay.schedule import check
-from jaxrate.smoothing.smooth import model_of
-from jaxrate.smoothing.sweeps import shares, sweep
-from jaxrate.smoothing.timelines import Timelines, timelines
+from jaxrate.events import Matches
+from jaxrate.events.dataset import resolve_events
+from jaxrate.fitting.free_parameters import FreeParameters, constrain
+from jaxrate.replay.compile_options import jit_with_vector_loops
+from jaxrate.replay.schedule import check_matches
+from jaxrate.smoothing.ep_sweeps import log_evidence_terms, run_sweeps
+from jaxrate.smoothing.smoother import smoothing_model
+from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import Params, RatingSystem
 from jaxrate.systems.skills.model import Model
+from jaxrate.types import Array, HostArray
 
-TOLERANCE, SWEEPS = 3e-4, 400
-BEND = 0.1  # the longest step of a difference of slopes
+TOLERANCE, MAX_SWEEPS = 3e-4, 400
+MAX_DIFFERENCE_STEP = 0.1  # the longest step of a difference of slopes
 
 
-class History(NamedTuple):
+class EvidenceProblem(NamedTuple):
     """A history whose evidence is to be great."""
 
     model: Model
@@ -40,32 +40,32 @@ class History(NamedTuple):
     length: int  # matches
 
 
-class Searched(NamedTuple):
+class EvidenceStatics(NamedTuple):
     """What is fixed in a search."""
 
     model: Model
-    free: Free
+    free: FreeParameters
 
     @property
     def size(self) -> int:
         return self.model.size
 
 
-def check_method(method: str, given: dict[str, Any]) -> None:
+def check_evidence_options(method: str, options: dict[str, Any]) -> None:
     """ValueError for another method than the evidence, or for options that it does not take and that are not None."""
     if method != "evidence":
         raise ValueError(f'method must be "ahead" or "evidence", got {method!r}')
-    if names := ", ".join(sorted(name for name, value in given.items() if value is not None)):
+    if names := ", ".join(sorted(name for name, value in options.items() if value is not None)):
         raise ValueError(f'method="evidence" counts all matches alike, and takes no {names}')
 
 
-def opened(system: RatingSystem, data: Any) -> History:
+def prepare_evidence(system: RatingSystem, data: Any) -> EvidenceProblem:
     """ValueError where slopes of the evidence are not those with fixed sites."""
     params: Any = system.params
-    model, events = model_of(system), open_data(data)[0]
+    model, events = smoothing_model(system), resolve_events(data)[0]
     if not isinstance(events, Matches):
         raise ValueError("the evidence is of matches, each at its own time; take method='ahead'")
-    matches = check(events)
+    matches = check_matches(events)
     if model.outcome == "logistic":
         raise ValueError("the evidence of skills('logistic') has no slopes, as its messages are Glicko's; take 'win'")
     if matches.context.weight is not None and (np.asarray(matches.context.weight) != 1).any():
@@ -75,51 +75,63 @@ def opened(system: RatingSystem, data: Any) -> History:
         row = int(np.flatnonzero(drawn)[0])
         raise ValueError(f"row {row} is no win and no loss: half a win has no likelihood; give a draw_margin")
     known = int(np.max(matches.player)) + 1
-    return History(model, timelines(matches, known, model.seasons, model.size), len(matches.score))
+    return EvidenceProblem(model, build_timelines(matches, known, model.seasons, model.size), len(matches.score))
 
 
-@side_by_side
-def _slopes(fixed: Searched, lines: Timelines, site: Any, x: Array, unit: Array, params: Params) -> Any:
+@jit_with_vector_loops
+def _evidence_gradients(
+    statics: EvidenceStatics, lines: Timelines, site: Any, x: Array, unit: Array, params: Params
+) -> Any:
     """[size] minus the shares of the evidence, and their slopes [k, size]."""
-    model, free = fixed
+    model, free = statics
 
     def lost(x: Array) -> Array:
-        return -shares(model, constrain(free, x, unit, params), lines, site)
+        return -log_evidence_terms(model, constrain(free, x, unit, params), lines, site)
 
     return lost(x), lax.map(lambda along: jax.jvp(lost, (x,), (along,))[1], jnp.eye(len(x)))
 
 
-def calculate(what: str, given: History, free: Free, x: NumPy, unit: NumPy, params: Params, curved: Any) -> Any:
+def evidence_derivatives(
+    quantity: str,
+    problem: EvidenceProblem,
+    free: FreeParameters,
+    x: HostArray,
+    unit: HostArray,
+    params: Params,
+    hessian_indices: Any,
+) -> Any:
     """As `slopes.calculate`, of minus the evidence: sums, for all matches count 1."""
-    one = partial(_look, given, free, unit)
+    one = partial(_evidence_at, problem, free, unit)
     rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
-    if what == "hessian":
-        return np.stack([_hessian(one, *row, curved) for row in rows])
+    if quantity == "hessian":
+        return np.stack([_difference_hessian(one, *row, hessian_indices) for row in rows])
     losses = [one(*row) for row in rows]
     value, slope, product = (np.stack(y) for y in zip(*losses, strict=True))
     values = np.stack([value, np.zeros_like(value)], axis=1)
-    return values if what == "values" else (values, slope, product)
+    return values if quantity == "values" else (values, slope, product)
 
 
-def _look(given: History, free: Free, unit: NumPy, x: NumPy, params: Params) -> tuple[float, NumPy, NumPy]:
+def _evidence_at(
+    problem: EvidenceProblem, free: FreeParameters, unit: HostArray, x: HostArray, params: Params
+) -> tuple[float, HostArray, HostArray]:
     """Minus the evidence, its slopes [k], and [k, k] the sum of products of those of matches."""
-    model, lines, n = given
+    model, lines, n = problem
     at, units = jnp.asarray(x, float), jnp.asarray(unit, float)
-    held = jax.tree.map(lambda y: jnp.asarray(y, float), params)
-    swept = sweep(model, constrain(free, at, units, held), lines, TOLERANCE, SWEEPS)
-    if not swept.change <= TOLERANCE:
+    other_params = jax.tree.map(lambda y: jnp.asarray(y, float), params)
+    sweep_result = run_sweeps(model, constrain(free, at, units, other_params), lines, TOLERANCE, MAX_SWEEPS)
+    if not sweep_result.change <= TOLERANCE:
         return np.nan, np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
-    found = _slopes(Searched(model, free), lines, swept.site, at, units, held)
-    lost, slope = (np.asarray(y, np.float64)[..., :n] for y in found)
+    event_terms = _evidence_gradients(EvidenceStatics(model, free), lines, sweep_result.site, at, units, other_params)
+    lost, slope = (np.asarray(y, np.float64)[..., :n] for y in event_terms)
     return float(lost.sum()), slope.sum(axis=1), slope @ slope.T
 
 
-def _hessian(one: Any, x: NumPy, params: Params, curved: Any) -> NumPy:
+def _difference_hessian(evidence_at: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
     """[k, k] by differences of slopes over about a standard error to either side."""
-    product, whole = one(x, params)[2], np.zeros((len(x), len(x)))
-    chosen = np.arange(len(x)) if curved is None else np.asarray(curved)
+    product, whole = evidence_at(x, params)[2], np.zeros((len(x), len(x)))
+    chosen = np.arange(len(x)) if hessian_indices is None else np.asarray(hessian_indices)
     for i in chosen:
-        step = min(BEND, 1.0 / np.sqrt(product[i, i]))
-        sides = [one(x + sign * step * np.eye(len(x))[i], params)[1] for sign in (1.0, -1.0)]
+        step = min(MAX_DIFFERENCE_STEP, 1.0 / np.sqrt(product[i, i]))
+        sides = [evidence_at(x + sign * step * np.eye(len(x))[i], params)[1] for sign in (1.0, -1.0)]
         whole[i] = (sides[0] - sides[1]) / (2.0 * step)
     return 0.5 * (whole + whole.T)

@@ -4,13 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.arguments import AnyNumber, Key, check_arguments
-from jaxrate.events import Array
-from jaxrate.fitting.fit import fitted_task, resumed
-from jaxrate.fitting.found import Fit
-from jaxrate.fitting.losses import loss_label, lost
-from jaxrate.replay.run import run
+from jaxrate.argument_checks import AnyNumber, Key, check_arguments
+from jaxrate.fitting.fit_results import Fit
+from jaxrate.fitting.hyperparameter_fit import resolve_options, training_task
+from jaxrate.fitting.losses import loss_label, prediction_losses
+from jaxrate.replay.checked_replay import run
 from jaxrate.system import Params, RatingSystem, State
+from jaxrate.types import Array
 
 
 @check_arguments
@@ -28,7 +28,7 @@ def log_likelihood(
     """How likely the results of a history are under given hyperparameters: the sum of logarithms, each match predicted
     from those before (Dawid 1984).
 
-        density = jax.jit(lambda c: jr.log_likelihood(jr.glicko(), data, jr.glicko().params._replace(c=c)))
+        density = jax.jit(lambda c: jr.fitting.log_likelihood(jr.glicko(), data, jr.glicko().params._replace(c=c)))
         density(20.0), jax.grad(density)(20.0), jax.vmap(density)(jnp.array([10.0, 20.0, 40.0]))
 
     It is differentiable, and a function like any other under `jax.jit`, `jax.grad` and `jax.vmap`. The matches are put
@@ -49,16 +49,18 @@ def log_likelihood(
       ValueError: for rounds, whose predictions have no joint likelihood (`fit` makes a sum of losses small, or pairs);
         for other losses; and as `fit`.
     """
-    system, _, options = resumed(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    what = fitted_task(system, events, options)
-    if what.kind not in what.loss.likelihood:
-        if not what.loss.likelihood:
+    system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    task = training_task(system, events, options)
+    if task.kind not in task.loss.likelihood:
+        if not task.loss.likelihood:
             raise ValueError(f"the {loss_label(options.loss)} loss is no log likelihood; take log_loss")
         raise ValueError(
-            f"{what.kind.__name__.lower()} have no likelihood: what is said of participants is not independent; give "
+            f"{task.kind.__name__.lower()} have no likelihood: what is said of participants is not independent; give "
             "matches or periods"
         )
-    given = dict(state=what.state, num_players=what.num_players, key=what.key, schedule=what.schedule)
-    guess = run(what.system, what.events, params=system.params if params is None else params, **given).prediction
-    weight = jnp.asarray(what.weight, float)
-    return -jnp.sum(weight * lost(what.loss, guess, what.score, jnp.stack([weight, weight])))
+    run_options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+    prediction = run(
+        task.system, task.events, params=system.params if params is None else params, **run_options
+    ).prediction
+    weight = jnp.asarray(task.weight, float)
+    return -jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, jnp.stack([weight, weight])))

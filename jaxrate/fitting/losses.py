@@ -30,15 +30,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import LAST_ID, Array, Context, Matches, Periods, Rounds
-from jaxrate.plain import bind, named
+from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
+from jaxrate.hashable import bind, display_name
 from jaxrate.system import Constants, Predict, RatingSystem, Rules, State
-from jaxrate.systems.outlook import Outlook, by_score
-from jaxrate.systems.rounds import field
-from jaxrate.text import cell
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
+from jaxrate.systems.rounds import cdf_sums
+from jaxrate.text_format import format_cell
+from jaxrate.types import Array
 
 OPPONENTS = 32  # to either side
-_SHUFFLE = 2654435761  # 2^32 over the golden ratio: its multiples, modulo 2^32, lie evenly and in no order of the ids
+_HASH_MULTIPLIER = (
+    2654435761  # 2^32 over the golden ratio: its multiples, modulo 2^32, lie evenly and in no order of the ids
+)
 
 
 class Loss(NamedTuple):
@@ -58,13 +61,13 @@ def resolve_loss(loss: Any) -> Loss:
         return Loss(loss)
     if not isinstance(loss, str) or loss not in LOSSES:
         more = "" if isinstance(loss, str) else ", or a function"
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {cell(loss)}")
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {format_cell(loss)}")
     return LOSSES[loss]
 
 
 def loss_label(loss: Any) -> str:
     """How a loss, by its name or as a function, is called among people."""
-    return named(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
+    return display_name(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
 
 
 def check_loss_shape(loss: Loss, name: str, prediction: Any, count: int) -> None:
@@ -74,20 +77,20 @@ def check_loss_shape(loss: Loss, name: str, prediction: Any, count: int) -> None
         raise ValueError(f"the loss {name} must give [{count}], a number for each prediction, got shape {shape}")
 
 
-def log_loss(guess: Array, score: Array) -> Array:
-    if guess.ndim == 1:
-        return cross_entropy(guess, score)
-    level = jnp.round(score * (guess.shape[1] - 1)).astype(jnp.int32)
-    p = jnp.take_along_axis(guess, level[:, None], axis=1)[:, 0]
+def log_loss(prediction: Array, score: Array) -> Array:
+    if prediction.ndim == 1:
+        return cross_entropy(prediction, score)
+    level = jnp.round(score * (prediction.shape[1] - 1)).astype(jnp.int32)
+    p = jnp.take_along_axis(prediction, level[:, None], axis=1)[:, 0]
     return cross_entropy(p, jnp.ones_like(p))
 
 
-def brier(guess: Array, score: Array) -> Array:
-    mean = guess if guess.ndim == 1 else guess @ jnp.linspace(0.0, 1.0, guess.shape[1])
+def brier(prediction: Array, score: Array) -> Array:
+    mean = prediction if prediction.ndim == 1 else prediction @ jnp.linspace(0.0, 1.0, prediction.shape[1])
     return (mean - score) ** 2
 
 
-def predicted(loss: Array, score: Array) -> Array:
+def identity_loss(loss: Array, score: Array) -> Array:
     """What the rules of the loss have said."""
     del score
     return loss
@@ -101,38 +104,38 @@ def cross_entropy(p: Array, score: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def lost(loss: Loss, guess: Any, score: Array, weight: Array) -> Array:
+def prediction_losses(loss: Loss, prediction: Any, score: Array, weight: Array) -> Array:
     """[n] of predictions and scores [n]; 0 where the weights [2, n] are."""
-    if isinstance(guess, Outlook) and guess.win.ndim == 1:
+    if isinstance(prediction, OutcomeProbabilities) and prediction.win.ndim == 1:
         raise ValueError("there is no loss of an outlook of rounds; fit the system itself")
-    return jnp.where(jnp.any(weight > 0, axis=0), loss.each(by_score(guess), score), 0.0)
+    return jnp.where(jnp.any(weight > 0, axis=0), loss.each(score_probabilities(prediction), score), 0.0)
 
 
-def target(loss: Loss, system: RatingSystem) -> RatingSystem:
+def system_for_loss(loss: Loss, system: RatingSystem) -> RatingSystem:
     """The system, predicting what the loss takes; ValueError if it cannot."""
     if loss.predict is None:
         return system
     return system._replace(rules=system.rules._replace(predict=loss.predict(system)))
 
 
-def of_pairs(system: RatingSystem) -> Predict:
-    predict: Predict = bind(against_opponents, OPPONENTS, system.rules)
+def pairwise_predict(system: RatingSystem) -> Predict:
+    predict: Predict = bind(pairwise_losses, OPPONENTS, system.rules)
     return predict
 
 
-def of_margins(system: RatingSystem) -> Predict:
+def margin_predict(system: RatingSystem) -> Predict:
     if system.traits.margin_loss is None:
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
     return system.traits.margin_loss
 
 
-def against_opponents(most: int, rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
+def pairwise_losses(max_opponents: int, rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
     """[P] what each loses against `most` to either side, of the rows before the round."""
-    there = field.real(event)
-    count, size = jnp.sum(there, dtype=jnp.int32), len(event.rank)
-    mixed = (event.player.astype(jnp.uint32) * jnp.uint32(_SHUFFLE)) >> 1
-    order = jnp.argsort(jnp.where(there, mixed.astype(jnp.int32), LAST_ID))
-    one = jax.tree.map(lambda x: x[order], (rows, event.rank, field.weight(event)))
+    is_participant = cdf_sums.participant_mask(event)
+    count, size = jnp.sum(is_participant, dtype=jnp.int32), len(event.rank)
+    mixed = (event.player.astype(jnp.uint32) * jnp.uint32(_HASH_MULTIPLIER)) >> 1
+    order = jnp.argsort(jnp.where(is_participant, mixed.astype(jnp.int32), LAST_ID))
+    one = jax.tree.map(lambda x: x[order], (rows, event.rank, cdf_sums.participant_weights(event)))
     place = jnp.arange(size, dtype=jnp.int32)
 
     def pair(one: tuple[State, Array, Array], two: tuple[State, Array, Array]) -> Array:
@@ -150,14 +153,14 @@ def against_opponents(most: int, rules: Rules, constants: Constants, rows: State
         value = jnp.where(2 * step == count, 0.5, 1.0) * (value + value[back])
         return jnp.where((place < count) & (2 * step <= count), value, 0.0)
 
-    total = jnp.sum(lax.map(behind, jnp.arange(1, min(size // 2, most) + 1, dtype=jnp.int32)), axis=0)
-    met = jnp.clip(count - 1, 1, 2 * most).astype(total.dtype)
-    return jnp.zeros_like(total).at[order].set(total / met, unique_indices=True)
+    total = jnp.sum(lax.map(behind, jnp.arange(1, min(size // 2, max_opponents) + 1, dtype=jnp.int32)), axis=0)
+    num_opponents = jnp.clip(count - 1, 1, 2 * max_opponents).astype(total.dtype)
+    return jnp.zeros_like(total).at[order].set(total / num_opponents, unique_indices=True)
 
 
 LOSSES = {
     "log_loss": Loss(log_loss, likelihood=(Matches, Periods)),
     "brier": Loss(brier),
-    "margin": Loss(predicted, events=(Matches, Periods), likelihood=(Matches, Periods), predict=of_margins),
-    "pairwise": Loss(predicted, events=(Rounds,), teams=False, predict=of_pairs, even=math.log(2.0)),
+    "margin": Loss(identity_loss, events=(Matches, Periods), likelihood=(Matches, Periods), predict=margin_predict),
+    "pairwise": Loss(identity_loss, events=(Rounds,), teams=False, predict=pairwise_predict, even=math.log(2.0)),
 }

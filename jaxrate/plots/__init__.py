@@ -15,14 +15,14 @@ fits.py         loss_surface, profile
 drawing.py      what they share
 """
 
-from jaxrate.plots.beliefs import belief
-from jaxrate.plots.careers import careers, trajectory
-from jaxrate.plots.drawing import COLOURS
-from jaxrate.plots.fits import loss_surface, profile
-from jaxrate.plots.players import leaderboard, matchups
-from jaxrate.plots.predictions import calibration, comparison, loss_by_difference, residuals
-from jaxrate.plots.standings import distribution, odds, ranks
-from jaxrate.plots.strengths import intervals, rank_sets, win_matrix
+from jaxrate.plots.belief_plot import belief
+from jaxrate.plots.career_plots import careers, trajectory
+from jaxrate.plots.leaderboard_plots import leaderboard, matchups
+from jaxrate.plots.loss_plots import loss_surface, profile
+from jaxrate.plots.plot_helpers import COLOURS
+from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
+from jaxrate.plots.rank_plots import distribution, odds, ranks
+from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
 
 __all__ = [
     "COLOURS",

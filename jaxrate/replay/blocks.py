@@ -8,21 +8,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import LAST_ID, Array, Context, Periods, Ragged, Rounds, count_teams, some_in_teams, teams_tie
-from jaxrate.replay.columns import checked_column, padded, with_columns
-from jaxrate.replay.sizes import placed, roomy, snug, tree_of
-from jaxrate.replay.steps import NumPy, at_once, earliest
+from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
+from jaxrate.replay.padding import pad_on_device, padded_event_size, padded_size, register_pytree
+from jaxrate.replay.plan_columns import check_column, pad_to_size, replace_columns
+from jaxrate.replay.step_assignment import eager_under_tracing, earliest_steps
+from jaxrate.types import Array, HostArray
 
 
-@tree_of("size")
+@register_pytree("size")
 class Block(NamedTuple):
     """Some steps of ragged events, all padded to one size."""
 
-    number: NumPy  # [steps, batch] which event stands in a slot; E or more: padding
+    number: HostArray  # [steps, batch] which event stands in a slot; E or more: padding
     size: tuple[int, int]  # static: players, and pairs or teams, an event is padded to
 
 
-@tree_of("size")
+@register_pytree("size")
 class Blocks(NamedTuple):
     """Periods or rounds arranged for the runner, as `Plan` is of matches: a tree of arrays of sizes that are reused."""
 
@@ -42,7 +43,7 @@ class Blocks(NamedTuple):
 
     def padded(self, values: Any) -> Array:
         """A column [num_rows, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""
-        return padded(checked_column("the column", values, self.num_rows), self.size)
+        return pad_to_size(check_column("the column", values, self.num_rows), self.size)
 
     def but(self, **columns: Any) -> "Blocks":
         """The same events with other columns, which may be traced and are not checked.
@@ -55,17 +56,17 @@ class Blocks(NamedTuple):
         Raises:
           ValueError: for a column of another name, or of another length.
         """
-        own = OF_ROUNDS if isinstance(self.events, Rounds) else OF_PERIODS
+        own = ROUND_COLUMNS if isinstance(self.events, Rounds) else PERIOD_COLUMNS
 
         def place(name: str, values: Any) -> Array:
-            each = name in EACH
-            column = checked_column(name, values, self.num_events if each else self.num_rows)
-            return padded(column, len(self.events.time) if each else self.size, "edge")
+            each = name in COLUMNS_BY_EVENT
+            column = check_column(name, values, self.num_events if each else self.num_rows)
+            return pad_to_size(column, len(self.events.time) if each else self.size, "edge")
 
-        return self._replace(events=with_columns(self.events, own, place, columns))
+        return self._replace(events=replace_columns(self.events, own, place, columns))
 
 
-class Kind(NamedTuple):
+class BlockShape(NamedTuple):
     """What the program of a block is compiled for."""
 
     size: tuple[int, int]  # as of a `Block`
@@ -77,61 +78,65 @@ class Kind(NamedTuple):
         return self.steps * self.width * sum(self.size)
 
 
-class Rooms(NamedTuple):
+class PaddedShapes(NamedTuple):
     """What programs of ragged events were compiled for."""
 
     events: int = 0  # for which there is room
     entries: int = 0
     rows: int = 0
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[BlockShape, ...] = ()
 
-    def having(self, made: Blocks) -> "Rooms":
+    def with_history(self, made: Blocks) -> "PaddedShapes":
         """These rooms, and those that a history has."""
-        kinds = dict.fromkeys([*self.kinds, *(Kind(size, *number.shape) for number, size in made.blocks)])
-        return Rooms(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
+        kinds = dict.fromkeys([*self.kinds, *(BlockShape(size, *number.shape) for number, size in made.blocks)])
+        return PaddedShapes(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
 
-    def kind(self, wanted: Kind) -> Kind:
+    def kind(self, wanted: BlockShape) -> BlockShape:
         """The cheapest known kind that holds a block, if that wastes little or half of it; else a new, coarse one."""
         if not self.kinds:
             return wanted
-        bound = max(2 * wanted.cost, LITTLE)
+        bound = max(2 * wanted.cost, SMALL_BLOCK_COST)
         holding = [x for x in self.kinds if np.all(np.hstack(x) >= np.hstack(wanted)) and x.cost <= bound]
         if holding:
             return min(holding, key=lambda x: x.cost)
         players, others = (1 << (x - 1).bit_length() for x in wanted.size)
-        return Kind((players, others), wanted.steps, wanted.width)
+        return BlockShape((players, others), wanted.steps, wanted.width)
 
 
-NO_ROOMS = Rooms()
+NO_PADDED_SHAPES = PaddedShapes()
 
 
-@at_once
-def arranged(ragged: Ragged, parts: Iterable[Block] | None = None, rooms: Rooms = NO_ROOMS) -> Blocks:
+@eager_under_tracing
+def arrange_blocks(
+    ragged: Ragged, parts: Iterable[Block] | None = None, rooms: PaddedShapes = NO_PADDED_SHAPES
+) -> Blocks:
     """Ragged events in blocks: these, or those of `blocks`; in the rooms of others before them, where these do."""
     flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
     num_events, entries = len(start) - 1, int(start[-1])
     rows = entries if pair_start is None else int(pair_start[-1])
-    least = LEAST[type(flat)]
+    least = LEAST_ROOM[type(flat)]
     room, entry_room, size = (
-        max(roomy(x, least=least) if x else 0, have)
+        max(padded_size(x, least=least) if x else 0, have)
         for x, have in ((num_events, rooms.events), (entries, rooms.entries), (rows, rooms.rows))
     )
     if isinstance(flat, Rounds):
         known = np.zeros(num_events, bool)
-        strict, solo = None if teams_tie(ragged) else known, None if some_in_teams(ragged) else known
+        strict, solo = None if has_tied_teams(ragged) else known, None if has_teammates(ragged) else known
         flat = flat._replace(strict=strict, solo=solo)
 
     def longer(name: str, x: Any) -> Any:
-        length = entry_room if name == "player" else room if name in EACH else size
-        return placed(x, length, x[-1:])
+        length = entry_room if name == "player" else room if name in COLUMNS_BY_EVENT else size
+        return pad_on_device(x, length, x[-1:])
 
     columns = {name: jax.tree.map(partial(longer, name), getattr(flat, name)) for name in flat._fields}
-    begins = [None if x is None else placed(x, room + 1, x[-1:]) for x in ragged[1:]]
-    close = snug if isinstance(flat, Rounds) else partial(roomy, coarse=SMALL, least=8)
+    begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:]]
+    close = padded_event_size if isinstance(flat, Rounds) else partial(padded_size, coarse=FREE_PADDING, least=8)
     made, steps = [], []
-    for number, (players, others) in blocks(ragged) if parts is None else parts:
+    for number, (players, others) in cut_into_blocks(ragged) if parts is None else parts:
         inside = number < num_events
-        kind = rooms.kind(Kind((close(players), close(others)), roomy(len(number), least=1), number.shape[1]))
+        kind = rooms.kind(
+            BlockShape((close(players), close(others)), padded_size(len(number), least=1), number.shape[1])
+        )
         whole = np.full((kind.steps, kind.width), room, np.int32)
         whole[: len(number), : number.shape[1]] = np.where(inside, number, room)
         made.append(Block(whole, kind.size))
@@ -140,12 +145,12 @@ def arranged(ragged: Ragged, parts: Iterable[Block] | None = None, rooms: Rooms 
     return Blocks(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
 
 
-OF_ROUNDS = "weight", "time", "ceiling", "noise"
-OF_PERIODS = "score", "time", *Context._fields
-EACH = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
+ROUND_COLUMNS = "weight", "time", "ceiling", "noise"
+PERIOD_COLUMNS = "score", "time", *Context._fields
+COLUMNS_BY_EVENT = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
 
 
-LEAST = {Periods: 64, Rounds: 8192}  # events, players and pairs for which columns have room
+LEAST_ROOM = {Periods: 64, Rounds: 8192}  # events, players and pairs for which columns have room
 
 
 WINDOW = 32  # steps that one call scans over, where their sizes are alike
@@ -154,34 +159,34 @@ WINDOW = 32  # steps that one call scans over, where their sizes are alike
 _CANDIDATES = 128  # sizes considered
 
 
-SIZES = 8  # padded sizes at most: each costs a compilation
+MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation
 
 
-SMALL = 64  # players and pairs below which padding costs nothing
+FREE_PADDING = 64  # players and pairs below which padding costs nothing
 
 
-CALL = 1000  # players and pairs that cost about as much as one more call
+CALL_COST = 1000  # players and pairs that cost about as much as one more call
 
 
-LITTLE = 32 * CALL  # players and pairs up to which a block of a known kind is none too large
+SMALL_BLOCK_COST = 32 * CALL_COST  # players and pairs up to which a block of a known kind is none too large
 
 
-COMPILE = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
+COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
 
 
-def blocks(ragged: Ragged) -> Iterator[Block]:
+def cut_into_blocks(ragged: Ragged) -> Iterator[Block]:
     """Cut a ragged history into blocks of equal padded size, in an order that is exact.
 
     Events are padded to one of at most `SIZES` sizes, those that add least. Disjoint events of a level and size are
     batched; `WINDOW` steps in a row become one block where that saves more calls than it costs.
     """
-    players, others = sizes(ragged).T
+    players, others = event_sizes(ragged).T
     if len(players) == 0:
         return
     work = players if ragged.pair_start is None else players + others
-    level = earliest(np.asarray(ragged.events.player), ragged.player_start)
-    price = COMPILE[type(ragged.events)]
-    bound = _bounds(work, price)
+    level = earliest_steps(np.asarray(ragged.events.player), ragged.player_start)
+    price = COMPILE_COST[type(ragged.events)]
+    bound = _best_padded_sizes(work, price)
     bucket = np.searchsorted(bound, work)
     size = [
         (int(players[bucket <= b].max(initial=1)), int(others[bucket <= b].max(initial=0))) for b in range(len(bound))
@@ -191,14 +196,14 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
     order = np.lexsort((np.arange(len(level)), bucket, level))
     cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
     groups = np.split(order, cut)
-    batch = [_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b]) for b in range(len(bound))]
-    steps = [(int(bucket[g[0]]), part) for g in groups for part in _parts(g, batch[bucket[g[0]]])]
+    batch = [_best_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b]) for b in range(len(bound))]
+    steps = [(int(bucket[g[0]]), part) for g in groups for part in _split_group(g, batch[bucket[g[0]]])]
     alone = len(bound) == 1  # then either all are windows, as even as can be, or none
     length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
     windows = [steps[low : low + length] for low in range(0, len(steps), length)]
     kinds = [(max(b for b, _ in window), max(batch[b] for b, _ in window)) for window in windows]
     saved = [
-        sum(CALL + batch[b] * cost[b] for b, _ in window) - CALL - length * width * cost[top]
+        sum(CALL_COST + batch[b] * cost[b] for b, _ in window) - CALL_COST - length * width * cost[top]
         for window, (top, width) in zip(windows, kinds, strict=True)
     ]
     gain: dict[tuple[int, int], int] = {}  # by kind, of having its windows compiled as well
@@ -207,13 +212,13 @@ def blocks(ragged: Ragged) -> Iterator[Block]:
     for window, kind, saving in zip(windows, kinds, saved, strict=True):
         if sum(saved) > 0 if alone else (saving > 0 and gain[kind] > price):
             top, width = kind
-            yield Block(_pad([part for _, part in window], length, width, len(level)), size[top])
+            yield Block(_pad_event_numbers([part for _, part in window], length, width, len(level)), size[top])
         else:
             for b, part in window:
-                yield Block(_pad([part], 1, batch[b], len(level)), size[b])
+                yield Block(_pad_event_numbers([part], 1, batch[b], len(level)), size[b])
 
 
-def sizes(ragged: Ragged) -> NumPy:
+def event_sizes(ragged: Ragged) -> HostArray:
     """[E, 2] players, and pairs or teams, of each event."""
     players = np.diff(ragged.player_start)
     if ragged.pair_start is not None:
@@ -221,16 +226,16 @@ def sizes(ragged: Ragged) -> NumPy:
     return np.stack([players, count_teams(ragged)], axis=-1)
 
 
-def _bounds(work: NumPy, price: int) -> NumPy:
+def _best_padded_sizes(work: HostArray, price: int) -> HostArray:
     """The sizes, increasing, at most `SIZES`, to which these are padded at the least cost."""
-    top = max(int(work.max()), SMALL)
-    at = np.unique(np.ceil(np.geomspace(SMALL, top, _CANDIDATES))).astype(np.int64)
+    top = max(int(work.max()), FREE_PADDING)
+    at = np.unique(np.ceil(np.geomspace(FREE_PADDING, top, _CANDIDATES))).astype(np.int64)
     count = np.cumsum(np.bincount(np.searchsorted(at, work), minlength=len(at)))
     count = np.concatenate([[0], count])
     # cost[i, j]: of padding what is above candidate i - 1 and at most candidate j to candidate j
     cost = np.where(np.arange(len(at))[:, None] <= np.arange(len(at)), (count[1:] - count[:-1, None]) * at, np.inf)
     best, last = cost[0], []
-    for _ in range(SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
+    for _ in range(MAX_PADDED_SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
         better = np.min(total, axis=0)
         if better[-1] > best[-1] - price:
@@ -243,20 +248,20 @@ def _bounds(work: NumPy, price: int) -> NumPy:
     return at[chosen[::-1]]
 
 
-def _batch(lengths: list[int], cost: int) -> int:
+def _best_batch(lengths: list[int], cost: int) -> int:
     """How many disjoint events of one size share a step: the power of two that costs least."""
 
     def total(batch: int) -> int:
-        return sum(-(-n // batch) for n in lengths) * (CALL + batch * cost)
+        return sum(-(-n // batch) for n in lengths) * (CALL_COST + batch * cost)
 
     return min((1 << k for k in range(max(lengths, default=1).bit_length())), key=total)
 
 
-def _parts(group: NumPy, batch: int) -> list[NumPy]:
+def _split_group(group: HostArray, batch: int) -> list[HostArray]:
     return [group[i : i + batch] for i in range(0, len(group), batch)]
 
 
-def _pad(parts: list[NumPy], steps: int, batch: int, num_events: int) -> NumPy:
+def _pad_event_numbers(parts: list[HostArray], steps: int, batch: int, num_events: int) -> HostArray:
     index = np.full((steps, batch), num_events, np.int32)
     for row, part in zip(index, parts, strict=False):
         row[: len(part)] = part

@@ -11,30 +11,39 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import OWN, check_arguments, is_whole
-from jaxrate.data.dataset import Dataset, open_data
-from jaxrate.device import launches
-from jaxrate.events import LAST_ID, Array, Context, Matches, Ragged, matches
-from jaxrate.replay.blocks import Blocks, arranged
-from jaxrate.replay.columns import checked_column, padded, with_columns
-from jaxrate.replay.compiling import blank
-from jaxrate.replay.compiling import most as room_of
-from jaxrate.replay.rows import check_concrete, on_device
-from jaxrate.replay.sizes import COARSE, STEPS, aligned, lengthened, placed_matches, roomy, tree_of
-from jaxrate.replay.steps import CHUNK, SHORT, NumPy, at_once, slots
+from jaxrate.argument_checks import OWN, check_arguments, is_whole
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import LAST_ID, Context, Matches, Ragged, matches
+from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.replay.blocks import Blocks, arrange_blocks
+from jaxrate.replay.compile_options import matches_in_cache as room_of
+from jaxrate.replay.compile_options import state_shapes
+from jaxrate.replay.gather import as_device_arrays, check_concrete
+from jaxrate.replay.padding import (
+    COARSE,
+    STEPS,
+    allocate_aligned,
+    pad_column,
+    pad_matches_on_device,
+    padded_size,
+    register_pytree,
+)
+from jaxrate.replay.plan_columns import check_column, pad_to_size, replace_columns
+from jaxrate.replay.step_assignment import CHUNK, SHORT, assign_slots, eager_under_tracing
 from jaxrate.system import RatingSystem
+from jaxrate.types import Array, HostArray
 
-ARRANGE = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
-
-
-BLOCK = 1 << 17  # slots that are filled at a time: what is read and written stays in the cache
-
-LOOK = SHORT // 2  # matches in the middle of a history that tell whether it is wide
-
-CHANGED = ("score", "time", *Context._fields)
+TRACED_HINT = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
 
 
-@tree_of("size")
+FILL_BLOCK = 1 << 17  # slots that are filled at a time: what is read and written stays in the cache
+
+SAMPLE_MATCHES = SHORT // 2  # matches in the middle of a history that tell whether it is wide
+
+CHANGEABLE_COLUMNS = ("score", "time", *Context._fields)
+
+
+@register_pytree("size")
 class Plan(NamedTuple):
     """Matches arranged for the runner: as a stream, or in steps of disjoint matches (levels).
 
@@ -61,7 +70,7 @@ class Plan(NamedTuple):
 
     def padded(self, values: Any) -> Array:
         """A column [num_matches, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""
-        return padded(checked_column("the column", values, self.num_matches), self.size)
+        return pad_to_size(check_column("the column", values, self.num_matches), self.size)
 
     def but(self, **columns: Any) -> "Plan":
         """The plan of the same matches with other columns, which may be traced and are not checked.
@@ -75,21 +84,21 @@ class Plan(NamedTuple):
         """
 
         def place(name: str, values: Any) -> Array:
-            column = checked_column(name, values, self.num_matches)
+            column = check_column(name, values, self.num_matches)
             if self.number is None:
-                return padded(column, self.size, "edge")
+                return pad_to_size(column, self.size, "edge")
             fill = None if name == "columns" else 0.5 if name == "score" else 0
-            return _gathered(on_device(column), self.number, self.number < self.size, fill)
+            return _gather_into_slots(as_device_arrays(column), self.number, self.number < self.size, fill)
 
-        return self._replace(events=with_columns(self.events, CHANGED, place, columns))
+        return self._replace(events=replace_columns(self.events, CHANGEABLE_COLUMNS, place, columns))
 
 
 @check_arguments
-@at_once
-def by_level(events: Matches | Ragged | Dataset, width: Annotated[int | None, OWN] = None) -> Plan | Blocks:
+@eager_under_tracing
+def schedule_by_level(events: Matches | Ragged | Dataset, width: Annotated[int | None, OWN] = None) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
-        jr.by_level(data.matches).fill
+        jr.extend.schedule_by_level(data.matches).fill
 
     Args:
       events: concrete `Matches` (checked again here), or `Ragged` periods or rounds, or a `Dataset`.
@@ -103,20 +112,22 @@ def by_level(events: Matches | Ragged | Dataset, width: Annotated[int | None, OW
     Raises:
       ValueError: for bad matches (names the row), a width below 1, or events that are traced.
     """
-    history, _ = open_data(events)
-    check_concrete("by_level arranges events", history, ARRANGE)
+    history, _ = resolve_events(events)
+    check_concrete("by_level arranges events", history, TRACED_HINT)
     if isinstance(history, Ragged):
-        return arranged(history)
+        return arrange_blocks(history)
     if width is not None and not (is_whole(width) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
     if width is None:
-        return plan(history, "levels")
-    matches = check(history)
-    return _levels(matches, _slots(np.asarray(matches.player), width))
+        return make_plan(history, "levels")
+    matches = check_matches(history)
+    return _make_levels_plan(matches, _fill_slots(np.asarray(matches.player), width))
 
 
-@at_once
-def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float = 2.0, most: int = LAST_ID) -> Plan:
+@eager_under_tracing
+def make_plan(
+    matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float = 2.0, most: int = LAST_ID
+) -> Plan:
     """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream.
 
     A step gets the width of `by_level`, but no more slots than `most`.
@@ -127,19 +138,19 @@ def plan(matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float 
         return schedule
     if schedule not in ("auto", "stream", "levels"):
         raise ValueError(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}')
-    matches = check(matches)
+    matches = check_matches(matches)
     n, player = len(matches.score), np.asarray(matches.player)
     if schedule == "auto":  # there are no fewer steps than the busiest player has matches
         busiest = np.bincount(player.ravel()).max(initial=0)
         schedule = "auto" if n >= worth * busiest else "stream"
     if schedule != "stream":
-        suited = _suited(player, most, worth if schedule == "auto" else 0.0)
+        suited = _suitable_slots(player, most, worth if schedule == "auto" else 0.0)
         if suited is not None:
-            return _levels(matches, suited)
-    return stream_of(matches)
+            return _make_levels_plan(matches, suited)
+    return make_stream_plan(matches)
 
 
-class Form(NamedTuple):
+class PlanShape(NamedTuple):
     """What a program of matches is compiled for."""
 
     width: int  # of a step; 0: a stream
@@ -147,65 +158,67 @@ class Form(NamedTuple):
     steps: int = 0
 
     @staticmethod
-    def of(plan: Plan) -> "Form":
+    def of(plan: Plan) -> "PlanShape":
         steps, width = (0, 0) if plan.number is None else plan.number.shape
-        return Form(width, plan.size, steps)
+        return PlanShape(width, plan.size, steps)
 
 
-@at_once
-def in_form(matches: Matches, form: Form) -> Plan:
+@eager_under_tracing
+def arrange_in_shape(matches: Matches, form: PlanShape) -> Plan:
     """Checked matches arranged for the same program as others before them, unless they need more room."""
     if form.width == 0:
-        return stream_of(matches, form.size)
-    return _levels(matches, _slots(np.asarray(matches.player), *form))
+        return make_stream_plan(matches, form.size)
+    return _make_levels_plan(matches, _fill_slots(np.asarray(matches.player), *form))
 
 
-@at_once
-def stream_of(matches: Matches, least: int = 0) -> Plan:
+@eager_under_tracing
+def make_stream_plan(matches: Matches, least: int = 0) -> Plan:
     """Matches that are checked, one by one, with room for so many at the least."""
     n = len(matches.score)
-    size = max(roomy(n) if n else 0, least)
-    return Plan(placed_matches(matches, size), None, _num_players(matches), n, n, size)
+    size = max(padded_size(n) if n else 0, least)
+    return Plan(pad_matches_on_device(matches, size), None, _num_players(matches), n, n, size)
 
 
-def levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | Blocks:
+def reuse_levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | Blocks:
     """The levels in which `run` rates these events, kept in `made` by width: narrow if players have much state."""
-    room = min(room_of(blank(system, 2)), widths()[1]) if isinstance(events, Matches) else 0
+    room = min(room_of(state_shapes(system, 2)), step_width_range()[1]) if isinstance(events, Matches) else 0
     if room not in made:
-        made[room] = plan(events, "levels", most=room) if isinstance(events, Matches) else by_level(events)
+        made[room] = (
+            make_plan(events, "levels", most=room) if isinstance(events, Matches) else schedule_by_level(events)
+        )
     return made[room]
 
 
-def _width(mean: float, most: int = LAST_ID) -> int:
-    return _between(mean, widths(), most)
+def _step_width(mean: float, most: int = LAST_ID) -> int:
+    return _power_of_two_between(mean, step_width_range(), most)
 
 
-def _between(mean: float, ends: tuple[int, int], most: int = LAST_ID) -> int:
+def _power_of_two_between(mean: float, ends: tuple[int, int], most: int = LAST_ID) -> int:
     return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *ends)), 1 << most.bit_length() - 1)
 
 
-LAUNCHED = 64, 65536  # the narrowest and the widest step where kernels are launched
+GPU_WIDTHS = 64, 65536  # the narrowest and the widest step where kernels are launched
 
 
-def widths() -> tuple[int, int]:
+def step_width_range() -> tuple[int, int]:
     """The narrowest and the widest step that is chosen by itself."""
-    return LAUNCHED if launches() else (8, 256)
+    return GPU_WIDTHS if has_launch_overhead() else (8, 256)
 
 
-def width_launched(player: NumPy) -> int:
+def gpu_step_width(player: HostArray) -> int:
     """The slots of a step of matches [n, 2] where kernels are launched, wherever this is asked."""
-    return _between(_mean(player), LAUNCHED)
+    return _power_of_two_between(_mean_step_width(player), GPU_WIDTHS)
 
 
-class Slots(NamedTuple):
+class SlotAssignment(NamedTuple):
     """Where matches stand."""
 
-    number: NumPy  # [steps, width] of the match in a slot; from `size` on, each once: none
+    number: HostArray  # [steps, width] of the match in a slot; from `size` on, each once: none
     size: int
     num_steps: int  # that hold matches; they come first
 
 
-def _suited(player: NumPy, most: int, worth: float) -> Slots | None:
+def _suitable_slots(player: HostArray, most: int, worth: float) -> SlotAssignment | None:
     """The slots of matches [n, 2] in the width that suits them; None where the mean width is below `worth`.
 
     The mean is of the schedule without a limit. It has no more steps than one with a limit, so it need not be made
@@ -213,55 +226,57 @@ def _suited(player: NumPy, most: int, worth: float) -> Slots | None:
     """
     n = len(player)
     if n > CHUNK:
-        widest = _width(np.inf, most)
-        if _mean(player[n // 2 : n // 2 + LOOK]) >= 2 * widest:
-            made = _slots(player, widest)
+        widest = _step_width(np.inf, most)
+        if _mean_step_width(player[n // 2 : n // 2 + SAMPLE_MATCHES]) >= 2 * widest:
+            made = _fill_slots(player, widest)
             mean = n / made.num_steps
-            if mean >= worth and _width(mean, most) == widest:
+            if mean >= worth and _step_width(mean, most) == widest:
                 return made
-    mean = _mean(player)
-    return _slots(player, _width(mean, most)) if mean >= worth else None
+    mean = _mean_step_width(player)
+    return _fill_slots(player, _step_width(mean, most)) if mean >= worth else None
 
 
-@at_once
-def _mean(player: NumPy) -> float:
+@eager_under_tracing
+def _mean_step_width(player: HostArray) -> float:
     """Matches per step of an unlimited schedule."""
-    return len(player) / max([_count(step) for step, _ in slots(player, LAST_ID)] + [1])
+    return len(player) / max([_count_steps(step) for step, _ in assign_slots(player, LAST_ID)] + [1])
 
 
-def _count(step: NumPy) -> int:
+def _count_steps(step: HostArray) -> int:
     return int(step.max(initial=-1)) + 1
 
 
-def _slots(player: NumPy, width: int, size: int = 0, steps: int = 0) -> Slots:
+def _fill_slots(player: HostArray, width: int, size: int = 0, steps: int = 0) -> SlotAssignment:
     """The slots of matches [n, 2], with room for so many predictions (`size`) and steps at the least."""
     n, low, num_steps = len(player), 0, 0
-    size = max(roomy(n) if n else 0, size)
+    size = max(padded_size(n) if n else 0, size)
 
     def enough(steps: int) -> int:
-        return roomy(steps, COARSE // width, STEPS)
+        return padded_size(steps, COARSE // width, STEPS)
 
-    number = _longer(np.empty((0, width), np.int32), size, steps)
-    for step, slot in slots(player, width):
-        high, num_steps = low + len(step), max(_count(step), num_steps)
+    number = _extend_slots(np.empty((0, width), np.int32), size, steps)
+    for step, slot in assign_slots(player, width):
+        high, num_steps = low + len(step), max(_count_steps(step), num_steps)
         if enough(num_steps) > len(number):  # a guess: no slot stays empty, or there are half as many steps again
-            number = _longer(number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width)))
+            number = _extend_slots(
+                number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width))
+            )
         number.reshape(-1)[step.astype(np.intp) * width + slot] = np.arange(low, high)
         low = high
-    return Slots(number[: max(enough(num_steps) if n else 0, steps)], size, num_steps)
+    return SlotAssignment(number[: max(enough(num_steps) if n else 0, steps)], size, num_steps)
 
 
-def _longer(number: NumPy, size: int, steps: int) -> NumPy:
+def _extend_slots(number: HostArray, size: int, steps: int) -> HostArray:
     """Numbers [., width] made [steps, width] by slots of no match."""
     width = number.shape[1]
-    longer = aligned((steps, width), np.int32)
+    longer = allocate_aligned((steps, width), np.int32)
     start = np.arange(size, size + steps * width, width, dtype=np.int32)
     np.add(start[:, None], np.arange(width, dtype=np.int32), out=longer)
     longer[: len(number)] = number
     return longer
 
 
-def check(raw: Matches) -> Matches:
+def check_matches(raw: Matches) -> Matches:
     """`matches` on the columns of an existing container."""
     return matches(raw.player, raw.score, raw.time, **raw.context._asdict())
 
@@ -270,7 +285,7 @@ def _num_players(matches: Matches) -> int:
     return int(np.max(matches.player, initial=-1)) + 1
 
 
-def _levels(matches: Matches, slots: Slots) -> Plan:
+def _make_levels_plan(matches: Matches, slots: SlotAssignment) -> Plan:
     """Matches in slots, the slots last; padding is a draw between distinct players past the end.
 
     In further columns it has the values of a match, since rules may not bear others.
@@ -280,18 +295,18 @@ def _levels(matches: Matches, slots: Slots) -> Plan:
     context = jax.tree.map(lambda x: 0, matches.context._replace(columns=None))
     columns = jax.tree.map(lambda x: np.asarray(x[-1:])[..., None], matches.context.columns)
     fill = Matches(np.stack([past - 1, past]), 0.5, 0.0, context._replace(columns=columns))
-    events, placed = jax.device_put((_slotted(matches, number, fill), number))
+    events, placed = jax.device_put((_scatter_into_slots(matches, number, fill), number))
     return Plan(events, placed, _num_players(matches), len(matches.score), num_steps, size)
 
 
-def _slotted(matches: Matches, number: NumPy, fill: Matches) -> Matches:
+def _scatter_into_slots(matches: Matches, number: HostArray, fill: Matches) -> Matches:
     """Columns [n, ...] in slots, [steps, ..., width], floats in the default precision and ids as int32."""
     leaves, tree = jax.tree.flatten(matches)
     n, (steps, width) = len(matches.score), number.shape
-    given = [lengthened(np.ascontiguousarray(x), max(n, 1), 0) for x in leaves]  # of no matches nothing can be taken
+    given = [pad_column(np.ascontiguousarray(x), max(n, 1), 0) for x in leaves]  # of no matches nothing can be taken
     kinds = [np.int32 if x.dtype.kind in "iu" else jnp.result_type(float) for x in given]
-    made = [aligned((steps, *x.shape[1:], width), kind) for x, kind in zip(given, kinds, strict=True)]
-    rows = max(1, BLOCK // width)
+    made = [allocate_aligned((steps, *x.shape[1:], width), kind) for x, kind in zip(given, kinds, strict=True)]
+    rows = max(1, FILL_BLOCK // width)
     for low in range(0, steps, rows):
         index = number[low : low + rows].astype(np.intp)
         spare = index >= n
@@ -304,7 +319,7 @@ def _slotted(matches: Matches, number: NumPy, fill: Matches) -> Matches:
     return jax.tree.unflatten(tree, made)
 
 
-def _gathered(x: Array, index: Array, real: Array, fill: Any) -> Array:
+def _gather_into_slots(x: Array, index: Array, real: Array, fill: Any) -> Array:
     """A column [n, ...] in slots, [steps, ..., width]; padding has this value, or with None that of another match."""
     taken = jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
     if fill is None:

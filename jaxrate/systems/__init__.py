@@ -16,6 +16,24 @@ from jaxrate.systems.trueskill.system import trueskill
 from jaxrate.systems.urnings.system import urnings
 from jaxrate.systems.weng_lin import weng_lin
 
+__all__ = [
+    "DEFAULT_SYSTEMS",
+    "SYSTEMS",
+    "blat_mmr",
+    "category_glicko",
+    "codeforces",
+    "elo",
+    "elo_mmr",
+    "elo_mmx",
+    "glicko",
+    "glicko2",
+    "skills",
+    "systems_with_trait",
+    "topcoder",
+    "trueskill",
+    "urnings",
+    "weng_lin",
+]
 SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "elo": elo,
     "glicko": glicko,
@@ -31,4 +49,9 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "weng_lin": weng_lin,
     "urnings": urnings,
 }
-DEFAULTS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueskill"}  # of those who name no system
+DEFAULT_SYSTEMS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueskill"}  # of those who name no system
+
+
+def systems_with_trait(trait: str) -> list[str]:
+    """The names of the systems that have this one of their `Traits`."""
+    return [name for name, new in SYSTEMS.items() if getattr(new().traits, trait)]

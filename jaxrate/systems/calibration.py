@@ -11,32 +11,33 @@ from typing import NamedTuple
 
 import jax
 
-from jaxrate.arguments import check_arguments
-from jaxrate.events import Array, Matches, Periods
-from jaxrate.numerics import logit
+from jaxrate.argument_checks import check_arguments
+from jaxrate.events import Matches, Periods
+from jaxrate.numerics.special_functions import logit
 from jaxrate.parameters import ANY, POSITIVE, Parameter
-from jaxrate.system import RatingSystem, State, advantage, check_names
-from jaxrate.systems.remaking import Inner, Remade, remake
+from jaxrate.system import RatingSystem, State, check_names, signed_side_advantage
+from jaxrate.systems.prediction_wrapping import InnerSystem, WrappedConstants, wrap_predictions
+from jaxrate.types import Array
 
 
-class Map(NamedTuple):
+class CalibrationParams(NamedTuple):
     """The hyperparameters of the map."""
 
     calibration_slope: float | Array
     calibration_intercept: float | Array
 
 
-MAP = Map(
+CALIBRATION_SPACE = CalibrationParams(
     calibration_slope=Parameter("positive", POSITIVE, "1", "factor of the log-odds that are predicted"),
     calibration_intercept=Parameter("real", ANY, "1", "log-odds that the better side is worth beyond them"),
 )
 
 
 @check_arguments
-def calibrated(system: RatingSystem, **given: float) -> RatingSystem:
+def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
     """The same system of matches, learning as it did, whose predictions are calibrated by a map that `fit` finds.
 
-        found = jr.fit(jr.calibrated(jr.glicko()), data)
+        found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
 
     `outlook(calibrated(system))` predicts win, draw and loss from calibrated scores, by Davidson's model.
 
@@ -49,12 +50,12 @@ def calibrated(system: RatingSystem, **given: float) -> RatingSystem:
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `outlook` or
         `calibrated` already.
     """
-    check_names("calibrated", given, Map._fields)
-    values = Map(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | given)
-    return remake(system, calibrated, values, MAP, mapped)
+    check_names("calibrate", map_params, CalibrationParams._fields)
+    values = CalibrationParams(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | map_params)
+    return wrap_predictions(system, calibrate, values, CALIBRATION_SPACE, predict_calibrated)
 
 
-def mapped(inner: Inner, constants: Remade, rows: State, event: Matches | Periods) -> Array:
+def predict_calibrated(inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods) -> Array:
     """Expected scores [] of a match, [M] of the pairs of a period."""
     odds = constants.params.calibration_slope * logit(inner.rules.predict(constants.inner, rows, event))
-    return jax.nn.sigmoid(odds + advantage(event, constants.params.calibration_intercept))
+    return jax.nn.sigmoid(odds + signed_side_advantage(event, constants.params.calibration_intercept))

@@ -17,15 +17,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate import numerics
-from jaxrate.events import Array, Matches, Rounds
-from jaxrate.parameters import POSITIVE, RATING, Parameter, checked
-from jaxrate.plain import bind
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
-from jaxrate.systems.rounds import duels, expected, field, inferred
-from jaxrate.systems.rounds.field import Field
+from jaxrate.events import Matches, Rounds
+from jaxrate.hashable import bind
+from jaxrate.numerics import special_functions
+from jaxrate.parameters import POSITIVE, RATING, Parameter, check_params
+from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, full_leaf, never_depends_on_time, system_factory
+from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
+from jaxrate.systems.rounds.cdf_sums import Participants
+from jaxrate.types import Array
 
-POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
+TABLE_POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
 
 
 class Params(NamedTuple):
@@ -46,7 +47,7 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    return State(full(num_players, params.initial_rating))
+    return State(full_leaf(num_players, params.initial_rating))
 
 
 def prepare(params: Params) -> Params:
@@ -58,82 +59,99 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def ranks(
-    points: int, params: Params, rows: State, event: Rounds
-) -> tuple[field.Sums, field.Inverse, Field, Array, Array]:
+def expected_counts(
+    table_points: int, params: Params, rows: State, event: Rounds
+) -> tuple[cdf_sums.SumFunction, cdf_sums.InverseFunction, Participants, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
-    there, rating = field.real(event), rows.rating
-    scale = params.beta / (field.LOGISTIC.deviation * jnp.sqrt(field.weight(event)))
-    gain = there.astype(scale.dtype)
-    widest = jnp.max(jnp.where(there, scale, 0.0))
-    ends = field.reach(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), there)
-    everyone = Field(rating, 1.0 / scale, gain, *ends, field.unit(widest))
-    points = field.in_precision(points)
-    sums, inverse, _ = field.sums(field.logistic, everyone, points)
+    mask, rating = cdf_sums.participant_mask(event), rows.rating
+    scale = params.beta / (cdf_sums.LOGISTIC.deviation * jnp.sqrt(cdf_sums.participant_weights(event)))
+    gain = mask.astype(scale.dtype)
+    widest = jnp.max(jnp.where(mask, scale, 0.0))
+    ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
+    participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_unit(widest))
+    table_points = cdf_sums.points_in_precision(table_points)
+    sums, inverse, _ = cdf_sums.make_cdf_sums(cdf_sums.logistic_distribution, participants, table_points)
     both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
-    if len(rating) > field.small():
-        both = numerics.mended(there & field.too_coarse(everyone, points), _own, everyone, both)
+    if len(rating) > cdf_sums.pairwise_limit():
+        both = special_functions.replace_rows_where_needed(
+            mask & cdf_sums.is_too_coarse(participants, table_points), _direct_counts, participants, both
+        )
     below, above = jnp.clip(both, 0.5, jnp.maximum(jnp.sum(gain) - 0.5, 0.5)).T
-    return sums, inverse, everyone, below, above
+    return sums, inverse, participants, below, above
 
 
-def _own(who: Array, everyone: Field) -> Array:
+def _direct_counts(indices: Array, participants: Participants) -> Array:
     """[R, 2] how many are expected below and above some of them."""
     return jnp.stack(
-        [field.direct(field.logistic, everyone, everyone.centre[who], x)[0] for x in (True, False)], axis=1
+        [
+            cdf_sums.direct_sums(cdf_sums.logistic_distribution, participants, participants.centre[indices], x)[0]
+            for x in (True, False)
+        ],
+        axis=1,
     )
 
 
-def predict(points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
+def predict(table_points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     if isinstance(event, Matches):
-        weight = field.weight(duels.match_as_contest(event))[0]
+        weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
-        return jax.nn.sigmoid(field.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
-    there, (_, _, _, below, above) = field.real(event), ranks(points, params, rows, event)
+        return jax.nn.sigmoid(cdf_sums.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
+    mask, (_, _, _, below, above) = cdf_sums.participant_mask(event), expected_counts(table_points, params, rows, event)
     is_below = below < above
-    return expected.share(field.without_oneself(is_below, jnp.where(is_below, below, above), there)[0], there)
+    return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
 
 
 def infer(
-    points: int, skip_ties: bool, params: Params, rows: State, event: Rounds, key: Array | None
-) -> tuple[State, inferred.Performances]:
+    table_points: int, skip_ties: bool, params: Params, rows: State, event: Rounds, key: Array | None
+) -> tuple[State, worst_ranks.Performances]:
     """Find the performances, and move towards them."""
     del key
-    sums, inverse, everyone, below, above = ranks(points, params, rows, event)
-    there, count = field.real(event), jnp.maximum(jnp.sum(everyone.gain), 1.0)
-    rank = event.rank.astype(below.dtype) + 0.5 * field.tied(event).astype(below.dtype) + 0.5
-    rank = jnp.where(there, rank, 1.0)
+    sums, inverse, participants, below, above = expected_counts(table_points, params, rows, event)
+    mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
+    rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
+    rank = jnp.where(mask, rank, 1.0)
     # sqrt(rank R) = 1/2 + the number above, and = count + 1/2 - the number below, of which the smaller one is used.
     missing = 1.0 - rank / count, (below - 0.5) / count
     share = missing[0] + missing[1] - missing[0] * missing[1]
-    share = jnp.where(there, share, 0.0)
+    share = jnp.where(mask, share, 0.0)
     few = 0.5 + count * share / (1.0 + jnp.sqrt(jnp.maximum(1.0 - share, 1e-30)))  # above 0 for its slope
     many = jnp.sqrt(rank * (above + 0.5)) - 0.5
     target = jnp.where(few < many, few, many)
     ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
     guess = inverse(jnp.where(few < many, ratio, -ratio))
-    p = field.balance(sums, few < many, target, guess, there, everyone)
-    if len(p) > field.small():
-        coarse = field.too_coarse(everyone, field.in_precision(points))
-        p = numerics.mended(there & coarse, _balance, everyone, few < many, target, p)
+    p = cdf_sums.ratings_at_sum(sums, few < many, target, guess, mask, participants)
+    if len(p) > cdf_sums.pairwise_limit():
+        coarse = cdf_sums.is_too_coarse(participants, cdf_sums.points_in_precision(table_points))
+        p = special_functions.replace_rows_where_needed(
+            mask & coarse, _direct_performance, participants, few < many, target, p
+        )
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
-    share = jax.nn.sigmoid(jnp.log(params.weight * field.weight(event)))  # v / (1 + v) of any v
-    state = State(jnp.where(field.contested(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating))
-    return state, inferred.performances(p, rows.rating, inferred.rank_by_sums(above - 0.5, everyone.gain, event), event)
+    share = jax.nn.sigmoid(jnp.log(params.weight * cdf_sums.participant_weights(event)))  # v / (1 + v) of any v
+    state = State(
+        jnp.where(cdf_sums.is_contested(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
+    )
+    return state, worst_ranks.make_performances(
+        p, rows.rating, worst_ranks.worst_rank_by_sums(above - 0.5, participants.gain, event), event
+    )
 
 
 def update(
-    points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
+    table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
 ) -> State:
-    return infer(points, skip_ties, params, rows, duels.match_as_contest(event), key)[0]
+    return infer(table_points, skip_ties, params, rows, match_contests.match_as_contest(event), key)[0]
 
 
-def _balance(who: Array, everyone: Field, from_below: Array, target: Array) -> Array:
+def _direct_performance(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
-    sums, there = partial(field.direct, field.logistic, everyone), jnp.ones_like(who, bool)
-    return field.balance(sums, from_below[who], target[who], everyone.centre[who], there, everyone)
+    sums, mask = (
+        partial(cdf_sums.direct_sums, cdf_sums.logistic_distribution, participants),
+        jnp.ones_like(indices, bool),
+    )
+    return cdf_sums.ratings_at_sum(
+        sums, from_below[indices], target[indices], participants.centre[indices], mask, participants
+    )
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -141,7 +159,7 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, None)
 
 
-@factory
+@system_factory
 def codeforces(
     skip_ties: bool = False, *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
 ) -> RatingSystem:
@@ -159,11 +177,21 @@ def codeforces(
       ValueError: for an unknown name or a value out of range.
     """
     skip_ties = bool(skip_ties)
-    params = checked("codeforces", Params(beta, weight, initial_rating), SPACE)
-    rules = Rules(prepare, advance, bind(predict, POINTS), bind(update, POINTS, skip_ties))
-    traits = Traits(baseline=True, contests=True, infer=bind(infer, POINTS, skip_ties))
+    params = check_params("codeforces", Params(beta, weight, initial_rating), SPACE)
+    rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), bind(update, TABLE_POINTS, skip_ties))
+    traits = SystemTraits(baseline=True, contests=True, infer=bind(infer, TABLE_POINTS, skip_ties))
     static = (("skip_ties", skip_ties),)
-    kinds, check = (Matches, Rounds), bind(duels.check_match_results, "codeforces")
+    kinds, check = (Matches, Rounds), bind(match_contests.check_match_results, "codeforces")
     return RatingSystem(
-        "codeforces", params, SPACE, kinds, init, rules, summary, static, never, check=check, traits=traits
+        "codeforces",
+        params,
+        SPACE,
+        kinds,
+        init,
+        rules,
+        summary,
+        static,
+        never_depends_on_time,
+        check=check,
+        traits=traits,
     )

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.events import Array, Matches, Periods
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable import bind
 from jaxrate.parameters import (
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,
@@ -27,12 +28,23 @@ from jaxrate.parameters import (
     SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
-    checked,
+    check_params,
 )
-from jaxrate.plain import bind
-from jaxrate.side_worth import logistic_lead
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, advantage, elapsed, factory, full, rate_players, sides
-from jaxrate.systems import reversion as fading
+from jaxrate.side_advantage import logistic_lead
+from jaxrate.system import (
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    elapsed_time,
+    full_leaf,
+    rate_players,
+    signed_side_advantage,
+    split_sides,
+    system_factory,
+)
+from jaxrate.systems import mean_reversion as fading
+from jaxrate.types import Array
 
 
 class Params(NamedTuple):
@@ -72,9 +84,11 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    games = None if params.k_new is None else full(num_players, 0.0)
+    games = None if params.k_new is None else full_leaf(num_players, 0.0)
     ages = params.reversion is not None or params.season_keep is not None
-    return State(full(num_players, params.initial_rating), games, full(num_players, jnp.inf) if ages else None)
+    return State(
+        full_leaf(num_players, params.initial_rating), games, full_leaf(num_players, jnp.inf) if ages else None
+    )
 
 
 def prepare(params: Params) -> Constants:
@@ -86,31 +100,31 @@ def advance(seasons: Sequence[float], constants: Constants, rows: State, time: A
     params, last = constants.params, rows.time
     if last is None:
         return rows
-    keep, _ = fading.by_clock(params.reversion, elapsed(time, last))
-    rating = rows.rating if keep is None else fading.toward(params, rows.rating, keep)
+    keep, _ = fading.decay_over_time(params.reversion, elapsed_time(time, last))
+    rating = rows.rating if keep is None else fading.revert_rating(params, rows.rating, keep)
     if seasons:
-        keep, _ = fading.by_season(params.season_keep, 0.0, fading.begun(seasons, last, time))
-        rating = fading.toward(params, rating, keep)
+        keep, _ = fading.decay_over_seasons(params.season_keep, 0.0, fading.seasons_begun(seasons, last, time))
+        rating = fading.revert_rating(params, rating, keep)
     return rows._replace(rating=rating)
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
     params = constants.params
-    first, second = sides(rows, event)
+    first, second = split_sides(rows, event)
     difference = first.rating - second.rating
     if params.limit is not None:
         difference = jnp.clip(difference, -params.limit, params.limit)
-    return jax.nn.sigmoid(constants.slope * (difference + advantage(event, params.side_advantage)))
+    return jax.nn.sigmoid(constants.slope * (difference + signed_side_advantage(event, params.side_advantage)))
 
 
-def rate(constants: Constants, rows: State, total: tuple[Array, ...], time: Array) -> State:
+def update_from_totals(constants: Constants, rows: State, totals: tuple[Array, ...], time: Array) -> State:
     """r' = r + K sum (s - E)."""
     params, k = constants.params, constants.params.k
-    games = None if rows.games is None else rows.games + total[1]
+    games = None if rows.games is None else rows.games + totals[1]
     if rows.games is not None and params.k_new is not None and params.new_games is not None:
         k = jnp.where(rows.games < params.new_games, params.k_new, params.k)
-    return State(rows.rating + k * total[0], games, None if rows.time is None else jnp.full_like(rows.time, time))
+    return State(rows.rating + k * totals[0], games, None if rows.time is None else jnp.full_like(rows.time, time))
 
 
 def update(constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
@@ -118,7 +132,9 @@ def update(constants: Constants, rows: State, event: Matches | Periods, key: Arr
     del key
     surprise = event.score - predict(constants, rows, event)
     games = () if rows.games is None else (jnp.ones_like(surprise),)
-    return rate_players(partial(rate, constants, time=event.time), rows, event, (surprise, *games), (-surprise, *games))
+    return rate_players(
+        partial(update_from_totals, constants, time=event.time), rows, event, (surprise, *games), (-surprise, *games)
+    )
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -131,7 +147,7 @@ def lead_for_score(params: Params, score: float) -> float:
     return logistic_lead(score, float(params.scale))
 
 
-@factory
+@system_factory
 def elo(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
@@ -167,11 +183,13 @@ def elo(
     Raises:
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
-    begin = fading.starts("elo", seasons)
-    given = Params(k, k_new, new_games, scale, limit, initial_rating, side_advantage, reversion, season_keep)
-    params = fading.usual("elo", begin, checked("elo", given, SPACE), season_keep=fading.SEASON_KEEP)
+    begin = fading.season_starts("elo", seasons)
+    raw_params = Params(k, k_new, new_games, scale, limit, initial_rating, side_advantage, reversion, season_keep)
+    params = fading.fill_season_defaults(
+        "elo", begin, check_params("elo", raw_params, SPACE), season_keep=fading.DEFAULT_SEASON_KEEP
+    )
     if (params.k_new is None) != (params.new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
     rules, static = Rules(prepare, bind(advance, begin), predict, update), (("seasons", begin),)
-    traits = Traits(baseline=True, adapt=fading.adapted, lead=lead_for_score)
+    traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons, lead_for_score=lead_for_score)
     return RatingSystem("elo", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

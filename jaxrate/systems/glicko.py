@@ -25,7 +25,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.events import Array, Matches, Periods
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable import bind
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_POSITIVE,
@@ -37,26 +38,26 @@ from jaxrate.parameters import (
     SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
-    checked,
+    check_params,
 )
-from jaxrate.plain import bind
-from jaxrate.side_worth import logistic_lead
+from jaxrate.side_advantage import logistic_lead
 from jaxrate.system import (
     Rating,
     RatingSystem,
     Rules,
-    Traits,
-    advantage,
-    bounded,
-    elapsed,
-    factory,
-    full,
+    SystemTraits,
+    clip_optional,
+    elapsed_time,
+    elapsed_within_period,
+    full_leaf,
     rate_players,
-    sides,
-    square,
-    within,
+    signed_side_advantage,
+    split_sides,
+    system_factory,
+    variance_bound,
 )
-from jaxrate.systems import reversion as fading
+from jaxrate.systems import mean_reversion as fading
+from jaxrate.types import Array
 
 Q = math.log(10.0) / 400.0
 WIDEST = 1e12  # points^2, the variance where there is no largest deviation: products of it are finite in float32
@@ -104,11 +105,11 @@ class State(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     values = params.initial_rating, params.initial_deviation**2, jnp.inf
-    return State(*(full(num_players, x) for x in values))
+    return State(*(full_leaf(num_players, x) for x in values))
 
 
 def prepare(params: Params) -> Constants:
-    low, high = square(params.deviation_min), square(params.deviation_max)
+    low, high = variance_bound(params.deviation_min), variance_bound(params.deviation_max)
     return Constants(params, params.c**2 / params.period, low, WIDEST if high is None else high)
 
 
@@ -119,46 +120,46 @@ def attenuation(variance: Array) -> Array:
 
 def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
     """RD <- min(sqrt(RD^2 + c^2 t), RD_max), and leads fade."""
-    aged = by_clock(constants, rows, elapsed(time, rows.time))
-    return fading.renewed(seasons, constants.params, aged, rows.time, time, constants.high)
+    aged = age_rows(constants, rows, elapsed_time(time, rows.time))
+    return fading.apply_seasons(seasons, constants.params, aged, rows.time, time, constants.high)
 
 
-def by_clock(constants: Constants, rows: State, passed: Array) -> State:
+def age_rows(constants: Constants, rows: State, duration: Array) -> State:
     """After some time in which no season begins."""
-    keep, span = fading.by_clock(constants.params.reversion, passed)
-    return fading.reverted(constants.params, rows, keep, constants.growth * span, constants.high)
+    keep, span = fading.decay_over_time(constants.params.reversion, duration)
+    return fading.revert_rows(constants.params, rows, keep, constants.growth * span, constants.high)
 
 
-def begun(constants: Constants, rows: State, event: Matches | Periods) -> State:
+def advance_within_period(constants: Constants, rows: State, event: Matches | Periods) -> State:
     """The rows as the games of the event find them: the time within a rating period has passed."""
     if not isinstance(event, Periods):
         return rows
-    passed = within(event, constants.params.period, rows.time)
-    aged = by_clock(constants, rows, passed)
+    passed = elapsed_within_period(event, constants.params.period, rows.time)
+    aged = age_rows(constants, rows, passed)
     return aged._replace(variance=jnp.where(passed > 0, aged.variance, rows.variance))
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    first, second = sides(begun(constants, rows, event), event)
-    lead = advantage(event, constants.params.side_advantage)
+    first, second = split_sides(advance_within_period(constants, rows, event), event)
+    lead = signed_side_advantage(event, constants.params.side_advantage)
     g = attenuation(first.variance + second.variance)
     return jax.nn.sigmoid(g * (Q * (first.rating - second.rating + lead)))
 
 
-def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
+def game_evidence(player: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
     """What one game adds to 1/d^2 and to q sum g (s - E) of `me`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
-    e = jax.nn.sigmoid(g * (Q * (me.rating - opponent.rating + lead)))
+    e = jax.nn.sigmoid(g * (Q * (player.rating - opponent.rating + lead)))
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
 
 
-def rate(constants: Constants, rows: State, total: tuple[Array, ...], time: Array) -> State:
+def update_from_totals(constants: Constants, rows: State, totals: tuple[Array, ...], time: Array) -> State:
     """RD' and r' of the module's docstring."""
-    information, surprise = total
+    information, surprise = totals
     variance = rows.variance / (1.0 + rows.variance * information)
     rating = rows.rating + variance * surprise
-    return State(rating, bounded(variance, constants.low, None), jnp.full_like(rows.time, time))
+    return State(rating, clip_optional(variance, constants.low, None), jnp.full_like(rows.time, time))
 
 
 def update(
@@ -169,16 +170,18 @@ def update(
     Seasons that begin within a rating period follow its games.
     """
     del key
-    rows, end = begun(constants, rows, event), event.time
+    rows, end = advance_within_period(constants, rows, event), event.time
     if isinstance(event, Periods):
         end = end + constants.params.period
-    first, second = sides(rows, event)
-    lead = advantage(event, constants.params.side_advantage)
-    one, two = evidence(first, second, event.score, lead), evidence(second, first, 1.0 - event.score, -lead)
-    after = rate_players(partial(rate, constants, time=end), rows, event, one, two)
+    first, second = split_sides(rows, event)
+    lead = signed_side_advantage(event, constants.params.side_advantage)
+    one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
+    after = rate_players(partial(update_from_totals, constants, time=end), rows, event, one, two)
     if not isinstance(event, Periods):
         return after
-    return fading.renewed(seasons, constants.params, after, fading.since(event, rows.time), end, constants.high)
+    return fading.apply_seasons(
+        seasons, constants.params, after, fading.season_window_start(event, rows.time), end, constants.high
+    )
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -192,7 +195,7 @@ def lead_for_score(params: Params, score: float) -> float:
     return logistic_lead(score)
 
 
-@factory
+@system_factory
 def glicko(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
@@ -231,10 +234,12 @@ def glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    begin = fading.starts("glicko", seasons)
+    begin = fading.season_starts("glicko", seasons)
     bounds, fades = (deviation_min, deviation_max), (reversion, season_keep, season_growth)
-    given = Params(c, initial_rating, initial_deviation, *bounds, period, side_advantage, *fades)
-    params = fading.usual("glicko", begin, checked("glicko", given, SPACE), **fading.USUAL)
-    traits = Traits(baseline=True, adapt=fading.adapted_by_period, lead=lead_for_score)
+    raw_params = Params(c, initial_rating, initial_deviation, *bounds, period, side_advantage, *fades)
+    params = fading.fill_season_defaults(
+        "glicko", begin, check_params("glicko", raw_params, SPACE), **fading.SEASON_DEFAULTS
+    )
+    traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
     rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
     return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

@@ -25,7 +25,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.events import Array, Matches, Periods
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable import bind
+from jaxrate.numerics.roots import decreasing_root
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_POSITIVE,
@@ -38,31 +40,32 @@ from jaxrate.parameters import (
     SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
-    checked,
+    check_params,
 )
-from jaxrate.plain import bind
-from jaxrate.roots import decreasing_root
 from jaxrate.system import (
     Rating,
     RatingSystem,
     Rules,
-    Traits,
-    advantage,
-    bounded,
-    elapsed,
-    factory,
-    full,
+    SystemTraits,
+    clip_optional,
+    elapsed_time,
+    full_leaf,
     rate_players,
-    sides,
-    square,
+    signed_side_advantage,
+    split_sides,
+    system_factory,
+    variance_bound,
 )
-from jaxrate.systems import reversion as fading
+from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.glicko import lead_for_score
+from jaxrate.types import Array
 
 SCALE = 173.7178
-WILDEST = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
-TURNS = 20  # steps in which the new volatility is found: no more than 18 were taken in 3 million events, wild ones too
-FORGOTTEN = 1e18  # RD^2 to which idleness leads at most: there is nothing more to forget, and slopes would overflow
+MAX_VOLATILITY = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
+VOLATILITY_STEPS = (
+    20  # steps in which the new volatility is found: no more than 18 were taken in 3 million events, wild ones too
+)
+MAX_VARIANCE = 1e18  # RD^2 to which idleness leads at most: there is nothing more to forget, and slopes would overflow
 
 
 class Params(NamedTuple):
@@ -123,11 +126,11 @@ class State(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     values = params.initial_rating, params.initial_deviation**2, params.initial_volatility, jnp.inf
-    return State(*(full(num_players, x) for x in values))
+    return State(*(full_leaf(num_players, x) for x in values))
 
 
 def prepare(params: Params) -> Constants:
-    bounds = square(params.deviation_min), square(params.deviation_max)
+    bounds = variance_bound(params.deviation_min), variance_bound(params.deviation_max)
     return Constants(params, 1.0 / params.period, 1.0 / params.tau**2, *bounds)
 
 
@@ -136,27 +139,27 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 / (SCALE * math.pi) ** 2 * variance)
 
 
-def drift(constants: Constants, rows: State, periods: float | Array, keep: Array | None) -> State:
+def drift_rows(constants: Constants, rows: State, periods: float | Array, keep: Array | None) -> State:
     """After some periods of idleness: phi^2 + t sigma^2, with the share `keep` of a lead (None: all of it)."""
     added = SCALE**2 * (periods * rows.volatility**2)
     if keep is not None:
-        return fading.reverted(constants.params, rows, keep, added, FORGOTTEN)
-    return rows._replace(variance=jnp.maximum(rows.variance, jnp.minimum(rows.variance + added, FORGOTTEN)))
+        return fading.revert_rows(constants.params, rows, keep, added, MAX_VARIANCE)
+    return rows._replace(variance=jnp.maximum(rows.variance, jnp.minimum(rows.variance + added, MAX_VARIANCE)))
 
 
 def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
     """phi^2 <- phi^2 + t sigma^2, and leads fade."""
     params, high = constants.params, constants.high
-    keep, span = fading.by_clock(params.reversion, elapsed(time, rows.time))
-    aged = drift(constants, rows, span * constants.rate, keep)
-    aged = aged._replace(variance=bounded(aged.variance, None, high))
-    return fading.renewed(seasons, params, aged, rows.time, time, FORGOTTEN if high is None else high)
+    keep, span = fading.decay_over_time(params.reversion, elapsed_time(time, rows.time))
+    aged = drift_rows(constants, rows, span * constants.rate, keep)
+    aged = aged._replace(variance=clip_optional(aged.variance, None, high))
+    return fading.apply_seasons(seasons, params, aged, rows.time, time, MAX_VARIANCE if high is None else high)
 
 
 def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    first, second = sides(rows, event)
-    lead = advantage(event, constants.params.side_advantage)
+    first, second = split_sides(rows, event)
+    lead = signed_side_advantage(event, constants.params.side_advantage)
     g = attenuation(first.variance + second.variance)
     return jax.nn.sigmoid(g * ((first.rating - second.rating + lead) / SCALE))
 
@@ -183,32 +186,32 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
     reach = surprise**2 / (8.0 * u * jnp.where(w > 0, w, 1.0))
     farthest = 0.45 * math.log(float(np.finfo(a.dtype).max))
     high = jnp.minimum(a + reach * params.tau**2, jnp.maximum(a, farthest))
-    x = decreasing_root(function, a, a - 0.5 * params.tau**2, high, turns=TURNS)
-    return bounded(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
+    x = decreasing_root(function, a, a - 0.5 * params.tau**2, high, turns=VOLATILITY_STEPS)
+    return clip_optional(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
 
 
-def evidence(me: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
+def game_evidence(player: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
     """What one game adds to 1/v and to Delta/v of `me`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
-    e = jax.nn.sigmoid(g * ((me.rating - opponent.rating + lead) / SCALE))
+    e = jax.nn.sigmoid(g * ((player.rating - opponent.rating + lead) / SCALE))
     return g * g * (e - e * e), g * (score - e)
 
 
-def rate(
+def update_from_totals(
     constants: Constants,
     rows: State,
-    total: tuple[Array, ...],
+    totals: tuple[Array, ...],
     periods: float | Array,
     time: Array,
     keep: Array | None = None,
 ) -> State:
     """Steps 5 to 7, in which some periods pass (1 in a rating period) and leads fade, until `time`."""
-    information, surprise = total
-    rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), WILDEST))
-    before = drift(constants, rows, periods, keep)
+    information, surprise = totals
+    rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), MAX_VOLATILITY))
+    before = drift_rows(constants, rows, periods, keep)
     variance = before.variance / (1.0 + before.variance * (information / SCALE**2))
     rating = before.rating + variance * (surprise / SCALE)
-    variance = bounded(variance, constants.low, constants.high)
+    variance = clip_optional(variance, constants.low, constants.high)
     return State(rating, variance, rows.volatility, jnp.full_like(rows.time, time))
 
 
@@ -223,16 +226,18 @@ def update(
     params, keep = constants.params, None
     periods, duration = (1.0, params.period) if isinstance(event, Periods) else (params.match_periods, 0.0)
     if isinstance(event, Periods) and params.reversion is not None:
-        keep, span = fading.by_clock(params.reversion, jnp.asarray(params.period, rows.time.dtype))
+        keep, span = fading.decay_over_time(params.reversion, jnp.asarray(params.period, rows.time.dtype))
         periods = span * constants.rate
-    first, second = sides(rows, event)
-    lead = advantage(event, params.side_advantage)
-    one, two = evidence(first, second, event.score, lead), evidence(second, first, 1.0 - event.score, -lead)
-    end, high = event.time + duration, FORGOTTEN if constants.high is None else constants.high
-    after = rate_players(partial(rate, constants, periods=periods, time=end, keep=keep), rows, event, one, two)
+    first, second = split_sides(rows, event)
+    lead = signed_side_advantage(event, params.side_advantage)
+    one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
+    end, high = event.time + duration, MAX_VARIANCE if constants.high is None else constants.high
+    after = rate_players(
+        partial(update_from_totals, constants, periods=periods, time=end, keep=keep), rows, event, one, two
+    )
     if not isinstance(event, Periods):
         return after
-    return fading.renewed(seasons, params, after, fading.since(event, rows.time), end, high)
+    return fading.apply_seasons(seasons, params, after, fading.season_window_start(event, rows.time), end, high)
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -240,7 +245,7 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-@factory
+@system_factory
 def glicko2(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
@@ -291,10 +296,12 @@ def glicko2(
     """
     newcomer = tau, initial_rating, initial_deviation, initial_volatility
     bounds = deviation_min, deviation_max, volatility_min, volatility_max
-    begin = fading.starts("glicko2", seasons)
+    begin = fading.season_starts("glicko2", seasons)
     fades = reversion, season_keep, season_growth
-    given = Params(*newcomer, *bounds, period, match_periods, side_advantage, *fades)
-    params = fading.usual("glicko2", begin, checked("glicko2", given, SPACE), **fading.USUAL)
-    traits = Traits(baseline=True, adapt=fading.adapted_by_period, lead=lead_for_score)
+    raw_params = Params(*newcomer, *bounds, period, match_periods, side_advantage, *fades)
+    params = fading.fill_season_defaults(
+        "glicko2", begin, check_params("glicko2", raw_params, SPACE), **fading.SEASON_DEFAULTS
+    )
+    traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
     rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
     return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)

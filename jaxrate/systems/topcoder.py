@@ -19,14 +19,15 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
-from jaxrate.events import Array, Matches, Rounds
-from jaxrate.parameters import POSITIVE, PROPER_SHARE, RATING, Parameter, checked
-from jaxrate.plain import bind
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, factory, full, never
-from jaxrate.systems.rounds import duels, expected, field, inferred
+from jaxrate.events import Matches, Rounds
+from jaxrate.hashable import bind
+from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter, check_params
+from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, full_leaf, never_depends_on_time, system_factory
+from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
+from jaxrate.types import Array
 
-POINTS = 160  # of the tables, in float32: volatilities differ much
-LEAST = 1e-24  # squared volatility, where the weights would leave none
+TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
+MIN_VARIANCE = 1e-24  # squared volatility, where the weights would leave none
 
 
 class Params(NamedTuple):
@@ -37,8 +38,8 @@ class Params(NamedTuple):
 
 
 SPACE = Params(
-    weight_new=Parameter("unit", PROPER_SHARE, "1", "share that the first contest has in the rating after it"),
-    weight_limit=Parameter("unit", PROPER_SHARE, "1", "share that a contest has after many others"),
+    weight_new=Parameter("unit", OPEN_UNIT_INTERVAL, "1", "share that the first contest has in the rating after it"),
+    weight_limit=Parameter("unit", OPEN_UNIT_INTERVAL, "1", "share that a contest has after many others"),
     initial_rating=RATING,
     initial_deviation=Parameter("positive", POSITIVE, "points", "volatility of a newcomer"),
 )
@@ -51,8 +52,11 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
-    return State(rating, variance, full(num_players, 0, jnp.int32))
+    rating, variance = (
+        full_leaf(num_players, params.initial_rating),
+        full_leaf(num_players, params.initial_deviation**2),
+    )
+    return State(rating, variance, full_leaf(num_players, 0, jnp.int32))
 
 
 def prepare(params: Params) -> Params:
@@ -64,39 +68,39 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def places(rows: State, event: Rounds) -> tuple[Array, Array]:
+def expected_counts(rows: State, event: Rounds) -> tuple[Array, Array]:
     """How many others are expected below and above each [P]."""
-    deviation = jnp.sqrt(rows.variance / field.weight(event))
-    return expected.normal(rows.rating, deviation, field.real(event), POINTS)
+    deviation = jnp.sqrt(rows.variance / cdf_sums.participant_weights(event))
+    return expected_wins.normal_wins(rows.rating, deviation, cdf_sums.participant_mask(event), TABLE_POINTS)
 
 
 def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     del constants
     if isinstance(event, Matches):
-        weight = field.weight(duels.match_as_contest(event))[0]
+        weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
-    return expected.share(places(rows, event)[0], field.real(event))
+    return expected_wins.win_share(expected_counts(rows, event)[0], cdf_sums.participant_mask(event))
 
 
 def infer(
     skip_ties: bool, constants: Params, rows: State, event: Rounds, key: Array | None
-) -> tuple[State, inferred.Performances]:
+) -> tuple[State, worst_ranks.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
-    there, rating = field.real(event), rows.rating
-    gain = there.astype(rating.dtype)
+    mask, rating = cdf_sums.participant_mask(event), rows.rating
+    gain = mask.astype(rating.dtype)
     count = jnp.maximum(jnp.sum(gain), 1.0)
     mean = jnp.sum(gain * rating) / count
     spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
-    c = jnp.sqrt(jnp.where(jnp.any(there), jnp.sum(gain * rows.variance) / count + spread, 1.0))
-    below, above = (0.5 + x for x in places(rows, event))
-    better, tied = (x.astype(rating.dtype) for x in (event.rank, field.tied(event)))
-    better = jnp.where(there, better, 0.0) + 0.5 * tied
-    p = rating + c * (_deviate(above, below, count, there) - _deviate(better, count - better, count, there))
+    c = jnp.sqrt(jnp.where(jnp.any(mask), jnp.sum(gain * rows.variance) / count + spread, 1.0))
+    below, above = (0.5 + x for x in expected_counts(rows, event))
+    better, tied = (x.astype(rating.dtype) for x in (event.rank, cdf_sums.tie_counts(event)))
+    better = jnp.where(mask, better, 0.0) + 0.5 * tied
+    p = rating + c * (_normal_deviate(above, below, count, mask) - _normal_deviate(better, count - better, count, mask))
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
-    weight = field.weight(event)
+    weight = cdf_sums.participant_weights(event)
     number = rows.games.astype(rating.dtype) + 1.0
     q = (constants.weight_new + constants.weight_limit * rows.games.astype(rating.dtype)) / number
     kept = weight * jnp.where(rating >= 2500.0, 0.8, jnp.where(rating >= 2000.0, 0.9, 1.0))
@@ -104,22 +108,24 @@ def infer(
     left = (1.0 - q) / (1.0 - q + kept * q)
     cap = (150.0 + 1500.0 / (number + 1.0)) * jnp.sqrt(weight) * q / (0.18 + 0.42 / number)
     variance = left * (change * (p - rating) ** 2 + rows.variance)
-    contested = field.contested(event, skip_ties)
+    contested = cdf_sums.is_contested(event, skip_ties)
     state = State(
         jnp.where(contested, rating + jnp.clip(change * (p - rating), -cap, cap), rating),
-        jnp.where(contested, jnp.maximum(variance, LEAST), rows.variance),
+        jnp.where(contested, jnp.maximum(variance, MIN_VARIANCE), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
-    return state, inferred.performances(p, rating, inferred.rank_by_sums(above - 0.5, gain, event), event)
+    return state, worst_ranks.make_performances(
+        p, rating, worst_ranks.worst_rank_by_sums(above - 0.5, gain, event), event
+    )
 
 
 def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
-    return infer(skip_ties, constants, rows, duels.match_as_contest(event), key)[0]
+    return infer(skip_ties, constants, rows, match_contests.match_as_contest(event), key)[0]
 
 
-def _deviate(part: Array, rest: Array, count: Array, there: Array) -> Array:
+def _normal_deviate(part: Array, rest: Array, count: Array, mask: Array) -> Array:
     """Phi^-1 of part / count, by way of the smaller one of a part and the rest."""
-    small = jnp.where(there, jnp.minimum(part, rest) / count, 0.5)
+    small = jnp.where(mask, jnp.minimum(part, rest) / count, 0.5)
     return jnp.where(part < rest, 1.0, -1.0) * ndtri(small)
 
 
@@ -128,7 +134,7 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-@factory
+@system_factory
 def topcoder(
     skip_ties: bool = False,
     *,
@@ -157,14 +163,24 @@ def topcoder(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    params = checked("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
+    params = check_params("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
     rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
-    traits = Traits(contests=True, infer=bind(infer, bool(skip_ties)), fixed_scale=True)
+    traits = SystemTraits(contests=True, infer=bind(infer, bool(skip_ties)), fixed_scale=True)
     static, kinds, check = (
         (("skip_ties", bool(skip_ties)),),
         (Matches, Rounds),
-        bind(duels.check_match_results, "topcoder"),
+        bind(match_contests.check_match_results, "topcoder"),
     )
     return RatingSystem(
-        "topcoder", params, SPACE, kinds, init, rules, summary, static, never, check=check, traits=traits
+        "topcoder",
+        params,
+        SPACE,
+        kinds,
+        init,
+        rules,
+        summary,
+        static,
+        never_depends_on_time,
+        check=check,
+        traits=traits,
     )

@@ -33,21 +33,22 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import ndtr
 
-from jaxrate.events import Array, Matches, Rounds
-from jaxrate.numerics import sums_before, truncated
-from jaxrate.parameters import MAYBE_NOT_NEGATIVE, Parameter, Range, checked
-from jaxrate.plain import bind
-from jaxrate.side_worth import logistic_lead, normal_lead
-from jaxrate.system import RatingSystem, Rules, Traits, advantage, factory, rate_players
-from jaxrate.systems.rounds import field
-from jaxrate.systems.rounds.teams import Teams, by_number, line_up, total
+from jaxrate.events import Matches, Rounds
+from jaxrate.hashable import bind
+from jaxrate.numerics.special_functions import exclusive_sums, truncate_normal
+from jaxrate.parameters import MAYBE_NOT_NEGATIVE, Parameter, Range, check_params
+from jaxrate.side_advantage import logistic_lead, normal_lead
+from jaxrate.system import RatingSystem, Rules, SystemTraits, rate_players, signed_side_advantage, system_factory
+from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_number, teams_by_standing
 from jaxrate.systems.trueskill.model import SPACE as LIKE
-from jaxrate.systems.trueskill.model import State, advance, clocked, init, summary
-from jaxrate.text import near
+from jaxrate.systems.trueskill.model import State, advance, depends_on_time, init, summary
+from jaxrate.text_format import suggest_name
+from jaxrate.types import Array
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
-WINDOW = 4
-LEFT = Range("above 0, to 1", 0.0, 1.0, above=True)  # a deviation of 0 would never change again
+PARTIAL_WINDOW = 4
+KEPT_SHARE_RANGE = Range("above 0, to 1", 0.0, 1.0, above=True)  # a deviation of 0 would never change again
 
 
 class Params(NamedTuple):
@@ -67,7 +68,7 @@ SPACE = Params(
     epsilon=Parameter(
         "positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", concerns_draws=True
     ),
-    kappa=Parameter("fixed", LEFT, "1", "least share of a variance that is left by a match or round"),
+    kappa=Parameter("fixed", KEPT_SHARE_RANGE, "1", "least share of a variance that is left by a match or round"),
     drift=LIKE.drift,
     initial_rating=LIKE.initial_rating,
     initial_deviation=LIKE.initial_deviation,
@@ -82,7 +83,7 @@ class Constants(NamedTuple):
     scale: float  # of c
 
 
-class Side(NamedTuple):
+class TeamBelief(NamedTuple):
     """A team, or all of them in the order of the standing."""
 
     mean: Array
@@ -96,7 +97,7 @@ def prepare(model: str, params: Params) -> Constants:
     return Constants(params, 2.0 * params.beta**2, params.tau**2, 2.0 if model == "thurstone_mosteller_part" else 1.0)
 
 
-def expected(constants: Constants, lead: Array, variance: Array) -> Array:
+def expected_score(constants: Constants, lead: Array, variance: Array) -> Array:
     """Expected score against a team that is so many points below; the sum of the variances."""
     c, margin = constants.scale * jnp.sqrt(variance + constants.noise), constants.params.epsilon
     if margin is None:
@@ -104,7 +105,7 @@ def expected(constants: Constants, lead: Array, variance: Array) -> Array:
     return 0.5 * (ndtr((lead - margin) / c) + ndtr((lead + margin) / c))
 
 
-def compare(constants: Constants, lead: Array, variance: Array, sign: Array) -> tuple[Array, Array]:
+def comparison_terms(constants: Constants, lead: Array, variance: Array, sign: Array) -> tuple[Array, Array]:
     """a / c and b / c^3 of a win (`sign` 1), a draw (0) or a loss (-1) against a team that is so many points below."""
     c = constants.scale * jnp.sqrt(variance + constants.noise)
     t = lead / c
@@ -113,80 +114,82 @@ def compare(constants: Constants, lead: Array, variance: Array, sign: Array) -> 
         a, b = 0.5 * (1.0 + sign) * q - 0.5 * (1.0 - sign) * p, p * q
     else:
         side = jnp.where(sign < 0, -1.0, 1.0)
-        a, b, *_ = truncated(side * t, constants.params.epsilon / c, sign == 0)
+        a, b, *_ = truncate_normal(side * t, constants.params.epsilon / c, sign == 0)
         a = side * a
     return a / c, b / c**3
 
 
-def in_round(rows: State, event: Rounds, teams: Teams) -> Side:
-    there = field.real(event)
-    mean, variance = (total(teams, jnp.where(there, x, 0.0)) for x in (rows.rating, rows.variance))
+def team_beliefs(rows: State, event: Rounds, teams: Teams) -> TeamBelief:
+    mask = cdf_sums.participant_mask(event)
+    mean, variance = (sum_by_team(teams, jnp.where(mask, x, 0.0)) for x in (rows.rating, rows.variance))
     rank = teams.rank.astype(mean.dtype)  # (XLA's code for the processor cannot always compare integers among floats)
-    return Side(mean, variance, rank, jnp.arange(len(mean), dtype=jnp.int32), teams.size > 0)
+    return TeamBelief(mean, variance, rank, jnp.arange(len(mean), dtype=jnp.int32), teams.size > 0)
 
 
-def everyone(function: Callable[[Side], Any], sides: Side) -> Any:
+def map_teams(function: Callable[[TeamBelief], Any], beliefs: TeamBelief) -> Any:
     """A function of one team, which looks at all, for each; in large rounds for some at once, to limit the memory."""
-    if len(sides.mean) <= field.small():
-        return jax.vmap(function)(sides)
-    return lax.map(jax.checkpoint(function), sides, batch_size=field.compared(len(sides.mean)))
+    if len(beliefs.mean) <= cdf_sums.pairwise_limit():
+        return jax.vmap(function)(beliefs)
+    return lax.map(jax.checkpoint(function), beliefs, batch_size=cdf_sums.comparison_batch_size(len(beliefs.mean)))
 
 
 def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
     """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat."""
     if isinstance(event, Matches):
-        lead = rows.rating[0] - rows.rating[1] + advantage(event, constants.params.side_advantage)
-        return expected(constants, lead, jnp.sum(rows.variance))
-    teams = by_number(event)
-    sides = in_round(rows, event, teams)
+        lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
+        return expected_score(constants, lead, jnp.sum(rows.variance))
+    teams = teams_by_number(event)
+    sides = team_beliefs(rows, event, teams)
 
-    def beaten(me: Side) -> Array:
-        p = expected(constants, me.mean - sides.mean, me.variance + sides.variance)
+    def beaten(me: TeamBelief) -> Array:
+        p = expected_score(constants, me.mean - sides.mean, me.variance + sides.variance)
         return jnp.sum(jnp.where(sides.there & (sides.number != me.number), p, 0.0))
 
     others = jnp.sum(sides.there.astype(rows.rating.dtype)) - 1.0
-    return jnp.where(others > 0, everyone(beaten, sides) / jnp.maximum(others, 1.0), 0.5)[teams.of]
+    return jnp.where(others > 0, map_teams(beaten, sides) / jnp.maximum(others, 1.0), 0.5)[teams.of]
 
 
-def pairwise(model: str, constants: Constants, sides: Side) -> tuple[Array, Array]:
+def pairwise_terms(model: str, constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
     """A and B [P] of the teams."""
 
-    def against(me: Side, others: Side) -> tuple[Array, Array]:
-        sign = jnp.sign(others.rank - me.rank)
-        a, b = compare(constants, me.mean - others.mean, me.variance + others.variance, sign)
-        met = others.there & (others.number != me.number)
-        count = jnp.maximum(jnp.sum(met.astype(me.mean.dtype)), 1.0) if model.endswith("part") else 1.0
+    def against(team: TeamBelief, others: TeamBelief) -> tuple[Array, Array]:
+        sign = jnp.sign(others.rank - team.rank)
+        a, b = comparison_terms(constants, team.mean - others.mean, team.variance + others.variance, sign)
+        met = others.there & (others.number != team.number)
+        count = jnp.maximum(jnp.sum(met.astype(team.mean.dtype)), 1.0) if model.endswith("part") else 1.0
         return jnp.sum(jnp.where(met, a, 0.0)) / count, jnp.sum(jnp.where(met, b, 0.0)) / count
 
     if model.endswith("full"):
-        return everyone(partial(against, others=sides), sides)
-    last = len(sides.mean) - 1
-    around = sides.number[:, None] + np.arange(-WINDOW, WINDOW + 1, dtype=np.int32)[None, :]
-    others = jax.tree.map(lambda x: x[jnp.clip(around, 0, last)], sides)
+        return map_teams(partial(against, others=beliefs), beliefs)
+    last = len(beliefs.mean) - 1
+    around = beliefs.number[:, None] + np.arange(-PARTIAL_WINDOW, PARTIAL_WINDOW + 1, dtype=np.int32)[None, :]
+    others = jax.tree.map(lambda x: x[jnp.clip(around, 0, last)], beliefs)
     others = others._replace(there=others.there & (others.number == around))
-    return jax.vmap(against)(sides, others)
+    return jax.vmap(against)(beliefs, others)
 
 
-def plackett_luce(constants: Constants, sides: Side) -> tuple[Array, Array]:
+def plackett_luce_terms(constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
     """A and B [P] of the teams, from sums by rank."""
-    mean, there = sides.mean, sides.there.astype(sides.mean.dtype)
-    c = jnp.sqrt(jnp.where(jnp.any(sides.there), jnp.sum(there * (sides.variance + 0.5 * constants.noise)), 1.0))
-    best = lax.stop_gradient(jnp.max(jnp.where(sides.there, mean, -np.inf)))
+    mean, mask = beliefs.mean, beliefs.there.astype(beliefs.mean.dtype)
+    c = jnp.sqrt(jnp.where(jnp.any(beliefs.there), jnp.sum(mask * (beliefs.variance + 0.5 * constants.noise)), 1.0))
+    best = lax.stop_gradient(jnp.max(jnp.where(beliefs.there, mean, -np.inf)))
     farthest = -0.43 * float(np.log(np.finfo(mean.dtype).tiny))  # beyond it squares would vanish
-    e = there * jnp.exp(-jnp.minimum(jnp.where(sides.there, best - mean, 0.0) / c, farthest))
-    rank = sides.rank.astype(jnp.int32)
-    by_rank, count = field.sum_by(rank, jnp.stack([e, there], axis=-1)).T
-    below = by_rank + sums_before(by_rank, after=True)
+    e = mask * jnp.exp(-jnp.minimum(jnp.where(beliefs.there, best - mean, 0.0) / c, farthest))
+    rank = beliefs.rank.astype(jnp.int32)
+    by_rank, count = cdf_sums.sum_by_group(rank, jnp.stack([e, mask], axis=-1)).T
+    below = by_rank + exclusive_sums(by_rank, after=True)
     inverse = jnp.where(count > 0, 1.0 / jnp.where(count > 0, below, 1.0), 0.0)
     both = jnp.stack([inverse, inverse**2], axis=-1)
-    first, second = (both + sums_before(both))[rank].T
+    first, second = (both + exclusive_sums(both))[rank].T
     p, square = e * first, e * e * second
     return (1.0 / jnp.maximum(count[rank], 1.0) - p) / c, (p - square) / c**3
 
 
-def rate(constants: Constants, rows: State, terms: tuple[Array, ...], team: Array | None, time: Array) -> State:
+def update_from_terms(
+    constants: Constants, rows: State, terms: tuple[Array, ...], team_variance: Array | None, time: Array
+) -> State:
     """The rows from w A and w B; `team` is the variance v_i, None if everybody is a team of one."""
-    left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team is None else team) * terms[1]
+    left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team_variance is None else team_variance) * terms[1]
     time = None if rows.time is None else jnp.full_like(rows.time, time)
     return State(
         rows.rating + rows.variance * terms[0], rows.variance * jnp.maximum(left, constants.params.kappa), time
@@ -198,16 +201,20 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     del key
     grown = rows._replace(variance=rows.variance + constants.growth)
     if isinstance(event, Matches):
-        lead = rows.rating[0] - rows.rating[1] + advantage(event, constants.params.side_advantage)
+        lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
         sign = jnp.sign(event.score - 0.5).astype(lead.dtype)
-        one, two = (compare(constants, x * lead, jnp.sum(grown.variance), x * sign) for x in (1.0, -1.0))
-        return rate_players(partial(rate, constants, team=None, time=event.time), grown, event, one, two)
-    teams = line_up(event)
-    sides = in_round(grown, event, teams)
-    terms = plackett_luce(constants, sides) if model == "plackett_luce" else pairwise(model, constants, sides)
+        one, two = (comparison_terms(constants, x * lead, jnp.sum(grown.variance), x * sign) for x in (1.0, -1.0))
+        return rate_players(
+            partial(update_from_terms, constants, team_variance=None, time=event.time), grown, event, one, two
+        )
+    teams = teams_by_standing(event)
+    sides = team_beliefs(grown, event, teams)
+    terms = (
+        plackett_luce_terms(constants, sides) if model == "plackett_luce" else pairwise_terms(model, constants, sides)
+    )
     a, b = (event.weight * x[teams.of] for x in terms)
-    contested = field.real(event) & (jnp.sum(sides.there.astype(jnp.int32)) > 1)
-    new = rate(constants, grown, (a, b), jnp.where(contested, sides.variance[teams.of], 1.0), event.time)
+    contested = cdf_sums.participant_mask(event) & (jnp.sum(sides.there.astype(jnp.int32)) > 1)
+    new = update_from_terms(constants, grown, (a, b), jnp.where(contested, sides.variance[teams.of], 1.0), event.time)
     old = rows if rows.time is None else rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf))
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
 
@@ -218,7 +225,7 @@ def lead_for_score(params: Params, score: float) -> float:
     return logistic_lead(score, noise * math.log(10.0)) if params.epsilon is None else normal_lead(score, noise)
 
 
-@factory
+@system_factory
 def weng_lin(
     model: str = "bradley_terry_full",
     *,
@@ -253,13 +260,19 @@ def weng_lin(
       ValueError: for an unknown name or a value out of range.
     """
     if model not in MODELS:
-        raise ValueError(f"weng_lin has no model {model!r}{near(str(model), MODELS)} (it has {', '.join(MODELS)})")
+        raise ValueError(
+            f"weng_lin has no model {model!r}{suggest_name(str(model), MODELS)} (it has {', '.join(MODELS)})"
+        )
     if model.startswith("thurstone_mosteller"):
         epsilon = 0.1 if epsilon is None else epsilon
     elif epsilon is not None:
         raise ValueError(f"weng_lin: {model} has no epsilon")
     newcomer = initial_rating, initial_deviation
-    params = checked("weng_lin", Params(beta, tau, epsilon, kappa, drift, *newcomer, side_advantage), SPACE)
+    params = check_params("weng_lin", Params(beta, tau, epsilon, kappa, drift, *newcomer, side_advantage), SPACE)
     rules = Rules(bind(prepare, model), bind(advance, ()), predict, bind(update, model))
-    kinds, static, traits = (Matches, Rounds), (("model", model),), Traits(teams=True, lead=lead_for_score)
-    return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, static, clocked, traits=traits)
+    kinds, static, traits = (
+        (Matches, Rounds),
+        (("model", model),),
+        SystemTraits(teams=True, lead_for_score=lead_for_score),
+    )
+    return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, static, depends_on_time, traits=traits)

@@ -60,7 +60,7 @@ def value(random, about, default):
     range_, kind = about.range, random.integers(4)
     if kind == 0 and default is not None:
         return default
-    if range_.endless and kind == 1:
+    if range_.allows_inf and kind == 1:
         return math.inf
     if math.isfinite(range_.high) and math.isfinite(range_.low):
         ends = range_.low + 1e-6 * range_.above, range_.high - 1e-6 * range_.below

@@ -24,8 +24,8 @@ def pick(random, values, plain):
 
 def fuzz(random):
     """A history of some changes; how many there were."""
-    system = jr.SYSTEMS[SYSTEMS[int(random.integers(len(SYSTEMS)))]]()
-    live, results, now = jr.live(system), [], 0.0
+    system = jr.extend.SYSTEMS[SYSTEMS[int(random.integers(len(SYSTEMS)))]]()
+    live, results, now = jr.live.start_history(system), [], 0.0
     for _ in range(STEPS):
         kind = random.random()
         before = live.to_json()
@@ -47,7 +47,7 @@ def fuzz(random):
         except ValueError:
             assert live.to_json() == before, "what is refused has changed something"
         now = results[-1][3] if results else 0.0
-    again = jr.live(system)
+    again = jr.live.start_history(system)
     for a, b, score, time in results:
         again.update(a, b, score, time=time)
     assert again.players == live.players and again.to_json() == live.to_json(), "the names or ratings are others"

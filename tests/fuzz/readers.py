@@ -95,12 +95,12 @@ def fuzz_teams(random, folder):
         return pick(random, [*NUMBERS, *ODD]) if random.random() < 0.1 else int(random.integers(4))
 
     if random.random() < 0.2:
-        return jr.from_teams(pick(random, [3, None, "abc", [3], [["a"], 3], [[]], {}, np.zeros((2, 2, 2))]))
+        return jr.data.from_teams(pick(random, [3, None, "abc", [3], [["a"], 3], [[]], {}, np.zeros((2, 2, 2))]))
     rounds = [[team() for _ in range(random.integers(0, 4))] for _ in range(random.integers(0, 4))]
     ranks = [[one() for _ in teams] for teams in rounds] if random.random() < 0.6 else None
     weights = [[[one() for _ in names] for names in teams] for teams in rounds] if random.random() < 0.3 else None
     time = list(range(len(rounds))) if random.random() < 0.3 else None
-    return jr.from_teams(rounds, ranks, weights=weights, time=time)
+    return jr.data.from_teams(rounds, ranks, weights=weights, time=time)
 
 
 TENNIS = "tourney_date,winner_id,winner_name,loser_id,loser_name,score,round\n"
@@ -147,8 +147,8 @@ DOORS = [fuzz_read] * 4 + [fuzz_matches, fuzz_periods, fuzz_rounds, fuzz_teams, 
 
 def check(found):
     """AssertionError unless events are valid: finite, ids in range, in order."""
-    events, count = (found.events, len(found.players)) if isinstance(found, jr.Dataset) else (found, None)
-    flat = events.events if isinstance(events, jr.Ragged) else events
+    events, count = (found.events, len(found.players)) if isinstance(found, jr.data.Dataset) else (found, None)
+    flat = events.events if isinstance(events, jr.extend.Ragged) else events
     leaves = [
         flat.player,
         flat.time,
@@ -158,7 +158,9 @@ def check(found):
     leaves += [] if context is None else [x for x in context[:3] if x is not None]
     assert all(np.isfinite(leaf).all() for leaf in leaves), "not finite"
     columns = {} if context is None else context.columns or {}
-    lacking = found.statistics if isinstance(found, jr.Dataset) else columns  # of what was counted some may be missing
+    lacking = (
+        found.statistics if isinstance(found, jr.data.Dataset) else columns
+    )  # of what was counted some may be missing
     assert not any(np.isinf(x).any() or (name not in lacking and np.isnan(x).any()) for name, x in columns.items())
     player = np.asarray(flat.player)
     assert player.dtype == np.int32 and (player >= 0).all(), "ids"

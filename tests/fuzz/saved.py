@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import jaxrate as jr
-from jaxrate.records.folder import FILES, POINTER, sealed
+from jaxrate.storage.atomic_folder import RUN_FILE, RUN_FILES, encode_run_file
 from tests.fuzz.driver import by_hand
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "saved"
@@ -23,20 +23,20 @@ ODD = None, True, *NUMBERS, *TEXTS, *LISTS
 
 
 def about_of(folder):
-    about = json.loads((folder / POINTER).read_bytes())
+    about = json.loads((folder / RUN_FILE).read_bytes())
     about.pop("checksum", None)
     return about
 
 
 def reseal(folder, about):
     """Write run.json with checksums that fit what is there."""
-    for name in FILES:
+    for name in RUN_FILES:
         raw = (folder / name).read_bytes()
         if isinstance(about.get("files"), dict):
             about["files"][name] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
         if isinstance(about.get("checksums"), dict):
             about["checksums"][name] = zlib.crc32(raw)
-    (folder / POINTER).write_bytes(sealed(about))
+    (folder / RUN_FILE).write_bytes(encode_run_file(about))
 
 
 def refused(folder):
@@ -46,10 +46,10 @@ def refused(folder):
     except ValueError as error:
         text = str(error)
         assert text.startswith(f"{folder}: ") and "\n" not in text and len(text) < 1000, text
-        assert any(name in text for name in (POINTER, *FILES)) or "load it in Python" in text, text
+        assert any(name in text for name in (RUN_FILE, *RUN_FILES)) or "load it in Python" in text, text
         return True
     repr(rated)
-    jr.rating_table(rated)
+    jr.league.rating_table(rated)
     jr.career(rated, rated.players[0])
     return False
 
@@ -97,13 +97,13 @@ def fuzz(random):
         shutil.copytree(runs[int(random.integers(len(runs)))], folder)
         kind = int(random.integers(4))
         if kind == 0:  # as a disk would
-            file = folder / random.choice([POINTER, *FILES])
+            file = folder / random.choice([RUN_FILE, *RUN_FILES])
             before = file.read_bytes()
             file.write_bytes(after := spoiled(random, before))
-            whole = after == before or (file.name == POINTER and folder.suffix == ".3")
+            whole = after == before or (file.name == RUN_FILE and folder.suffix == ".3")
             assert refused(folder) or whole or "checksums" in about_of(folder)
         elif kind == 1:  # as a forger would
-            file = folder / random.choice(FILES)
+            file = folder / random.choice(RUN_FILES)
             file.write_bytes(spoiled(random, file.read_bytes()))
             reseal(folder, about_of(folder))
             refused(folder)
@@ -111,7 +111,7 @@ def fuzz(random):
             about = about_of(folder)
             for _ in range(kind - 1):
                 about = odd(random, about)
-            reseal(folder, about) if random.random() < 0.9 else (folder / POINTER).write_text(json.dumps(about))
+            reseal(folder, about) if random.random() < 0.9 else (folder / RUN_FILE).write_text(json.dumps(about))
             refused(folder)
     return 1
 

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.events import part
-from jaxrate.replay.compiling import in_a_hurry, outermost
-from jaxrate.systems.outlook import is_outlook
-from jaxrate.testing.cases import quick, strictly
-from jaxrate.testing.changes import shuffled, swapped
+from jaxrate.events import slice_events
+from jaxrate.replay.compile_options import compile_as_outermost, compile_quickly
+from jaxrate.systems.outcome_probabilities import is_outlook
+from jaxrate.testing.case_assertions import jit_fast_compiled, strict_precision
+from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
 
@@ -41,7 +41,7 @@ class Case(NamedTuple):
 
 def kinds():
     """The name and form of all that can be fuzzed, and whether it is an outlook."""
-    for name, make in jr.SYSTEMS.items():
+    for name, make in jr.extend.SYSTEMS.items():
         for form, kind in FORMS.items():
             if kind in make().events:
                 full = make().traits.outlook is not None or (name in DAVIDSON and kind is not jr.Rounds)
@@ -52,9 +52,9 @@ def draw(random, kind, double, batch):
     """A case of this kind."""
     name, form, full = kind
     static = draws.STATIC.get(name, ({},))
-    base = jr.SYSTEMS[name](**static[random.integers(len(static))])
+    base = jr.extend.SYSTEMS[name](**static[random.integers(len(static))])
     if full and base.traits.outlook is None:
-        base = jr.outlook(jr.calibrated(base))
+        base = jr.forecasts.add_outcomes(jr.forecasts.calibrate(base))
     for _ in range(50):
         off = draws.switched_off(random, base)
         systems = [draws.settings(random, base, off) for _ in range(batch)]
@@ -66,14 +66,14 @@ def draw(random, kind, double, batch):
 def rate(case, params, states, events):
     """What `run` makes of the events with every setting, as arrays of NumPy."""
     system = case.systems[0]
-    system = jr.outlook(system) if case.full and not is_outlook(system) else system
+    system = jr.forecasts.add_outcomes(system) if case.full and not is_outlook(system) else system
     schedule = case.form if case.form in ("stream", "levels") else "auto"
     key = None if system.rules.draw is None else jax.random.key(0)
 
     def one(params, state):
         return jr.run(system, events, params=params, state=state, key=key, schedule=schedule)
 
-    with outermost():
+    with compile_as_outermost():
         return jax.tree.map(np.asarray, jax.vmap(one)(params, states))
 
 
@@ -151,7 +151,7 @@ def fuzz(random, kind=None, double=None, batch=BATCH, deep=True):
     every = list(kinds())
     kind = every[random.integers(len(every))] if kind is None else kind
     case = draw(random, kind, bool(random.integers(2)) if double is None else double, batch)
-    with strictly(case.double), in_a_hurry(), warnings.catch_warnings():
+    with strict_precision(case.double), compile_quickly(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # contests of one
         if case.form == "rounds":
             events = draws.contests(random, case.systems[0])
@@ -198,7 +198,7 @@ def mirror(random, case, events, whole, rated, params, states):
     if case.systems[0].rules.draw is not None:
         return
     if case.form == "rounds":
-        other, order = shuffled(events)
+        other, order = shuffle_participants(events)
         result = rated(other)
         guess = jax.tree.map(lambda x: x[:, np.argsort(order)], result.prediction)
     else:
@@ -213,7 +213,7 @@ def mirror(random, case, events, whole, rated, params, states):
 
 def other_side(case, league):
     """The same matches told from the other side, statistics too; a margin is a size."""
-    other, columns = swapped(league), league.context.columns
+    other, columns = swap_sides(league), league.context.columns
     statistics = case.systems[0].settings.get("statistics", ())
     if not statistics:
         return other
@@ -235,8 +235,8 @@ def in_parts(case, events, whole, params, states):
         return
     events = as_form(case, events)
     count = len(events.score) if case.form in ("stream", "levels") else len(events.player_start) - 1
-    half = rate(case, params, states, part(events, 0, count // 2))
-    rest = rate(case, params, half.state, part(events, count // 2, count))
+    half = rate(case, params, states, slice_events(events, 0, count // 2))
+    rest = rate(case, params, half.state, slice_events(events, count // 2, count))
     guess = jax.tree.map(lambda x, y: np.concatenate([x, y], axis=1), half.prediction, rest.prediction)
     check_alike(case, "in two parts", rest.state, whole.state, jax.tree.map(np.zeros_like, whole.state))
     check_alike(case, "in two parts", guess, whole.prediction, jax.tree.map(np.ones_like, guess))
@@ -246,7 +246,7 @@ def slopes(case, events, params, states):
     """Of the mean of the squares of the predictions, and of the final ratings."""
     events, system = as_form(case, events), case.systems[0]
     if case.form == "rounds":  # the small ones
-        events = part(events, 0, 3)
+        events = slice_events(events, 0, 3)
     schedule = case.form if case.form in ("stream", "levels") else "auto"
     if system.rules.draw is not None or case.full:
         return
@@ -255,7 +255,7 @@ def slopes(case, events, params, states):
         done = jr.run(system, events, params=params, state=state, schedule=schedule)
         return jnp.mean(done.prediction**2) + 1e-3 * jnp.mean(system.summary(params, done.state).mean)
 
-    found = jax.tree.map(np.asarray, quick(jax.vmap(jax.grad(loss)))(params, states))
+    found = jax.tree.map(np.asarray, jit_fast_compiled(jax.vmap(jax.grad(loss)))(params, states))
     for name, slope in found._asdict().items():
         if slope is not None:
             claim(case, np.isfinite(slope), f"the slope in {name} is not finite")

@@ -7,7 +7,7 @@ import gzip
 
 import numpy as np
 
-from jaxrate.data.tables import Source
+from jaxrate.data.table_sources import TableSource
 
 NASTY = ["", " ", "\t", "\0", "\x1b[31m", "\u202e", "\ufeff", "\ud800", "nan", "NaN", "inf", "-inf", "infinity", "null"]
 NASTY += ["0x1", "0x1p3", "1_0", "1e999", "-1e999", "1e-400", "\u0661", "1,5", "=1+1", "'", '"', '"x', "a\nb", "a\rb"]
@@ -142,5 +142,5 @@ def as_source(random, table, folder):
     except Exception:  # this kind of table cannot hold such columns
         return None
     if kind == "source":
-        return Source("x: ", list(table), lambda wanted, text, numbers: table, lambda row: f"x: row {row}")
+        return TableSource("x: ", list(table), lambda wanted, text, numbers: table, lambda row: f"x: row {row}")
     return table

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.numerics import truncated
+from jaxrate.numerics.special_functions import truncate_normal
 
 
 def after(system, mean, deviation, **columns):
@@ -53,7 +53,9 @@ def test_match_quality_does_not_know_the_drift(in_a_hurry):
     """In float32 it was lost in the drift, from which it was subtracted: deviations of 1 and a tau of 1e5 gave NaN."""
     contest = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], weight=[1.0, 0.1, 10.0])
     still, drifting = (jr.trueskill(beta=1.0, tau=tau, initial_rating=0.0, initial_deviation=1.0) for tau in (0.0, 1e5))
-    here, there = (jr.run(jr.outlook(system), contest).prediction.quality for system in (still, drifting))
+    here, there = (
+        jr.run(jr.forecasts.add_outcomes(system), contest).prediction.quality for system in (still, drifting)
+    )
     assert (here > 0.0).all()
     np.testing.assert_array_equal(here, there)
 
@@ -67,7 +69,7 @@ def test_a_newcomer_is_known_as_well_as_the_opponent_of_a_draw_without_margin(x6
 def test_what_is_learnt_inside_a_narrow_margin_far_away_is_within_its_bounds(x64):
     """Of a draw after 31,622 deviations: the variance left was -0.011, at 1e12 even 2e8."""
     lead, margin = jnp.array([31_622.777, 1e12, -1e9]), jnp.array([1e-4, 1e-11, 1e-8])
-    _, w, left, _ = truncated(lead, margin, jnp.ones(3, bool))
+    _, w, left, _ = truncate_normal(lead, margin, jnp.ones(3, bool))
     assert (left >= 0.0).all() and (left <= margin**2).all() and (w <= 1.0).all()
 
 
@@ -76,7 +78,7 @@ def test_draws_keep_their_digits_far_from_equals(x64):
     system, lead = jr.trueskill(draw_probability=1e-3), np.linspace(-60.0, 60.0, 121)
     player, state = np.arange(242).reshape(121, 2), system.init(system.params, 242)
     state = state._replace(rating=jnp.asarray(np.stack([lead, 0 * lead], axis=1).ravel(), float))
-    draw = np.asarray(jr.predict(jr.outlook(system), state, jr.matches(player, np.zeros(121))).draw)
+    draw = np.asarray(jr.predict(jr.forecasts.add_outcomes(system), state, jr.matches(player, np.zeros(121))).draw)
     assert (draw > 0.0).all() and (np.diff(draw[:61, 0]) > 0.0).all()
     np.testing.assert_array_equal(draw, draw[::-1])
 

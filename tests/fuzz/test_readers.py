@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.text import cell
+from jaxrate.text_format import format_cell
 from tests.fuzz.driver import drawn
 from tests.fuzz.readers import check, fuzz
 
@@ -35,7 +35,9 @@ def test_a_number_that_is_no_column():
             jr.read(GAMES, **{part: 3})
 
 
-@pytest.mark.parametrize("length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j, True], ids=lambda x: cell(x)[:9])
+@pytest.mark.parametrize(
+    "length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j, True], ids=lambda x: format_cell(x)[:9]
+)
 def test_lengths_that_are_no_number(length):
     with pytest.raises(ValueError, match="^periods: length must be a number or None, got "):
         jr.periods(jr.matches([[0, 1]], [1]), length)
@@ -49,10 +51,10 @@ def test_lengths_that_are(length):
 def test_signalling_nan_and_huge_numbers():
     strange = Decimal("sNaN")
     with pytest.raises(ValueError, match=r"round 0, team 0 .*Decimal\('sNaN'\) cannot be the name of a player"):
-        jr.from_teams([[[strange], ["x"]]])
+        jr.data.from_teams([[[strange], ["x"]]])
     for rank in (strange, 10**400):
         with pytest.raises(ValueError, match="round 0, team 1 .*: rank is .*, not a finite number"):
-            jr.from_teams([[["y"], ["x"]]], [[1, rank]])
+            jr.data.from_teams([[["y"], ["x"]]], [[1, rank]])
     with pytest.raises(ValueError, match=r"columns \['a', 'b'\] hold values that cannot be names"):
         jr.read(GAMES | {"a": ["x", strange]})
     with pytest.raises(ValueError, match="row 1 .*column 'score' is array"):

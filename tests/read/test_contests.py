@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxrate.data.read import read
+from jaxrate.data.table_reading import read
 from jaxrate.events import rounds
 from tests.read.tables import MEMORY, table
 

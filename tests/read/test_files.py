@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from jaxrate.data.read import read
-from jaxrate.data.writing import write
+from jaxrate.data.table_reading import read
+from jaxrate.data.table_writing import write
 from tests.read.tables import table
 
 pa = pytest.importorskip("pyarrow")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.read import read
+from jaxrate.data.table_reading import read
+from jaxrate.events.dataset import Dataset
 from tests.read.tables import ELSE, MEMORY, names, table
 
 pa = pytest.importorskip("pyarrow")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.read import read
+from jaxrate.data.table_reading import read
 
 pa = pytest.importorskip("pyarrow")
 
@@ -311,10 +311,10 @@ def test_rows_without_result_are_fixtures(games):
     assert "left out 2 of 4 rows, which have no result: 2 are to come (`fixtures` of the data)" in notes
     assert "to come    2 matches (`fixtures`)" in repr(data)
     rated = jr.rate(jr.elo(), data)
-    chances = jr.fixtures(rated, data.fixtures, newcomers=True)
+    chances = jr.forecasts.predict_fixtures(rated, data.fixtures, newcomers=True)
     assert chances["a"].tolist() == ["x", "z"] and chances["row"].tolist() == [2, 3]
     with pytest.warns(UserWarning, match="of 4 rows the 2 without a result are to come"):
-        again = jr.fixtures(rated, games(COMING), newcomers=True)
+        again = jr.forecasts.predict_fixtures(rated, games(COMING), newcomers=True)
     assert {name: again[name].tolist() for name in again} == {name: chances[name].tolist() for name in chances}
 
 
@@ -344,7 +344,7 @@ def test_fixtures_of_other_players_are_refused(games):
     with pytest.raises(
         ValueError, match="the players have other ids than in the run; read what is to come with players="
     ):
-        jr.fixtures(other, data.fixtures)
+        jr.forecasts.predict_fixtures(other, data.fixtures)
 
 
 # What else takes tables
@@ -363,7 +363,10 @@ def test_functions_take_what_read_takes(games):
     more = jr.rate(rated.system, second, onto=rated)  # whose dates are as those of the first table
     assert more.players.tolist() == ["x", "y", "z", "w"] and str(more.predictions["time"][-1]) == "2024-08-01"
     assert jr.compare(first, ["elo"]).results[0].quality == jr.compare(data, ["elo"]).results[0].quality
-    assert jr.static(first, prior=1.0).rating.tolist() == jr.static(data, prior=1.0).rating.tolist()
+    assert (
+        jr.arena.fit_strengths(first, prior=1.0).rating.tolist()
+        == jr.arena.fit_strengths(data, prior=1.0).rating.tolist()
+    )
     path = games("a,b,score\nx,y,1\nz,y,0\ny,x,1\nx,z,0\n")
     assert jr.fit(jr.elo(), path, free=["k"], steps=2).loss == jr.fit(jr.elo(), read(path), free=["k"], steps=2).loss
     for call in (lambda x: jr.rate(jr.elo(), x), jr.compare):

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxrate.data.names import PLAIN, fold, tidy
-from jaxrate.data.read import read
-from jaxrate.data.rows import repeats
-from jaxrate.data.writing import write
+from jaxrate.data.faulty_rows import find_repeated_matches
+from jaxrate.data.lookalike_names import PLAIN_RANGES, fold_name, normalise_name
+from jaxrate.data.table_reading import read
+from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds
 from tests.read.tables import table
 
@@ -162,7 +162,7 @@ def test_repeats_are_those_of_a_slow_twin():
     made = matches(player, **values)
     rows = [(*player[i], *(x[i] for x in list(values.values())[:3]), *values["category"][i], values["columns"]["z"][i])
             for i in range(n)]  # fmt: skip
-    later, earlier = repeats(made)
+    later, earlier = find_repeated_matches(made)
     assert 0 < len(later) < n
     assert dict(zip(later, earlier, strict=True)) == {i: rows.index(r) for i, r in enumerate(rows) if rows.index(r) < i}
 
@@ -210,13 +210,17 @@ def test_normalise_names_of_any_type():
 
 
 def test_what_alike_is():
-    assert tidy(" \ufeffA\u00a0 b\tc\u200b ") == "A b c"
-    assert fold("ΣΊΣΥΦΟΣ") == fold("Σίσυφος") and fold("ﬁx") == fold("FIX") and fold("Mary Ann") != fold("MaryAnn")
+    assert normalise_name(" \ufeffA\u00a0 b\tc\u200b ") == "A b c"
+    assert (
+        fold_name("ΣΊΣΥΦΟΣ") == fold_name("Σίσυφος")
+        and fold_name("ﬁx") == fold_name("FIX")
+        and fold_name("Mary Ann") != fold_name("MaryAnn")
+    )
 
 
 def test_characters_that_need_no_loop():
-    characters = [chr(code) for low, high in PLAIN for code in range(low, high + 1)]
-    assert [fold(character) for character in characters] == [character.lower() for character in characters]
+    characters = [chr(code) for low, high in PLAIN_RANGES for code in range(low, high + 1)]
+    assert [fold_name(character) for character in characters] == [character.lower() for character in characters]
 
 
 # Control characters

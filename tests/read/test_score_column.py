@@ -46,5 +46,7 @@ def test_false_beside_winners_and_ranks_changes_nothing():
 
 def test_results_of_a_season_that_a_text_beside_them_does_not_spoil(in_a_hurry):
     rated = jr.rate(jr.elo(), jr.read(POINTS, margin=PAIR))
-    table = jr.season(rated, [("x", "z")], results=POINTS | {"score": [0, 1, 0]}, margin=PAIR, score=False, samples=100)
+    table = jr.forecasts.simulate_season(
+        rated, [("x", "z")], results=POINTS | {"score": [0, 1, 0]}, margin=PAIR, score=False, samples=100
+    )
     assert dict(zip(table.player, table.points, strict=True)) == {"x": 6.0, "y": 1.0, "z": 1.0}

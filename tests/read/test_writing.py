@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from jaxrate.data.read import read
-from jaxrate.data.writing import frame, write
+from jaxrate.data.table_reading import read
+from jaxrate.data.table_writing import to_frame, write
 from tests.read.tables import MEMORY, names, table
 
 pa = pytest.importorskip("pyarrow")
@@ -89,7 +89,7 @@ class Board(NamedTuple):
 def test_frame(kind, unit):
     package = pytest.importorskip(kind)
     board = Board(np.array(["x", "y"], object), np.array(["2020-01-01", "2021-01-01"], f"datetime64[{unit}]"))
-    made = frame(board, kind)
+    made = to_frame(board, kind)
     assert type(made) is (package.table({}) if kind == "pyarrow" else package.DataFrame()).__class__
     back = pa.table(made)
     assert back.column_names == ["player", "when"]
@@ -99,19 +99,19 @@ def test_frame(kind, unit):
 
 def test_frame_of_what_is_installed(monkeypatch):
     for package in ("polars", "pandas", "pyarrow"):
-        assert type(frame({"x": [1]})).__module__.startswith(package)
+        assert type(to_frame({"x": [1]})).__module__.startswith(package)
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=f"a frame needs {package}: pip install {package}$"):
-            frame({"x": [1]}, package)
+            to_frame({"x": [1]}, package)
     with pytest.raises(ImportError, match="a frame needs polars, pandas or pyarrow"):
-        frame({"x": [1]})
+        to_frame({"x": [1]})
 
 
 def test_bad_frame():
     with pytest.raises(ValueError, match="kind must be one of polars, pandas, pyarrow, got 'excel'"):
-        frame({"x": [1]}, "excel")
+        to_frame({"x": [1]}, "excel")
     with pytest.raises(ValueError, match=r"column 'y' has shape \(1,\), expected \(2,\)"):
-        frame({"x": [1, 2], "y": [1]})
+        to_frame({"x": [1, 2], "y": [1]})
 
 
 @pytest.mark.parametrize("name", ["games.csv", "games.parquet"])
@@ -127,4 +127,4 @@ def test_write_and_frame_any_table(source, tmp_path):
     columns = {"x": [1, 2], "y": ["p", "q"]}
     write(source(columns), tmp_path / "x.parquet")
     assert pa.parquet.read_table(tmp_path / "x.parquet").to_pydict() == columns
-    assert frame(source(columns), "pyarrow").to_pydict() == columns
+    assert to_frame(source(columns), "pyarrow").to_pydict() == columns

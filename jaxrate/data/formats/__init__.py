@@ -15,7 +15,6 @@ shared.py             what they share
 
 from collections.abc import Callable
 
-from jaxrate.data.dataset import Dataset
 from jaxrate.data.formats.elo_mmr_contests import contests
 from jaxrate.data.formats.ergast_races import ergast
 from jaxrate.data.formats.football_results import football
@@ -23,6 +22,7 @@ from jaxrate.data.formats.lichess_games import lichess
 from jaxrate.data.formats.movielens_ratings import movielens
 from jaxrate.data.formats.pgn_games import pgn
 from jaxrate.data.formats.tennis_matches import tennis
+from jaxrate.events.dataset import Dataset
 
 FORMATS: dict[str, Callable[..., Dataset]] = {
     "tennis": tennis,

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, find, read_columns, spread
-from jaxrate.data.tables import located
-from jaxrate.text import cell
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.formats.format_reading import Location, dictionary_column, read_columns, resolve_path
+from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.events.dataset import Dataset
+from jaxrate.text_format import format_cell
 
-MOST = 10**15  # times, weights and places beyond it are taken for a mistake
+LARGEST_NUMBER = 10**15  # times, weights and places beyond it are taken for a mistake
 
 
 @check_arguments
@@ -32,7 +32,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
       sort: put the contests in order of time; the numbers nearly do.
       players: names that have ids already, as in `read`.
     """
-    path = find(path)
+    path = resolve_path(path)
     files = sorted(path.glob("*.json"), key=lambda file: (len(file.stem), file.stem)) if path.is_dir() else []
     files = [file for file in files if re.fullmatch("[0-9]+", file.stem)]
     if not files:
@@ -43,7 +43,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     numbers = (int, float)
     kinds = {"time_seconds": (int,), "weight": numbers, "perf_ceiling": (*numbers, NoneType), "standings": (list,)}
     for file in files:
-        with located(f"{file.name}: ", str):
+        with locate_data_errors(f"{file.name}: ", str):
             try:
                 found = json.loads(file.read_bytes())
             except RecursionError:
@@ -51,16 +51,16 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
             contest: dict[str, Any] = {"weight": 1.0} | found if isinstance(found, dict) else {}
             for name, kind in kinds.items():
                 value = contest.get(name)
-                if type(value) not in kind or (isinstance(value, numbers) and not abs(value) <= MOST):
-                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {cell(value)}")
+                if type(value) not in kind or (isinstance(value, numbers) and not abs(value) <= LARGEST_NUMBER):
+                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {format_cell(value)}")
             for i, entry in enumerate(contest["standings"]):
                 if not (
                     isinstance(entry, list)
                     and [type(value) for value in entry] == [str, int, int]
-                    and 0 <= entry[1] <= entry[2] <= MOST
+                    and 0 <= entry[1] <= entry[2] <= LARGEST_NUMBER
                 ):
                     raise ValueError(
-                        f"standings entry {i} (counting from 0) is {cell(entry)}, expected [handle, first, last]"
+                        f"standings entry {i} (counting from 0) is {format_cell(entry)}, expected [handle, first, last]"
                     )
                 number.append(codes.setdefault(entry[0], len(codes)))
                 first.append(entry[1])
@@ -75,7 +75,10 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
         return f"{files[which].name}: standings entry {row - start[which]} (counting from 0)"
 
     size, timed, roles = np.diff(start), any(seconds), {"weight": "weight", "last_rank": "last"}
-    table = {"contest": np.repeat([int(file.stem) for file in files], size), "player": spread(number, list(codes))}
+    table = {
+        "contest": np.repeat([int(file.stem) for file in files], size),
+        "player": dictionary_column(number, list(codes)),
+    }
     table |= {"rank": np.array(first), "last": np.array(last), "weight": np.repeat(np.array(weight, float), size)}
     if timed:
         table["time"] = np.repeat(np.array(seconds).astype("datetime64[s]"), size)

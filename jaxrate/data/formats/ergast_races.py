@@ -4,11 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.columns import to_days, to_numbers
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, csv_columns, distinct, find, meaning, read_columns, spread
-from jaxrate.data.tables import located
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.column_conversion import to_days, to_numbers
+from jaxrate.data.formats.format_reading import (
+    Location,
+    csv_columns,
+    dictionary_column,
+    distinct_names,
+    map_texts,
+    read_columns,
+    resolve_path,
+)
+from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.events.dataset import Dataset
 
 
 @check_arguments
@@ -24,34 +32,34 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
       path: the folder.
       players: names that have ids already, as in `read`.
     """
-    path = find(path)
+    path = resolve_path(path)
     races, where_race = csv_columns([path / "races.csv"], "races", ["raceId", "round", "date"])
     drivers, _ = csv_columns([path / "drivers.csv"], "drivers", ["driverId", "forename", "surname"])
     columns, where = csv_columns([path / "results.csv"], "results", ["raceId", "driverId", "positionText"])
-    with located("races.csv: ", where_race):
+    with locate_data_errors("races.csv: ", where_race):
         days, _ = to_days("date", races["date"])
         turn = np.lexsort((to_numbers("round", races["round"]), days))
     races_in_order = {races["raceId"][int(row)].as_py(): place for place, row in enumerate(turn)}
-    names = distinct(
+    names = distinct_names(
         {
             key: f"{forename or ''} {surname or ''}".strip()
             for key, forename, surname in zip(*(column.to_pylist() for column in drivers.values()), strict=True)
         },
         "driver",
     )
-    with located("results.csv: ", where):
-        race = meaning("raceId", columns["raceId"], races_in_order, "a race of races.csv").astype(int)
+    with locate_data_errors("results.csv: ", where):
+        race = map_texts("raceId", columns["raceId"], races_in_order, "a race of races.csv").astype(int)
         keys = {key: i for i, key in enumerate(names)}
-        driver = meaning("driverId", columns["driverId"], keys, "a driver of drivers.csv").astype(int)
+        driver = map_texts("driverId", columns["driverId"], keys, "a driver of drivers.csv").astype(int)
         places = {text: float(text) for text in set(columns["positionText"].to_pylist()) if text and text.isdecimal()}
         last, absent = max(places.values(), default=0) + 1, np.inf
         places |= dict.fromkeys("RNDE", last) | dict.fromkeys("WF", absent)
-        rank = meaning("positionText", columns["positionText"], places, "a place or one of R, N, D, E, W, F")
+        rank = map_texts("positionText", columns["positionText"], places, "a place or one of R, N, D, E, W, F")
     order = np.lexsort((rank, driver, race))
     best = np.append(True, (np.diff(race[order]) != 0) | (np.diff(driver[order]) != 0))[: len(order)]
     kept = np.sort(order[best])
     kept = kept[rank[kept] != absent]
     kept = kept[np.argsort(race[kept], kind="stable")]
-    table = {"contest": race[kept], "player": spread(driver[kept], list(names.values())), "rank": rank[kept]}
+    table = {"contest": race[kept], "player": dictionary_column(driver[kept], list(names.values())), "rank": rank[kept]}
     table["time"] = days[turn][race[kept]].astype("datetime64[D]")
     return read_columns(path, table, where, kept, players=players)

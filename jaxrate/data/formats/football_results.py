@@ -4,11 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.columns import to_numbers
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, csv_columns, find, keep, meaning, option_columns, read_columns, true
-from jaxrate.data.tables import located, pyarrow
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.column_conversion import to_numbers
+from jaxrate.data.formats.format_reading import (
+    Location,
+    csv_columns,
+    filter_columns,
+    map_texts,
+    mask_to_numpy,
+    option_columns,
+    read_columns,
+    resolve_path,
+)
+from jaxrate.data.table_sources import import_pyarrow, locate_data_errors
+from jaxrate.events.dataset import Dataset
 
 
 @check_arguments
@@ -24,17 +33,17 @@ def football(path: Location, *, sort: bool = False, players: Any = None, **optio
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name columns of the file, as columns="city".
     """
-    path = find(path)
+    path = resolve_path(path)
     goals = ["home_score", "away_score"]
     needed = ["date", "home_team", "away_team", *goals, "neutral"]
     further = option_columns(options)
     columns, where = csv_columns([path], "football results", list(dict.fromkeys([*needed, *further])))
-    compute = pyarrow().compute
-    unplayed = [true(compute.equal(columns[name].fill_null("NA"), "NA")) for name in goals]
-    columns, kept = keep(path, columns, ~np.any(unplayed, axis=0))
-    with located(f"{path.name}: ", lambda row: where(int(kept[row]))):
+    compute = import_pyarrow().compute
+    unplayed = [mask_to_numpy(compute.equal(columns[name].fill_null("NA"), "NA")) for name in goals]
+    columns, kept = filter_columns(path, columns, ~np.any(unplayed, axis=0))
+    with locate_data_errors(f"{path.name}: ", lambda row: where(int(kept[row]))):
         home, away = (to_numbers(name, columns[name]) for name in goals)
-        neutral = meaning("neutral", columns["neutral"], {"TRUE": 1, "FALSE": 0, "True": 1, "False": 0})
+        neutral = map_texts("neutral", columns["neutral"], {"TRUE": 1, "FALSE": 0, "True": 1, "False": 0})
     table: dict[str, Any] = {name: columns[name] for name in (*further, *needed[:3])}
     table |= {"home_score": home, "away_score": away, "score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
     roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "players": players}

@@ -4,22 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.columns import to_ids, to_numbers
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import (
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.column_conversion import to_ids, to_numbers
+from jaxrate.data.formats.format_reading import (
     RATING_DIFFERENCE,
     Location,
     csv_columns,
-    find,
-    instants,
-    keep,
-    meaning,
+    filter_columns,
+    map_texts,
     option_columns,
     rating_difference,
     read_columns,
+    resolve_path,
+    unix_timestamps,
 )
-from jaxrate.data.tables import located
+from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.events.dataset import Dataset
 
 
 @check_arguments
@@ -35,20 +35,20 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name columns of the file, as columns="turns".
     """
-    path = find(path)
+    path = resolve_path(path)
     needed, ratings = ["id", "created_at", "winner", "white_id", "black_id"], ["white_rating", "black_rating"]
     further = option_columns(options, [RATING_DIFFERENCE])
     needed = list(dict.fromkeys([*needed, *further]))
     columns, where = csv_columns([path], "lichess games", needed, [name for name in ratings if name not in needed])
-    with located(f"{path.name}: ", where):
+    with locate_data_errors(f"{path.name}: ", where):
         game, _ = to_ids(["id"], columns)
     once = np.zeros(len(game), bool)
     once[np.unique(game, return_index=True)[1]] = True
-    columns, kept = keep(path, columns, once)
-    with located(f"{path.name}: ", lambda row: where(int(kept[row]))):
+    columns, kept = filter_columns(path, columns, once)
+    with locate_data_errors(f"{path.name}: ", lambda row: where(int(kept[row]))):
         difference = rating_difference(*(to_numbers(name, columns[name], 0.0) for name in ratings))
         table: dict[str, Any] = {name: columns[name] for name in (*further, "white_id", "black_id")}
-        table["time"] = instants("created_at", columns["created_at"], "ms")
-        table["score"] = meaning("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
+        table["time"] = unix_timestamps("created_at", columns["created_at"], "ms")
+        table["score"] = map_texts("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
     roles = {"a": "white_id", "b": "black_id", "side": "a", "columns": [*difference], "sort": True}
     return read_columns(path, table | difference, where, kept, **roles | {"players": players} | options)

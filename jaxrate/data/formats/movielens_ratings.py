@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.columns import to_ids, to_numbers
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import (
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.column_conversion import to_ids, to_numbers
+from jaxrate.data.formats.format_reading import (
     Location,
-    as_text,
+    columns_as_text,
     csv_columns,
-    decoded,
-    distinct,
-    find,
-    instants,
+    decode_text,
+    dictionary_column,
+    distinct_names,
     read_columns,
-    spread,
+    resolve_path,
+    unix_timestamps,
 )
-from jaxrate.data.tables import located, read_csv
+from jaxrate.data.table_sources import locate_data_errors, read_csv
+from jaxrate.events.dataset import Dataset
 
 
 @check_arguments
@@ -36,7 +36,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
       like: the least rating that is a win of the movie.
       players: names that have ids already, as in `read`.
     """
-    path = find(path)
+    path = resolve_path(path)
     file = path
     if path.is_dir():
         there = [path / name for name in ("ratings.csv", "ratings.dat", "u.data") if (path / name).is_file()]
@@ -53,24 +53,24 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         def where(row: int) -> str:
             return f"{file.name}: line {row + 1}"
 
-        with located(f"{file.name}: ", where):
-            columns = as_text(read_csv(lambda: io.BytesIO(text), needed, needed), needed)
-    with located(f"{file.name}: ", where):
+        with locate_data_errors(f"{file.name}: ", where):
+            columns = columns_as_text(read_csv(lambda: io.BytesIO(text), needed, needed), needed)
+    with locate_data_errors(f"{file.name}: ", where):
         score = to_numbers("rating", columns["rating"]) >= like
-        time = instants("timestamp", columns["timestamp"], "s")
+        time = unix_timestamps("timestamp", columns["timestamp"], "s")
         user, users = to_ids(["userId"], columns)
         movie, movies = to_ids(["movieId"], columns)
-    titles = distinct(dict.fromkeys(movies, "") | _titles(file), "movie")
+    titles = distinct_names(dict.fromkeys(movies, "") | _read_titles(file), "movie")
     table = {
-        "movie": spread(movie[:, 0], [titles[key] for key in movies]),
-        "user": spread(user[:, 0], [f"user {key}" for key in users]),
+        "movie": dictionary_column(movie[:, 0], [titles[key] for key in movies]),
+        "user": dictionary_column(user[:, 0], [f"user {key}" for key in users]),
         "score": score,
         "time": time,
     }
     return read_columns(file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, players=players)
 
 
-def _titles(ratings: Path) -> dict[str, str]:
+def _read_titles(ratings: Path) -> dict[str, str]:
     """The titles of movies by id, of the file beside the ratings; none if there is no such file."""
     file = ratings.with_name({".csv": "movies.csv", ".dat": "movies.dat"}.get(ratings.suffix, "u.item"))
     if not file.is_file():
@@ -80,5 +80,5 @@ def _titles(ratings: Path) -> dict[str, str]:
         pairs = zip(*(column.to_pylist() for column in columns.values()), strict=True)
         return {key: title or "" for key, title in pairs}
     mark = "::" if file.suffix == ".dat" else "|"
-    lines = decoded(file.read_bytes()).splitlines()
+    lines = decode_text(file.read_bytes()).splitlines()
     return {key: rest.partition(mark)[0] for key, found, rest in (line.partition(mark) for line in lines) if found}

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import (
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.formats.format_reading import (
     RATING_DIFFERENCE,
     Location,
-    decoded,
-    find,
+    decode_text,
+    dictionary_column,
     option_columns,
     rating_difference,
     read_columns,
-    spread,
+    resolve_path,
 )
-from jaxrate.data.tables import located, pyarrow, stream
+from jaxrate.data.table_sources import import_pyarrow, locate_data_errors, open_decompressed
 from jaxrate.events import RowError, fail_where
+from jaxrate.events.dataset import Dataset
 
 CHUNK = 1 << 24  # bytes at a time
 
@@ -49,7 +49,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
-    path, further = find(path), option_columns(options, [RATING_DIFFERENCE])
+    path, further = resolve_path(path), option_columns(options, [RATING_DIFFERENCE])
     used = _tag_pattern(further)
     texts: dict[str, list[str | None]] = {name: [] for name in further}
     elo = array("i")
@@ -62,8 +62,8 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
     def where(row: int) -> str:
         return f"{path.name}: line {line[row]}"
 
-    with located(f"{path.name}: ", where):
-        for start, tags in _games(path, used):
+    with locate_data_errors(f"{path.name}: ", where):
+        for start, tags in _iterate_games(path, used):
             games += 1
             result = tags.get(b"Result", b"")
             if result == b"*":
@@ -72,15 +72,15 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
             kept.append(games - 1)
             try:
                 if result not in points:
-                    raise ValueError(f"Result is {decoded(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
+                    raise ValueError(f"Result is {decode_text(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
                 for color in (b"White", b"Black"):
                     name = tags.get(color, b"")
                     if name in (b"", b"?"):
                         raise ValueError(f"{color.decode()} is unknown; remove the game")
                     number.append(codes.setdefault(name, len(codes)))
-                day, second = _day(tags.get(b"UTCDate", b"")), _second(tags.get(b"UTCTime", b""))
+                day, second = _parse_day(tags.get(b"UTCDate", b"")), _parse_seconds(tags.get(b"UTCTime", b""))
                 if day is None:
-                    day, second = _day(tags.get(b"Date", b"")), 0
+                    day, second = _parse_day(tags.get(b"Date", b"")), 0
             except ValueError as error:
                 raise RowError(len(line) - 1, str(error)) from None
             score.append(points[result])
@@ -97,8 +97,14 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
     names = [_unescape(name) for name in codes]
     player = np.array(number).reshape(-1, 2)
     difference = rating_difference(*np.array(elo, float).reshape(-1, 2).T)
-    table: dict[str, Any] = {name: pyarrow().array(column, pyarrow().large_string()) for name, column in texts.items()}
-    table |= {"White": spread(player[:, 0], names), "Black": spread(player[:, 1], names), "score": np.array(score)}
+    table: dict[str, Any] = {
+        name: import_pyarrow().array(column, import_pyarrow().large_string()) for name, column in texts.items()
+    }
+    table |= {
+        "White": dictionary_column(player[:, 0], names),
+        "Black": dictionary_column(player[:, 1], names),
+        "score": np.array(score),
+    }
     if dated:
         table["time"] = np.array(seconds).astype("datetime64[s]")
     roles = {"a": "White", "b": "Black", "side": "a", "columns": [*difference], "sort": sort and dated}
@@ -117,7 +123,7 @@ def _tag_pattern(further: list[str]) -> re.Pattern[bytes]:
 
 def _unescape(text: bytes) -> str:
     """The text of a tag, with quotation marks and backslashes as they are meant."""
-    return re.sub(r"\\(.)", r"\1", decoded(text))
+    return re.sub(r"\\(.)", r"\1", decode_text(text))
 
 
 def _parse_rating(text: bytes) -> int:
@@ -125,12 +131,12 @@ def _parse_rating(text: bytes) -> int:
     return int(text) if text.isdigit() and len(text) < 6 else 0
 
 
-def _games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     """The first line of each game, counting from 1, and those of its tags that are used.
 
     A game is a run of lines that begin with a bracket and hold a tag; lines that begin with % are not looked at.
     """
-    file, before = stream(path), 0
+    file, before = open_decompressed(path), 0
     chunk = file.read(3).removeprefix(b"\xef\xbb\xbf") + file.read(CHUNK)
     text = b"\n" + chunk  # a newline comes before every line
     while True:
@@ -159,7 +165,7 @@ def _games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, dict[byte
 
 
 @cache
-def _day(text: bytes) -> int | None:
+def _parse_day(text: bytes) -> int | None:
     """A date of PGN in days since 1970, the first of a year or month of which no more is known; None if unknown."""
     found = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
     try:
@@ -170,16 +176,16 @@ def _day(text: bytes) -> int | None:
             else None
         )
     except (AttributeError, ValueError):
-        raise ValueError(f"{decoded(text)!r} is not a date of PGN, 2024.01.31") from None
+        raise ValueError(f"{decode_text(text)!r} is not a date of PGN, 2024.01.31") from None
 
 
 @cache
-def _second(text: bytes) -> int:
+def _parse_seconds(text: bytes) -> int:
     """A time of day in seconds; 0 if unknown."""
     if not text or b"?" in text:
         return 0
     found = re.fullmatch(rb"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])", text)
     if not found:
-        raise ValueError(f"{decoded(text)!r} is not a time of PGN, 18:30:00")
+        raise ValueError(f"{decode_text(text)!r} is not a time of PGN, 18:30:00")
     hours, minutes, seconds = map(int, found.groups())
     return hours * 3600 + minutes * 60 + seconds

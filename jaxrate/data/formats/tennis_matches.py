@@ -5,12 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.arguments import check_arguments
-from jaxrate.data.columns import to_ids, to_numbers
-from jaxrate.data.dataset import Dataset
-from jaxrate.data.formats.shared import Location, csv_columns, find, keep, option_columns, read_columns, spread, true
-from jaxrate.data.tables import Column, Values, located, pyarrow
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.column_conversion import to_ids, to_numbers
+from jaxrate.data.formats.format_reading import (
+    Location,
+    csv_columns,
+    dictionary_column,
+    filter_columns,
+    mask_to_numpy,
+    option_columns,
+    read_columns,
+    resolve_path,
+)
+from jaxrate.data.table_sources import Column, import_pyarrow, locate_data_errors
 from jaxrate.events import fail_where
+from jaxrate.events.dataset import Dataset
+from jaxrate.types import HostArray
 
 STAGES = ("Q1", "Q2", "Q3", "Q4", "Q5", "RR", "ER", "R256", "R128", "R64", "R32", "R16", "QF", "SF", "BR", "3rd", "F")
 SET = re.compile(r"(?<![\[\d-])(\d{1,2})-(\d{1,2})(?!\d|-|\])")  # 7-6(5), and not [10-8]
@@ -34,7 +44,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name columns of the files, as columns="minutes".
     """
-    path = find(path)
+    path = resolve_path(path)
     files = [path]
     if path.is_dir():
         files = sorted(file for file in path.glob("*_matches_*.csv") if "doubles" not in file.name)
@@ -47,11 +57,11 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     further, perhaps = option_columns(options, DERIVED), ["score", "round", "surface"]
     needed = list(dict.fromkeys([*needed, *further]))
     columns, where = csv_columns(files, "tennis matches", needed, [name for name in perhaps if name not in needed])
-    compute = pyarrow().compute
+    compute = import_pyarrow().compute
     walkover = compute.match_substring_regex(columns["score"], r"\bw/?o\b|walkover", ignore_case=True)
     alike = compute.equal(columns["winner_id"], columns["loser_id"])
-    columns, kept = keep(path, columns, ~(true(walkover) | true(alike)))
-    with located(f"{path.name}: ", lambda row: where(int(kept[row]))):
+    columns, kept = filter_columns(path, columns, ~(mask_to_numpy(walkover) | mask_to_numpy(alike)))
+    with locate_data_errors(f"{path.name}: ", lambda row: where(int(kept[row]))):
         days = _compact_dates("tourney_date", columns["tourney_date"])
         ids, keys = to_ids(["winner_id", "loser_id"], columns)
     spelt = {name: columns[name].fill_null("") for name in ("winner_name", "loser_name")}
@@ -62,7 +72,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     codes, found = to_ids(["round"], {"round": stages})
     stage = np.array([STAGES.index(name if name in STAGES else "RR") for name in found])[codes[:, 0]]
     order = np.lexsort((stage, days))
-    winner, loser = (spread(ids[order, i], [names[key] for key in keys]) for i in range(2))
+    winner, loser = (dictionary_column(ids[order, i], [names[key] for key in keys]) for i in range(2))
     table: dict[str, Any] = {name: columns[name].take(order) for name in further}
     table |= {"winner": winner, "loser": loser, "time": days[order]}
     roles: dict[str, Any] = {"players": players}
@@ -77,7 +87,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     return read_columns(path, table, where, kept[order], **roles | options)
 
 
-def _share_of_games(score: Column) -> Values:
+def _share_of_games(score: Column) -> HostArray:
     """[n] (w - l) / (w + l) of the games that the winner and the loser won in all sets, NaN where there are none."""
     codes, texts = to_ids(["score"], {"score": score})
     sets = [SET.findall(text) for text in texts]
@@ -85,7 +95,7 @@ def _share_of_games(score: Column) -> Values:
     return np.where(won + lost > 0, (won - lost) / np.maximum(won + lost, 1), np.nan)[codes[:, 0]]
 
 
-def _compact_dates(name: str, column: Column) -> Values:
+def _compact_dates(name: str, column: Column) -> HostArray:
     """Dates written 20240131; a month or day of 0 is the first."""
     values = to_numbers(name, column)
 

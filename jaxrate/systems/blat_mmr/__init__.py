@@ -12,7 +12,7 @@ system.py   the system: its formulas, its rules and its factory
 beliefs.py  what a belief says: quantiles, who is stronger, chances of results, evidence
 """
 
-from jaxrate.systems.blat_mmr import beliefs, kernels, luck
+from jaxrate.systems.blat_mmr import kernels, luck
 from jaxrate.systems.blat_mmr.system import blat_mmr
 
-__all__ = ["beliefs", "blat_mmr", "kernels", "luck"]
+__all__ = ["blat_mmr", "kernels", "luck"]

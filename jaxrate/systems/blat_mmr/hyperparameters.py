@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from jaxrate.events import Array
-from jaxrate.parameters import ANY, POSITIVE, SHARE, SIDE_ADVANTAGE, Parameter
-from jaxrate.systems.blat_mmr.functions import Arguments
+from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
+from jaxrate.systems.blat_mmr.function_arguments import FunctionArguments
+from jaxrate.types import Array
 
 
 class Params(NamedTuple):
@@ -20,7 +20,7 @@ class Params(NamedTuple):
 
 
 SPACE = Params(
-    beta=Parameter("unit", SHARE, "share", "share of the result that is not luck"),
+    beta=Parameter("unit", UNIT_INTERVAL, "share", "share of the result that is not luck"),
     prior_mean=Parameter("real", ANY, "strength", "mean of a newcomer's belief"),
     prior_deviation=Parameter("positive", POSITIVE, "strength", "deviation of a newcomer's belief"),
     kernel_width=Parameter(
@@ -32,24 +32,27 @@ SPACE = Params(
 
 
 @cache
-def params_with(names: tuple[str, ...]) -> Any:
+def make_params_class(names: tuple[str, ...]) -> Any:
     """`Params` with further fields: one class for the same names, which pickles."""
     if not names:
         return Params
     plain = namedtuple("Params", (*Params._fields, *names))  # type: ignore[misc]
-    return type("Params", (plain,), {"__slots__": (), "__reduce__": _reduced})
+    return type("Params", (plain,), {"__slots__": (), "__reduce__": _reduce_params})
 
 
-def _reduced(params: Any) -> Any:
-    return _made, (params._fields[len(Params._fields) :], tuple(params))
+def _reduce_params(params: Any) -> Any:
+    return _restore_params, (params._fields[len(Params._fields) :], tuple(params))
 
 
-def _made(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return params_with(names)(*values)
+def _restore_params(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return make_params_class(names)(*values)
 
 
-def extended(
-    given: tuple[Any, ...], functions: Iterable[Arguments], more: Mapping[str, Any], known: Collection[str]
+def extend_params(
+    base_values: tuple[Any, ...],
+    functions: Iterable[FunctionArguments],
+    overrides: Mapping[str, Any],
+    reserved_names: Collection[str],
 ) -> tuple[Any, Any]:
     """Hyperparameters and their space, those of functions after the `given` ones.
 
@@ -58,12 +61,12 @@ def extended(
     Raises:
       ValueError: if a function has a name that the system knows.
     """
-    found: dict[str, tuple[float, Parameter]] = {}
+    added: dict[str, tuple[float, Parameter]] = {}
     for function in functions:
         for name, value, about in zip(*function[1:], strict=True):
-            if name in known:
+            if name in reserved_names:
                 raise ValueError(f"blat_mmr: {about.meaning} has the name of something else; rename it")
-            found.setdefault(name, (value, about))
-    kind = params_with(tuple(found))
-    values = (more.get(name, value) for name, (value, _) in found.items())
-    return kind(*given, *values), kind(*SPACE, *(about for _, about in found.values()))
+            added.setdefault(name, (value, about))
+    kind = make_params_class(tuple(added))
+    values = (overrides.get(name, value) for name, (value, _) in added.items())
+    return kind(*base_values, *values), kind(*SPACE, *(about for _, about in added.values()))

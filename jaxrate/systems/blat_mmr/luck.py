@@ -5,21 +5,20 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.arguments import Numbers, check_arguments
-from jaxrate.events import Array
-from jaxrate.plain import Frozen, bind, frozen
-from jaxrate.text import near
+from jaxrate.argument_checks import Numbers, check_arguments
+from jaxrate.hashable import HashableArray, bind, hashable_array
+from jaxrate.text_format import suggest_name
+from jaxrate.types import Array
 
-NumPy = np.ndarray[Any, Any]
-POINTS = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
-TOGETHER = 1e-6  # by which chances may miss what they should be
+POINTS_PER_NATURAL_UNIT = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
+SUM_TOLERANCE = 1e-6  # by which chances may miss what they should be
 
 
 class Luck(NamedTuple):
@@ -27,9 +26,9 @@ class Luck(NamedTuple):
 
     Of a game with zero_sum=False each player's score has an expectation of its own. `jr.predict` gives that of player 0
     on the side they play, and that of player 1 is the prediction for the match with players, score and side swapped,
-    which is not 1 minus it. Updates and `jr.beliefs.evidence` weigh a score theta by L(x, y)^theta L(y, x)^(1 - theta),
-    each player's own. What takes 1 - p for the other player's chance does not fit such a game: the log loss, and so
-    `jr.fit` by it, and brackets. `jr.beliefs.outcomes` refuses it.
+    which is not 1 minus it. Updates and `jr.league.beliefs.evidence` weigh a score theta by
+    L(x, y)^theta L(y, x)^(1 - theta), each player's own. What takes 1 - p for the other player's chance does not fit
+    such a game: the log loss, and so `jr.fit` by it, and brackets. `jr.league.beliefs.outcomes` refuses it.
     """
 
     name: str
@@ -37,7 +36,7 @@ class Luck(NamedTuple):
     black: Callable[[Array, Array], Array] | None = None  # of two-sided games: `chance` is White's then, this Black's
     difference: bool = True  # depends on x - y alone
     smooth: bool = False  # analytic: interpolation from a few dozen points is exact to rounding
-    unit: float = POINTS  # rating points per unit of strength
+    unit: float = POINTS_PER_NATURAL_UNIT  # rating points per unit of strength
     laplace: tuple[tuple[float, float], ...] = ()  # weights and widths, if a mixture of F(x - y | width), section 4.3
     dimension: int = 1  # of a strength
     zero_sum: bool = True  # the scores of the two are 1 together, which is checked; else they need not be, section 2.1
@@ -57,7 +56,7 @@ def _logistic(x: Array, y: Array) -> Array:
 
 
 def _logistic_400(x: Array, y: Array) -> Array:
-    return jax.nn.sigmoid((x - y) / POINTS)
+    return jax.nn.sigmoid((x - y) / POINTS_PER_NATURAL_UNIT)
 
 
 def _ratio(x: Array, y: Array) -> Array:
@@ -68,38 +67,38 @@ def _probit(scale: float, x: Array, y: Array) -> Array:
     return ndtr((x - y) / scale)
 
 
-def _with_margin(margin: float, x: Array, y: Array) -> Array:
-    return 0.5 * (_above(x - y, margin) + 1.0 - _above(y - x, margin))
+def _step_with_margin(margin: float, x: Array, y: Array) -> Array:
+    return 0.5 * (_exceeds(x - y, margin) + 1.0 - _exceeds(y - x, margin))
 
 
-def _above(difference: Array, margin: float) -> Array:
+def _exceeds(difference: Array, margin: float) -> Array:
     return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
 
 
-def _cut(x: Array, y: Array) -> Array:
+def _clipped_logistic(x: Array, y: Array) -> Array:
     return _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y))
 
 
-def _stronger(x: Array, y: Array) -> Array:
+def _step(x: Array, y: Array) -> Array:
     return jnp.heaviside(x - y, jnp.asarray(0.5, x.dtype))
 
 
-def _even(x: Array, y: Array) -> Array:
+def _half(x: Array, y: Array) -> Array:
     return jnp.full_like(x - y, 0.5)
 
 
-def _mixed(parts: tuple[tuple[float, float], ...], x: Array, y: Array) -> Array:
-    return sum((p * _laplace_cdf((x - y) / a) for p, a in parts), jnp.zeros_like(x - y))
+def _laplace_mixture(components: tuple[tuple[float, float], ...], x: Array, y: Array) -> Array:
+    return sum((p * _laplace_cdf((x - y) / a) for p, a in components), jnp.zeros_like(x - y))
 
 
-def _most_of_three(x: Array, y: Array) -> Array:
+def _majority_of_three(x: Array, y: Array) -> Array:
     ahead, behind = jnp.sum(x > y, axis=-1), jnp.sum(y > x, axis=-1)
     return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
 
 
-def _looked_up(between: Frozen, table: Frozen, x: Array, y: Array) -> Array:
-    i, j = (jnp.searchsorted(jnp.asarray(between, x.dtype), z) for z in (x, y))
-    return jnp.asarray(table, x.dtype)[i, j]
+def _look_up(midpoints: HashableArray, chances: HashableArray, x: Array, y: Array) -> Array:
+    i, j = (jnp.searchsorted(jnp.asarray(midpoints, x.dtype), z) for z in (x, y))
+    return jnp.asarray(chances, x.dtype)[i, j]
 
 
 def _laplace_cdf(d: Array) -> Array:
@@ -125,18 +124,18 @@ def ratio() -> Luck:
 @check_arguments
 def thurstone_mosteller(scale: float = 1.0) -> Luck:
     """Example 2.6: Phi((x - y) / scale). Normal performances of variance 1 have scale sqrt 2."""
-    return Luck(_named("thurstone_mosteller", scale), bind(_probit, float(scale)), smooth=True)
+    return Luck(_name_with_number("thurstone_mosteller", scale), bind(_probit, float(scale)), smooth=True)
 
 
 @check_arguments
 def trueskill(margin: float = 1.0) -> Luck:
     """Example 2.7: 1 above the margin, 0 below minus the margin, one half between, ends included."""
-    return Luck(_named("trueskill", margin), bind(_with_margin, float(margin)))
+    return Luck(_name_with_number("trueskill", margin), bind(_step_with_margin, float(margin)))
 
 
 def fide() -> Luck:
     """Example 2.8: `bradley_terry_400` of a difference cut at 400."""
-    return Luck("fide", _cut, unit=1.0)
+    return Luck("fide", _clipped_logistic, unit=1.0)
 
 
 def heaviside() -> Luck:
@@ -144,18 +143,18 @@ def heaviside() -> Luck:
 
     sqrt(L L') of a draw is one half between equals and 0 elsewhere: draws need luck (beta below 1) and a fine grid.
     """
-    return Luck("heaviside", _stronger)
+    return Luck("heaviside", _step)
 
 
 def coin() -> Luck:
     """Example 2.4: one half, whoever plays."""
-    return Luck("coin", _even)
+    return Luck("coin", _half)
 
 
 @check_arguments
 def laplace(width: float = 1.0) -> Luck:
     """Section 4.3: the distribution function F(x - y | width) of a Laplace distribution."""
-    return mixture([(1.0, width)])._replace(name=_named("laplace", width))
+    return mixture([(1.0, width)])._replace(name=_name_with_number("laplace", width))
 
 
 @check_arguments
@@ -171,12 +170,12 @@ def mixture(components: Sequence[tuple[float, float]]) -> Luck:
     if abs(sum(p for p, _ in parts) - 1.0) > 1e-9:
         raise ValueError(f"the weights must sum to 1, got {sum(p for p, _ in parts)}")
 
-    return Luck("a mixture", bind(_mixed, parts), laplace=parts)
+    return Luck("a mixture", bind(_laplace_mixture, parts), laplace=parts)
 
 
 def two_of_three() -> Luck:
     """Example 2.10: strengths in R^3; the player ahead in two of them wins."""
-    return Luck("two_of_three", _most_of_three, difference=False, dimension=3)
+    return Luck("two_of_three", _majority_of_three, difference=False, dimension=3)
 
 
 @check_arguments
@@ -191,7 +190,7 @@ def matrix(strengths: Numbers, chances: Numbers) -> Luck:
         raise ValueError(f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
     between = (points[1:] + points[:-1]) / 2.0
 
-    return Luck("a matrix", bind(_looked_up, frozen(between), frozen(table)), difference=False)
+    return Luck("a matrix", bind(_look_up, hashable_array(between), hashable_array(table)), difference=False)
 
 
 LUCK: dict[str, Callable[..., Luck]] = {
@@ -211,7 +210,7 @@ LUCK: dict[str, Callable[..., Luck]] = {
 }
 
 
-def _named(name: str, number: float) -> str:
+def _name_with_number(name: str, number: float) -> str:
     if not 0 < number < math.inf:
         raise ValueError(f"{name} takes a number above 0, got {number!r}")
     return f"{name}({number:g})"
@@ -220,33 +219,35 @@ def _named(name: str, number: float) -> str:
 @check_arguments
 def parse(text: str) -> Luck:
     """The luck function of a name, or of a name and a number: "fide", "trueskill(0.1)"."""
-    found = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())
-    name = found[1] if found else text
+    parsed = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())
+    name = parsed[1] if parsed else text
     if name not in LUCK:
-        raise ValueError(f"unknown luck function {text!r}{near(name, LUCK)} (there are {', '.join(LUCK)})")
-    if not found or found[2] is None:
+        raise ValueError(f"unknown luck function {text!r}{suggest_name(name, LUCK)} (there are {', '.join(LUCK)})")
+    if not parsed or parsed[2] is None:
         return LUCK[name]()
     if not inspect.signature(LUCK[name]).parameters:
         raise ValueError(f"luck function {text!r}: {name} takes no number")
     try:
-        number = float(found[2])
+        number = float(parsed[2])
     except ValueError:
-        raise ValueError(f"luck function {text!r}: {found[2]!r} is no number") from None
+        raise ValueError(f"luck function {text!r}: {parsed[2]!r} is no number") from None
     return LUCK[name](number)
 
 
-FINE, COARSE = 1001, 101  # points, at most, that are looked at
+MAX_FINE_POINTS, MAX_COARSE_POINTS = 1001, 101  # points, at most, that are looked at
 
 
 @lru_cache
-def check(luck: Luck, points: Frozen) -> None:
+def check_luck(luck: Luck, points: HashableArray) -> None:
     """ValueError unless a luck function is what it says of itself at these points [n], or [n, d].
 
     Chances lie in [0, 1]. Those of the two players, White's and Black's in a game of sides, are 1 together, unless
     `zero_sum` is switched off. They depend on the difference alone, or are a mixture, if they say so.
     """
     every = np.asarray(points)
-    some, few = (every[np.unique(np.linspace(0, len(every) - 1, n).astype(int))] for n in (FINE, COARSE))
+    some, few = (
+        every[np.unique(np.linspace(0, len(every) - 1, n).astype(int))] for n in (MAX_FINE_POINTS, MAX_COARSE_POINTS)
+    )
     others = some[[0, len(some) // 2, -1]] if luck.difference else some  # of which every difference is one
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         x, y = jnp.asarray(some[:, None], float), jnp.asarray(others[None], float)
@@ -263,14 +264,14 @@ def check(luck: Luck, points: Frozen) -> None:
         if luck.dimension == 1:
             _check_claims(luck, jnp.asarray(few[:, None], float), jnp.asarray(few[None], float))
     off = np.abs(one + other - 1.0)
-    if luck.zero_sum and (off > TOGETHER).any():
+    if luck.zero_sum and (off > SUM_TOLERANCE).any():
         i, j = np.unravel_index(np.argmax(off), off.shape)
         rule, hint = "L(x, y) must be 1 - L(y, x)", "for a game with sides give Black's too (black=...)"
         if luck.black is not None:
             rule, hint = "White's L(x, y) and Black's L(y, x) must be 1 together", "if not, give it zero_sum=False"
         raise ValueError(
-            f"luck function {luck.name}: {rule}, which fails at {np.count_nonzero(off > TOGETHER):,} of {off.size:,} "
-            f"pairs; furthest off are L({some[i]}, {others[j]}) = {one[i, j]:.6g} and "
+            f"luck function {luck.name}: {rule}, which fails at {np.count_nonzero(off > SUM_TOLERANCE):,} of "
+            f"{off.size:,} pairs; furthest off are L({some[i]}, {others[j]}) = {one[i, j]:.6g} and "
             f"L({others[j]}, {some[i]}) = {other[i, j]:.6g}; {hint}"
         )
 
@@ -281,10 +282,13 @@ def _check_claims(luck: Luck, x: Array, y: Array) -> None:
     for chance in (luck.chance, luck.black):
         if luck.difference and chance is not None:
             value, near = np.asarray(chance(x, y)), [np.asarray(chance(x - y + d, zero)) for d in (-least, 0.0, least)]
-            if ((value < np.min(near, axis=0) - TOGETHER) | (value > np.max(near, axis=0) + TOGETHER)).any():
+            if ((value < np.min(near, axis=0) - SUM_TOLERANCE) | (value > np.max(near, axis=0) + SUM_TOLERANCE)).any():
                 raise ValueError(
                     f"luck function {luck.name}: L(x, y) is not L(x - y, 0), so that it does not depend on the "
                     "difference of strengths alone: give it difference=False"
                 )
-    if luck.laplace and (np.abs(np.asarray(luck.chance(x, y) - _mixed(luck.laplace, x, y))) > TOGETHER).any():
+    if (
+        luck.laplace
+        and (np.abs(np.asarray(luck.chance(x, y) - _laplace_mixture(luck.laplace, x, y))) > SUM_TOLERANCE).any()
+    ):
         raise ValueError(f"luck function {luck.name}: it is not the mixture that laplace={luck.laplace} names")

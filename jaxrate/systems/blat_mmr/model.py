@@ -7,25 +7,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import is_number, to_floats
-from jaxrate.events import Array
-from jaxrate.memory import check_room
-from jaxrate.plain import Frozen, frozen
-from jaxrate.systems.blat_mmr import checks, sums
+from jaxrate.argument_checks import is_number, to_floats
+from jaxrate.hashable import HashableArray, hashable_array
+from jaxrate.memory_limits import check_memory_fits
+from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums
 from jaxrate.systems.blat_mmr.hyperparameters import Params
-from jaxrate.systems.blat_mmr.kernels import Kernel, Part, has_width, is_own, of_distance, taken
+from jaxrate.systems.blat_mmr.kernels import (
+    Kernel,
+    KernelComponent,
+    depends_on_distance,
+    has_own_shape,
+    has_width,
+    shape_arguments,
+)
+from jaxrate.systems.blat_mmr.likelihood_sums import Grid
 from jaxrate.systems.blat_mmr.luck import Luck
-from jaxrate.systems.blat_mmr.sums import Grid
+from jaxrate.types import Array
 
-REACH = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
+BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
 DRAWS = ("inside", "outside")
-PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
-BAND = 100  # taps to either side beyond which Fourier transforms are faster
-TAP = 5  # columns of a product of matrices that cost as much as a tap that differs by strength
-BETAS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
-SHARPEST = 1.0 / 16.0  # of the factory's temperature: nodes grow as its inverse, and there are 8 times as many at most
-ROUNDING = 1e-6  # by which values may differ and still count as those of the factory
+BYTES_PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
+MAX_BAND_TAPS = 100  # taps to either side beyond which Fourier transforms are faster
+COLUMNS_PER_TAP = 5  # columns of a product of matrices that cost as much as a tap that differs by strength
+BETA_STEPS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
+MIN_TEMPERATURE_RATIO = (
+    1.0 / 16.0
+)  # of the factory's temperature: nodes grow as its inverse, and there are 8 times as many at most
+RELATIVE_TOLERANCE = 1e-6  # by which values may differ and still count as those of the factory
 
 
 class Model(NamedTuple):
@@ -43,19 +52,19 @@ class Model(NamedTuple):
     kernel_values: tuple[float, ...] = ()  # of the hyperparameters of its function
 
 
-def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
+def make_grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
     """A checked grid; `params` are the floats given to the factory."""
     if not is_number(size) or not 2 <= size < math.inf or size % 1:
         raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
     if not is_number(half_width) or not 0 < half_width < math.inf:
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
-    check_room(f"blat_mmr: a grid of {size:g} points", PER_POINT * size)
+    check_memory_fits(f"blat_mmr: a grid of {size:g} points", BYTES_PER_POINT * size)
     grid = Grid(int(size), float(half_width))
     if luck.dimension > 1:
         raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
-    if kernel is not None and is_cut(kernel):
+    if kernel is not None and has_min_width(kernel):
         width = params.kernel_width * max(kernel.widths)
-        if params.kernel_width < least_width(grid, kernel):
+        if params.kernel_width < min_kernel_width(grid, kernel):
             needed = math.ceil(4.0 * grid.half_width / width) + 1
             raise ValueError(
                 f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
@@ -64,17 +73,17 @@ def grid_for(size: int, half_width: float, luck: Luck, kernel: Kernel | None, pa
     return grid
 
 
-def is_cut(kernel: Kernel) -> bool:
+def has_min_width(kernel: Kernel) -> bool:
     """Whether a width below two steps of the grid is refused: for shapes of which little is left then."""
-    return kernel.clock == "match" and not is_own(kernel)
+    return kernel.clock == "match" and not has_own_shape(kernel)
 
 
-def least_width(grid: Grid, kernel: Kernel) -> float:
+def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
     """The least kernel_width that the grid resolves, in every match: its widest part has two steps."""
     return 2.0 * grid.step / max(kernel.widths)
 
 
-def places(support: Any, inner: Any) -> Any:
+def strength_positions(support: Any, inner: Any) -> Any:
     """Where kernels and priors see strengths [..., n] or [..., n, d]: distributions at their means."""
     if inner is None:
         return support
@@ -83,7 +92,7 @@ def places(support: Any, inner: Any) -> Any:
     return (inner[..., None] * support).sum(axis=-2)
 
 
-def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Frozen | None, Frozen | None]:
+def parse_support(support: Any, inner: Any, luck: Luck) -> tuple[HashableArray | None, HashableArray | None]:
     """Checked support and inner distributions, in float64."""
     if support is None:
         if inner is not None:
@@ -97,14 +106,14 @@ def given_support(support: Any, inner: Any, luck: Luck) -> tuple[Frozen | None, 
     if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
         raise ValueError("blat_mmr: support must be finite, and numbers must increase")
     if inner is None:
-        return frozen(points), None
+        return hashable_array(points), None
     chance = np.asarray(inner, np.float64)
     if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
         raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
-    return frozen(points), frozen(chance)
+    return hashable_array(points), hashable_array(chance)
 
 
-def choose(model: Model, mixed: bool) -> Model:
+def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     """With the algorithms in place of the wish; ValueError where that does not fit."""
     luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
     if model.draws not in DRAWS:
@@ -112,16 +121,16 @@ def choose(model: Model, mixed: bool) -> Model:
     if wish not in ALGORITHMS:
         raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
     gaussian = kernel is None or kernel.shape == "gaussian"
-    own = kernel is not None and is_own(kernel)
+    own = kernel is not None and has_own_shape(kernel)
     if not gaussian and not own and luck.dimension > 1:
         raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
 
     def holds(precision: str) -> bool:
-        return grid is not None and None is not sums.nodes_needed(
+        return grid is not None and None is not likelihood_sums.min_interpolation_nodes(
             luck, grid, (model.beta,), model.temperature, precision
         )
 
-    linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not mixed
+    linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
     if wish == "laplace" and not linear:
         raise ValueError('blat_mmr: the algorithm laplace needs a laplace luck function, and draws="outside"')
     if wish == "fft" and not (grid is not None and luck.difference):
@@ -132,65 +141,76 @@ def choose(model: Model, mixed: bool) -> Model:
         )
     if wish == "laplace" and gaussian and kernel is not None:
         raise ValueError('blat_mmr: the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"')
-    if wish in ("laplace", "fft") and kernel is not None and own and (wish == "laplace" or not of_distance(kernel)):
+    if (
+        wish in ("laplace", "fft")
+        and kernel is not None
+        and own
+        and (wish == "laplace" or not depends_on_distance(kernel))
+    ):
         raise ValueError(f"blat_mmr: the algorithm {wish} does not fit {kernel!r}; take another, or auto")
     summing = wish
     if wish == "auto":
         smooth = luck.smooth and holds("float64")
         on_grid = "low_rank" if smooth else "fft" if luck.difference else "naive"
         summing = on_grid if grid is not None else "laplace" if linear else "naive"
-    matrix = kernel is not None and isinstance(kernel.shape, Frozen)
-    if wish == "naive" or ((mixed or (grid is None and (gaussian or own))) and not matrix):
+    matrix = kernel is not None and isinstance(kernel.shape, HashableArray)
+    if wish == "naive" or ((has_inner or (grid is None and (gaussian or own))) and not matrix):
         return model._replace(summing=summing, spreading="naive")
     if not gaussian and not own:
         return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
-    fixed = kernel is None or is_fixed(kernel)
+    fixed = kernel is None or is_constant_kernel(kernel)
     if fixed and wish != "fft" and (kernel is None or _is_narrow(model)):
         return model._replace(summing=summing, spreading="band")
-    low = fixed and _endless(kernel) == "naive" and own_factors(model) is not None
-    return model._replace(summing=summing, spreading="low_rank" if low else _endless(kernel))
+    low = fixed and _unbounded_algorithm(kernel) == "naive" and low_rank_kernel_factors(model) is not None
+    return model._replace(summing=summing, spreading="low_rank" if low else _unbounded_algorithm(kernel))
 
 
 def _is_narrow(model: Model) -> bool:
     """Whether a band is fastest."""
     if model.grid is None or model.kernel is None:
         return False
-    most = BAND if of_distance(model.kernel) else min(BAND // 2, (model.grid.size // TAP - 1) // 2)
+    most = (
+        MAX_BAND_TAPS
+        if depends_on_distance(model.kernel)
+        else min(MAX_BAND_TAPS // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
+    )
     return band_reach(model, model.kernel_width) <= most
 
 
-def own_factors(model: Model) -> tuple[Any, Any] | None:
+def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
     """Of a kernel between strengths that is of low rank with the values given to the factory."""
     kernel = model.kernel
     assert kernel is not None
     points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
     step = None if model.grid is None else model.grid.step
-    given = frozen(points), step, model.kernel_width, model.kernel_values
-    return checks.factors(kernel, *given, jnp.result_type(float).name)
+    given = hashable_array(points), step, model.kernel_width, model.kernel_values
+    return kernel_matrices.low_rank_factors(kernel, *given, jnp.result_type(float).name)
 
 
-def is_fixed(kernel: Kernel) -> bool:
+def is_constant_kernel(kernel: Kernel) -> bool:
     """Whether it is the same for all players at all times."""
     return kernel.clock == "match" and not kernel.own
 
 
-def _endless(kernel: Kernel | None) -> str:
+def _unbounded_algorithm(kernel: Kernel | None) -> str:
     """The algorithm that holds on a grid however far a kernel reaches."""
-    return "fft" if kernel is None or of_distance(kernel) else "naive"
+    return "fft" if kernel is None or depends_on_distance(kernel) else "naive"
 
 
 def band_reach(model: Model, width: float) -> int:
     """Grid steps from the centre to the last tap of a band, for a `kernel_width`."""
     assert model.grid is not None and model.kernel is not None
     precision = jnp.result_type(float).name
-    if is_own(model.kernel):
-        points = frozen(model.grid.points)
-        return checks.reach(model.kernel, points, model.grid.step, width, model.kernel_values, precision)
-    return math.ceil(REACH[precision] * width * max(model.kernel.widths) / model.grid.step)
+    if has_own_shape(model.kernel):
+        points = hashable_array(model.grid.points)
+        return kernel_matrices.kernel_reach(
+            model.kernel, points, model.grid.step, width, model.kernel_values, precision
+        )
+    return math.ceil(BAND_WIDTHS[precision] * width * max(model.kernel.widths) / model.grid.step)
 
 
 @jax.tree_util.register_static
-class Form(NamedTuple):
+class SizedAlgorithms(NamedTuple):
     """The algorithms in use and their sizes, which hold for some hyperparameters."""
 
     summing: str
@@ -199,7 +219,7 @@ class Form(NamedTuple):
     reach: int  # grid steps from the centre to the last tap of a "band"
 
 
-def form_for(model: Model, params: Any) -> Form:
+def size_algorithms(model: Model, params: Any) -> SizedAlgorithms:
     """The form that holds for hyperparameters: numbers or arrays of them, or traced, when they may have any value.
 
     The sizes are those for the values given to the factory, or they are few others, so that few are compiled.
@@ -207,105 +227,108 @@ def form_for(model: Model, params: Any) -> Form:
     Raises:
       ValueError: if "low_rank" was asked for, but cannot hold the luck function in this precision.
     """
-    nodes = None if model.summing != "low_rank" else _nodes_for(model, params)
-    reach = None if model.spreading != "band" or model.kernel is None else _reach_for(model, params)
+    nodes = None if model.summing != "low_rank" else _num_interpolation_nodes(model, params)
+    reach = None if model.spreading != "band" or model.kernel is None else _band_reach_for(model, params)
     endless = model.kernel is not None and (
         (model.spreading == "band" and reach is None)
-        or (model.spreading == "low_rank" and (not _as_given(model, params) or own_factors(model) is None))
+        or (
+            model.spreading == "low_rank"
+            and (not _has_factory_values(model, params) or low_rank_kernel_factors(model) is None)
+        )
     )
     exact = "fft" if model.luck.difference else "naive"
-    return Form(
+    return SizedAlgorithms(
         exact if model.summing == "low_rank" and nodes is None else model.summing,
-        _endless(model.kernel) if endless else model.spreading,
+        _unbounded_algorithm(model.kernel) if endless else model.spreading,
         nodes,
         reach or 0,
     )
 
 
-def _nodes_for(model: Model, params: Any) -> int | None:
+def _num_interpolation_nodes(model: Model, params: Any) -> int | None:
     """How many nodes hold the luck function; None if there are not as many."""
     assert model.grid is not None
     precision = jnp.result_type(float).name
 
     def needed(betas: tuple[float, ...], temperature: float) -> int | None:
         assert model.grid is not None
-        return sums.nodes_needed(model.luck, model.grid, betas, temperature, precision)
+        return likelihood_sums.min_interpolation_nodes(model.luck, model.grid, betas, temperature, precision)
 
     own = needed((model.beta,), model.temperature)
     if own is None:
         raise ValueError(
-            f"blat_mmr: {sums.NODES[-1]} nodes do not hold the luck function {model.luck.name} to "
-            f"{sums.TOLERANCE[precision]:g}: use another algorithm than low_rank"
+            f"blat_mmr: {likelihood_sums.NODE_COUNTS[-1]} nodes do not hold the luck function {model.luck.name} to "
+            f"{likelihood_sums.INTERPOLATION_TOLERANCE[precision]:g}: use another algorithm than low_rank"
         )
-    least, most = _ends(params.beta, (0.0, 1.0))
-    lowest = _ends(params.temperature, (0.0, math.inf))[0]
-    if not lowest > model.temperature * SHARPEST:
+    least, most = _value_range(params.beta, (0.0, 1.0))
+    lowest = _value_range(params.temperature, (0.0, math.inf))[0]
+    if not lowest > model.temperature * MIN_TEMPERATURE_RATIO:
         return None
-    halvings = max(math.ceil(2.0 * math.log2(model.temperature / lowest) - ROUNDING), 0)
+    halvings = max(math.ceil(2.0 * math.log2(model.temperature / lowest) - RELATIVE_TOLERANCE), 0)
     betas: tuple[float, ...] = (model.beta,)
-    if max(abs(least - model.beta), abs(most - model.beta)) > ROUNDING:
-        first = max((i for i, b in enumerate(BETAS) if b <= least), default=0)
-        last = min((i for i, b in enumerate(BETAS) if b >= most), default=len(BETAS) - 1)
-        betas = BETAS[first : last + 1]
+    if max(abs(least - model.beta), abs(most - model.beta)) > RELATIVE_TOLERANCE:
+        first = max((i for i, b in enumerate(BETA_STEPS) if b <= least), default=0)
+        last = min((i for i, b in enumerate(BETA_STEPS) if b >= most), default=len(BETA_STEPS) - 1)
+        betas = BETA_STEPS[first : last + 1]
     count = needed(betas, model.temperature * 2.0 ** (-0.5 * halvings))
     return None if count is None else max(own, count)
 
 
-def _reach_for(model: Model, params: Any) -> int | None:
+def _band_reach_for(model: Model, params: Any) -> int | None:
     """The reach of a band that holds the widest kernel: the own one, or twice, four times ...; None if too wide.
 
     A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
     """
     assert model.kernel is not None
-    if is_own(model.kernel):
-        return band_reach(model, model.kernel_width) if _as_given(model, params) else None
-    widest = _ends(params.kernel_width, (0.0, math.inf))[1]
+    if has_own_shape(model.kernel):
+        return band_reach(model, model.kernel_width) if _has_factory_values(model, params) else None
+    widest = _value_range(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
-    if widest <= model.kernel_width * (1.0 + ROUNDING):
+    if widest <= model.kernel_width * (1.0 + RELATIVE_TOLERANCE):
         return reach
-    if not widest < math.inf or band_reach(model, widest) > BAND:
+    if not widest < math.inf or band_reach(model, widest) > MAX_BAND_TAPS:
         return None
     needed = band_reach(model, widest)
     while reach < needed:
-        reach = min(2 * reach, BAND)
+        reach = min(2 * reach, MAX_BAND_TAPS)
     return reach
 
 
-def kernel_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
+def kernel_function_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
     """Of the hyperparameters of a kernel's function."""
-    return tuple(getattr(params, name) for name in taken(kernel).names)
+    return tuple(getattr(params, name) for name in shape_arguments(kernel).names)
 
 
-def check_own(model: Model, strengths: Any, params: Any) -> None:
+def check_own_kernel(model: Model, strengths: Any, params: Any) -> None:
     """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
-    if model.kernel is not None and is_own(model.kernel):
-        values = tuple(map(float, kernel_values(model.kernel, params)))
+    if model.kernel is not None and has_own_shape(model.kernel):
+        values = tuple(map(float, kernel_function_values(model.kernel, params)))
         step = None if model.grid is None else model.grid.step
-        checks.shares(model.kernel, frozen(strengths), step, float(params.kernel_width), values)
+        kernel_matrices.kernel_matrix(model.kernel, hashable_array(strengths), step, float(params.kernel_width), values)
 
 
-def _as_given(model: Model, params: Any) -> bool:
+def _has_factory_values(model: Model, params: Any) -> bool:
     """Whether a function of one's own has the width and the values that the factory was given."""
     assert model.kernel is not None
     given = [(params.kernel_width, model.kernel_width)] if has_width(model.kernel) else []
-    given += zip(kernel_values(model.kernel, params), model.kernel_values, strict=True)
-    ends = [(*_ends(now, (-math.inf, math.inf)), made) for now, made in given]
-    return all(max(abs(x - made) for x in (low, high)) <= ROUNDING * abs(made) for low, high, made in ends)
+    given += zip(kernel_function_values(model.kernel, params), model.kernel_values, strict=True)
+    ends = [(*_value_range(now, (-math.inf, math.inf)), made) for now, made in given]
+    return all(max(abs(x - made) for x in (low, high)) <= RELATIVE_TOLERANCE * abs(made) for low, high, made in ends)
 
 
-def _ends(value: Any, every: tuple[float, float]) -> tuple[float, float]:
+def _value_range(value: Any, allowed_range: tuple[float, float]) -> tuple[float, float]:
     """The least and the greatest of numbers; those of all that are allowed, where numbers are traced."""
     if isinstance(value, jax.core.Tracer):
-        return every
+        return allowed_range
     numbers = np.asarray(value, np.float64)
     return float(numbers.min()), float(numbers.max())
 
 
 class Constants(NamedTuple):
     params: Params
-    form: Form
+    form: SizedAlgorithms
     table: Any  # of the luck function, for matches without sides, by algorithm
-    parts: list[Part] | None  # of the kernel; None if it differs by player or time
+    parts: list[KernelComponent] | None  # of the kernel; None if it differs by player or time
 
 
 class State(NamedTuple):

@@ -24,104 +24,122 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import OWN
-from jaxrate.events import Array, Matches
-from jaxrate.parameters import checked
-from jaxrate.plain import Frozen, bind, frozen
-from jaxrate.side_worth import logistic_lead
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, check_names, elapsed, factory, full
-from jaxrate.systems.blat_mmr import kernels, priors, sums
+from jaxrate.argument_checks import OWN
+from jaxrate.events import Matches
+from jaxrate.hashable import HashableArray, bind, hashable_array
+from jaxrate.parameters import check_params
+from jaxrate.side_advantage import logistic_lead
+from jaxrate.system import (
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    check_names,
+    elapsed_time,
+    full_leaf,
+    system_factory,
+)
+from jaxrate.systems.blat_mmr import kernels, likelihood_sums, priors
 from jaxrate.systems.blat_mmr import luck as lucks
-from jaxrate.systems.blat_mmr.averages import average, grid_points, sums_of, table, wins_and_losses
-from jaxrate.systems.blat_mmr.checks import default_edges
-from jaxrate.systems.blat_mmr.hyperparameters import Params, extended
+from jaxrate.systems.blat_mmr.hyperparameters import Params, extend_params
+from jaxrate.systems.blat_mmr.kernel_matrices import default_edges
 from jaxrate.systems.blat_mmr.kernels import Kernel
-from jaxrate.systems.blat_mmr.luck import POINTS, Luck
+from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
 from jaxrate.systems.blat_mmr.model import (
     Constants,
-    Form,
     Model,
+    SizedAlgorithms,
     State,
-    check_own,
-    choose,
-    form_for,
-    given_support,
-    grid_for,
-    is_cut,
-    is_fixed,
-    kernel_values,
-    least_width,
-    own_factors,
-    places,
+    check_own_kernel,
+    has_min_width,
+    is_constant_kernel,
+    kernel_function_values,
+    low_rank_kernel_factors,
+    make_grid,
+    min_kernel_width,
+    parse_support,
+    resolve_algorithms,
+    size_algorithms,
+    strength_positions,
+)
+from jaxrate.systems.blat_mmr.opponent_averages import (
+    average_over_beliefs,
+    grid_points,
+    log_chance_table,
+    opponent_sums,
+    win_loss_sums,
 )
 from jaxrate.systems.blat_mmr.priors import Prior
+from jaxrate.types import Array
 
-CENTRE = 1500.0  # rating of strength 0
-LEAST = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
-BATCH = 256  # players whose beliefs are spread at once, as of a time
+CENTRE_RATING = 1500.0  # rating of strength 0
+MIN_LIKELIHOOD = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
+PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a time
 
 
-class Given(NamedTuple):
+class InitialBelief(NamedTuple):
     """What everyone begins with."""
 
-    support: Frozen | None  # None: the grid
-    inner: Frozen | None
+    support: HashableArray | None  # None: the grid
+    inner: HashableArray | None
     prior: Prior
 
 
-def init(model: Model, given: Given, params: Params, num_players: int) -> State:
+def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
-    support, inner = (None if x is None else jnp.asarray(x, float) for x in (given.support, given.inner))
-    points = grid_points(model) if support is None else places(support, inner)
-    if inner is not None and given.prior is None:
+    support, inner = (None if x is None else jnp.asarray(x, float) for x in (initial.support, initial.inner))
+    points = grid_points(model) if support is None else strength_positions(support, inner)
+    if inner is not None and initial.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
     else:
-        values = {name: getattr(params, name) for name in priors.taken(given.prior).names}
-        belief = priors.belief(given.prior, points, params.prior_mean, params.prior_deviation, values)
+        values = {name: getattr(params, name) for name in priors.prior_arguments(initial.prior).names}
+        belief = priors.prior_belief(initial.prior, points, params.prior_mean, params.prior_deviation, values)
     kernel = model.kernel
 
     def everyone(x: Array | None) -> Array | None:
-        return None if x is None else full((num_players, *x.shape), x)
+        return None if x is None else full_leaf((num_players, *x.shape), x)
 
     return State(
         everyone(belief),
-        full(num_players, jnp.inf) if kernel is not None and kernel.clock == "time" else None,
-        full(num_players, 1.0) if kernel is not None and kernel.own else None,
+        full_leaf(num_players, jnp.inf) if kernel is not None and kernel.clock == "time" else None,
+        full_leaf(num_players, 1.0) if kernel is not None and kernel.own else None,
         everyone(support),
         everyone(inner),
     )
 
 
-def prepare(model: Model, form: Form | None, params: Params) -> Constants:
+def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) -> Constants:
     """In this form; None: in one that holds for these hyperparameters, which if they are traced may be any."""
-    form = form_for(model, params) if form is None else form
+    algorithms = size_algorithms(model, params) if algorithms is None else algorithms
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
-    if form.spreading == "low_rank":
-        parts = kernels.of_factors(*(own_factors(model) or ()))
-    elif kernel is not None and is_fixed(kernel):
+    if algorithms.spreading == "low_rank":
+        parts = kernels.low_rank_component(*(low_rank_kernel_factors(model) or ()))
+    elif kernel is not None and is_constant_kernel(kernel):
         if model.grid is not None:
-            parts = _parts(model, form, params, params.kernel_width, grid_points(model))
-        elif isinstance(kernel.shape, Frozen):  # whatever the supports
-            parts = _parts(model, form, params, params.kernel_width, jnp.zeros(kernel.shape.shape[:1]))
-    return Constants(params, form, table(model, form, params, 0.0), parts)
+            parts = _kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
+        elif isinstance(kernel.shape, HashableArray):  # whatever the supports
+            parts = _kernel_components(
+                model, algorithms, params, params.kernel_width, jnp.zeros(kernel.shape.shape[:1])
+            )
+    return Constants(params, algorithms, log_chance_table(model, algorithms, params, 0.0), parts)
 
 
-def sized(model: Model, given: Given, params: Params) -> Callable[[Params], Constants]:
+def prepare_sized(model: Model, initial: InitialBelief, params: Params) -> Callable[[Params], Constants]:
     """`prepare` in the form that holds for these hyperparameters; ValueError if they make no kernel or no prior."""
     if not any(isinstance(x, jax.core.Tracer) or np.ndim(x) for x in params):
-        check(model, given, params)
-    prepared: Callable[[Params], Constants] = bind(prepare, model, form_for(model, params))
+        check_hyperparameters(model, initial, params)
+    prepared: Callable[[Params], Constants] = bind(prepare, model, size_algorithms(model, params))
     return prepared
 
 
-def check(model: Model, given: Given, params: Any) -> None:
+def check_hyperparameters(model: Model, initial: InitialBelief, params: Any) -> None:
     """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
-    support, inner = (None if x is None else np.asarray(x) for x in (given.support, given.inner))
-    strengths = places(support, inner) if model.grid is None else model.grid.points
-    check_own(model, strengths, params)
-    if inner is None or given.prior is not None:
-        priors.check(given.prior, strengths, params, model.grid)
+    support, inner = (None if x is None else np.asarray(x) for x in (initial.support, initial.inner))
+    strengths = strength_positions(support, inner) if model.grid is None else model.grid.points
+    check_own_kernel(model, strengths, params)
+    if inner is None or initial.prior is not None:
+        priors.check_prior(initial.prior, strengths, params, model.grid)
 
 
 def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
@@ -132,22 +150,22 @@ def advance(model: Model, constants: Constants, rows: State, time: Array) -> Sta
     if rows.time is None:
         return rows
     assert model.kernel is not None
-    gap = elapsed(time, rows.time)
+    gap = elapsed_time(time, rows.time)
     width = constants.params.kernel_width * jnp.sqrt(jnp.where(gap > 0, gap, 1.0))
     if rows.width is not None:
         width = width * rows.width
     least = 0.0 if model.grid is None else model.grid.step / min(model.kernel.widths)
     ripe = (gap > 0) & (width > least)
-    belief = jnp.where(ripe[..., None], _spread_each(model, constants, rows, width, rows.belief), rows.belief)
+    belief = jnp.where(ripe[..., None], _spread_beliefs(model, constants, rows, width, rows.belief), rows.belief)
     return rows._replace(belief=belief, time=jnp.where(ripe | jnp.isinf(rows.time), time, rows.time))
 
 
 def predict(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
     """Expected score of the first player."""
     if constants.form.summing == "laplace":
-        wins, _ = wins_and_losses(model, constants, rows, event)
+        wins, _ = win_loss_sums(model, constants, rows, event)
         return jnp.sum(rows.belief[0] * wins[0])
-    return jnp.clip(average(model, constants, rows, event, sums.win), 0.0, 1.0)
+    return jnp.clip(average_over_beliefs(model, constants, rows, event, likelihood_sums.win_chance), 0.0, 1.0)
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
@@ -157,37 +175,37 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     that would lose all its mass keeps its prior.
     """
     del key
-    power = sums.power_of(event.score, event.context.weight)
+    power = likelihood_sums.make_result_likelihood(event.score, event.context.weight)
     if model.draws == "inside":
-        likelihood = sums_of(model, constants, rows, event, power)
+        likelihood = opponent_sums(model, constants, rows, event, power)
     else:
-        likelihood = power(*sums.logs(wins_and_losses(model, constants, rows, event)))
-    least = LEAST[likelihood.dtype.name]
+        likelihood = power(*likelihood_sums.log_chances(win_loss_sums(model, constants, rows, event)))
+    least = MIN_LIKELIHOOD[likelihood.dtype.name]
     posterior, kernel = rows.belief * jnp.maximum(likelihood, least), model.kernel
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernels.spread(
-            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.is_own(kernel)
+        belief = kernels.spread_belief(
+            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_own_shape(kernel)
         )
     else:
         factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
-        belief = _spread_each(model, constants, rows, constants.params.kernel_width * factor, posterior)
+        belief = _spread_beliefs(model, constants, rows, constants.params.kernel_width * factor, posterior)
     return rows._replace(belief=belief)
 
 
 def summary(model: Model, params: Params, rows: State) -> Rating:
     """Mean and deviation in points; of strengths in R^d their average is rated, of distributions their mean."""
     del params
-    value = strengths(model, rows)
+    value = belief_strengths(model, rows)
     mass = jnp.sum(rows.belief, axis=-1)
     mean = jnp.sum(rows.belief * value, axis=-1) / mass
     variance = jnp.sum(rows.belief * (value - mean[..., None]) ** 2, axis=-1) / mass
     deviation = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0)
-    return Rating(CENTRE + model.luck.unit * mean, model.luck.unit * deviation)
+    return Rating(CENTRE_RATING + model.luck.unit * mean, model.luck.unit * deviation)
 
 
-def strengths(model: Model, rows: State) -> Array:
+def belief_strengths(model: Model, rows: State) -> Array:
     """The strength that each probability of a belief belongs to, as one number: [..., n]."""
     if rows.support is None:
         return jnp.broadcast_to(grid_points(model), rows.belief.shape)
@@ -195,28 +213,32 @@ def strengths(model: Model, rows: State) -> Array:
     return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
 
 
-def _parts(model: Model, form: Form, params: Params, width: Array, points: Array) -> list[kernels.Part]:
+def _kernel_components(
+    model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
+) -> list[kernels.KernelComponent]:
     assert model.kernel is not None
     step = None if model.grid is None else model.grid.step
-    values = dict(zip(kernels.taken(model.kernel).names, kernel_values(model.kernel, params), strict=True))
-    return kernels.parts(model.kernel, form.spreading, width, points, step, form.reach, values)
+    values = dict(
+        zip(kernels.shape_arguments(model.kernel).names, kernel_function_values(model.kernel, params), strict=True)
+    )
+    return kernels.prepare_components(model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values)
 
 
-def _spread_each(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
+def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
     """Beliefs [..., n] spread by the widths [...], normalised; a width of 0 spreads nothing."""
     kernel, form = model.kernel, constants.form
     assert kernel is not None
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
-        parts = _parts(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
-        after = kernels.spread(kernel.edges, form.spreading, parts, p, kernels.is_own(kernel))
+        parts = _kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
+        after = kernels.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_own_shape(kernel))
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
-    args = (width, belief) if rows.support is None else (width, belief, places(rows.support, rows.inner))
+    args = (width, belief) if rows.support is None else (width, belief, strength_positions(rows.support, rows.inner))
     if belief.ndim == 1:  # one player, as `advance` sees a match
         return one(*args)
-    return jax.lax.map(lambda x: one(*x), args, batch_size=BATCH)
+    return jax.lax.map(lambda x: one(*x), args, batch_size=PLAYERS_PER_BATCH)
 
 
 def lead_for_score(params: Any, score: float) -> float:
@@ -228,7 +250,7 @@ def lead_for_score(params: Any, score: float) -> float:
     return float(params.temperature) * logistic_lead(skill)
 
 
-@factory
+@system_factory
 def blat_mmr(
     luck: str | Luck = "bradley_terry",
     size: int = 1001,
@@ -253,12 +275,12 @@ def blat_mmr(
         jr.rate(jr.blat_mmr(), data)
 
     Args:
-      luck: a luck function by name, as in `jr.luck.LUCK`, with a number where it takes one: "trueskill(0.1)"; or a
-        `jr.luck.Luck`, also of two sides or of your own making.
+      luck: a luck function by name, as in `jr.extend.luck.LUCK`, with a number where it takes one: "trueskill(0.1)"; or
+        a `jr.extend.luck.Luck`, also of two sides or of your own making.
       size: points of the grid.
       half_width: the grid reaches from minus this to this strength. None: 7 natural units, 1216 points.
-      kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.kernels.Kernel`, also of a
-        function or matrix of your own.
+      kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.extend.kernels.Kernel`,
+        also of a function or matrix of your own.
       algorithm: "naive", "fft", "laplace", "low_rank", or the fastest that is exact here ("auto"). They agree to
         1e-6 in float32 ("fft": 2e-5), but chances below rounding and weights above 10 want "naive".
       draws: where theta stands in equation (1): "inside" the sum over the opponent's strengths, as in the paper, or
@@ -307,43 +329,45 @@ def blat_mmr(
     """
     game = lucks.parse(luck) if isinstance(luck, str) else luck
     if not isinstance(game, Luck):
-        raise ValueError(f"blat_mmr: luck is a name or a jr.luck.Luck, got {luck!r}")
-    scale = POINTS / game.unit  # of rating points, where strengths are these
+        raise ValueError(f"blat_mmr: luck is a name or a jr.extend.luck.Luck, got {luck!r}")
+    scale = POINTS_PER_NATURAL_UNIT / game.unit  # of rating points, where strengths are these
     spec = kernels.parse("none" if inner is not None and isinstance(kernel, str) and kernel == "gaussian" else kernel)
     weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
     prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
     kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
     hyperparameters = beta, prior_mean, prior_deviation, kernel_width, side_advantage, temperature
-    functions = kernels.taken(spec), priors.taken(prior)
-    known = [*signature(blat_mmr).parameters][:-1]
-    every, space = extended(hyperparameters, functions, more, known)
-    check_names("blat_mmr", more, [*known, *every._fields[len(hyperparameters) :]])
-    params = checked("blat_mmr", every, space)
+    functions = kernels.shape_arguments(spec), priors.prior_arguments(prior)
+    argument_names = [*signature(blat_mmr).parameters][:-1]
+    every, space = extend_params(hyperparameters, functions, more, argument_names)
+    check_names("blat_mmr", more, [*argument_names, *every._fields[len(hyperparameters) :]])
+    params = check_params("blat_mmr", every, space)
     grid = None
     if support is None:
         wide = 7.0 * scale if half_width is None else half_width
-        grid = grid_for(size, wide, game, spec, params)
-        if spec is not None and is_cut(spec):
-            space = space._replace(kernel_width=space.kernel_width._replace(least=least_width(grid, spec)))
+        grid = make_grid(size, wide, game, spec, params)
+        if spec is not None and has_min_width(spec):
+            space = space._replace(kernel_width=space.kernel_width._replace(least=min_kernel_width(grid, spec)))
         if prior is None:
             space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
-    given_points, given_inner = given_support(support, inner, game)
+    given_points, given_inner = parse_support(support, inner, game)
     points = np.asarray(given_points) if grid is None else grid.points
-    lucks.check(game, frozen(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension)))
-    at = points if given_inner is None else places(points, np.asarray(given_inner))
-    given = Given(given_points, given_inner, priors.parse(prior, len(at), at))
+    lucks.check_luck(
+        game, hashable_array(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
+    )
+    at = points if given_inner is None else strength_positions(points, np.asarray(given_inner))
+    initial = InitialBelief(given_points, given_inner, priors.parse(prior, len(at), at))
     if spec is not None and spec.edges is None:
         step = None if grid is None else grid.step
-        spec = spec._replace(edges=default_edges(spec, frozen(at), step, params.kernel_width))
+        spec = spec._replace(edges=default_edges(spec, hashable_array(at), step, params.kernel_width))
     given_values = params.beta, params.temperature, params.kernel_width
-    model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_values(spec, params))
-    check(model, given, params)
-    model = choose(model, inner is not None)
+    model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_function_values(spec, params))
+    check_hyperparameters(model, initial, params)
+    model = resolve_algorithms(model, inner is not None)
     shown = kernel if isinstance(kernel, str) else spec
     static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": shown}
-    static |= {"algorithm": algorithm, "draws": draws} | given._asdict()
+    static |= {"algorithm": algorithm, "draws": draws} | initial._asdict()
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
-    rules = rules._replace(sized=bind(sized, model, given))
-    begin, show = bind(init, model, given), bind(summary, model)
-    kinds, traits = (Matches,), Traits(lead=lead_for_score)
+    rules = rules._replace(sized_prepare=bind(prepare_sized, model, initial))
+    begin, show = bind(init, model, initial), bind(summary, model)
+    kinds, traits = (Matches,), SystemTraits(lead_for_score=lead_for_score)
     return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, tuple(static.items()), traits=traits)

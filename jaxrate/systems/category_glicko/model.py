@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Array, Matches, Periods
+from jaxrate.events import Matches, Periods
 from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, PERIOD, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
-from jaxrate.system import bounded, elapsed, full, square, within
+from jaxrate.system import clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
+from jaxrate.types import Array
 
 
 class Params(NamedTuple):
@@ -48,7 +49,7 @@ SPACE = Params(
 )
 
 
-class Pair(NamedTuple):
+class RatingModifierPair(NamedTuple):
     """Something of the rating, and of the modifiers."""
 
     rating: Any
@@ -57,9 +58,9 @@ class Pair(NamedTuple):
 
 class Constants(NamedTuple):
     params: Params
-    growth: Pair  # of variances, per unit of time
-    low: Pair  # bounds of the variances
-    high: Pair
+    growth: RatingModifierPair  # of variances, per unit of time
+    low: RatingModifierPair  # bounds of the variances
+    high: RatingModifierPair
 
 
 class State(NamedTuple):
@@ -74,50 +75,61 @@ def init(categories: int, params: Params, num_players: int) -> State:
     """A single category has no modifier: it is 0, and known to be."""
     shape, modifier = (num_players, categories), params.initial_modifier_deviation if categories > 1 else 0.0
     return State(
-        full(num_players, params.initial_rating),
-        full(shape, 0.0),
-        full(num_players, params.initial_deviation**2),
-        full(shape, modifier**2),
-        full(num_players, jnp.inf),
+        full_leaf(num_players, params.initial_rating),
+        full_leaf(shape, 0.0),
+        full_leaf(num_players, params.initial_deviation**2),
+        full_leaf(shape, modifier**2),
+        full_leaf(num_players, jnp.inf),
     )
 
 
 def prepare(categories: int, params: Params) -> Constants:
     several = categories > 1
-    growth, low = params.growth**2 / params.period, square(params.deviation_min)
-    high = Pair(square(params.deviation_max), square(params.modifier_deviation_max))
-    return Constants(params, Pair(growth, growth if several else 0.0), Pair(low, low if several else None), high)
+    growth, low = params.growth**2 / params.period, variance_bound(params.deviation_min)
+    high = RatingModifierPair(variance_bound(params.deviation_max), variance_bound(params.modifier_deviation_max))
+    return Constants(
+        params,
+        RatingModifierPair(growth, growth if several else 0.0),
+        RatingModifierPair(low, low if several else None),
+        high,
+    )
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
     """Every variance grows by t growth^2, up to its bound."""
-    return _grown(constants, rows, elapsed(time, rows.time))
+    return _grow_variances(constants, rows, elapsed_time(time, rows.time))
 
 
-def begun(grows: str, constants: Constants, rows: State, event: Matches | Periods) -> State:
+def rows_before_games(grows: str, constants: Constants, rows: State, event: Matches | Periods) -> State:
     """The rows as the games of the event find them: the time within a rating period has passed if all grows."""
-    return rows if grows == "unplayed" or not isinstance(event, Periods) else ended(constants, rows, event)
+    return (
+        rows
+        if grows == "unplayed" or not isinstance(event, Periods)
+        else advance_through_period(constants, rows, event)
+    )
 
 
-def ended(constants: Constants, rows: State, event: Periods) -> State:
+def advance_through_period(constants: Constants, rows: State, event: Periods) -> State:
     """The rows when the time within a rating period has passed."""
-    passed = within(event, constants.params.period, rows.time)
-    grown = _grown(constants, rows, passed)
+    passed = elapsed_within_period(event, constants.params.period, rows.time)
+    grown = _grow_variances(constants, rows, passed)
     return jax.tree.map(
         lambda new, old: jnp.where(passed[(...,) + (None,) * (old.ndim - 1)] > 0, new, old), grown, rows
     )
 
 
-def _grown(constants: Constants, rows: State, passed: Array) -> State:
+def _grow_variances(constants: Constants, rows: State, duration: Array) -> State:
     """After some time in units of the clock."""
     growth, high = constants.growth, constants.high
     return rows._replace(
-        variance=bounded(rows.variance + growth.rating * passed, None, high.rating),
-        modifier_variance=bounded(rows.modifier_variance + growth.modifier * passed[..., None], None, high.modifier),
+        variance=clip_optional(rows.variance + growth.rating * duration, None, high.rating),
+        modifier_variance=clip_optional(
+            rows.modifier_variance + growth.modifier * duration[..., None], None, high.modifier
+        ),
     )
 
 
-def against(rows: State, category: Array) -> tuple[Array, Array]:
+def strengths_against(rows: State, category: Array) -> tuple[Array, Array]:
     """The strengths [...] against opponents who play these categories [...], and their variances."""
 
     def pick(x: Array) -> Array:
@@ -126,7 +138,7 @@ def against(rows: State, category: Array) -> tuple[Array, Array]:
     return rows.rating + pick(rows.modifiers), rows.variance + pick(rows.modifier_variance)
 
 
-def unmixed(event: Matches | Periods, categories: int) -> tuple[Periods, Array | None]:
+def split_mixed_categories(event: Matches | Periods, categories: int) -> tuple[Periods, Array | None]:
     """The event as a period in which everybody plays one category.
 
     If players mix categories, a match is split into one of each pair of categories; the shares [M, categories^2].

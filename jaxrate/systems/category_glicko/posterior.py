@@ -8,17 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.device import launches, stacked
-from jaxrate.events import Array, Periods
-from jaxrate.numerics import tail
-from jaxrate.roots import concave_maximum, decreasing_root
-from jaxrate.system import advantage, sides
-from jaxrate.systems.category_glicko.model import Constants, State, against
+from jaxrate.device import has_launch_overhead, stack_pair
+from jaxrate.events import Periods
+from jaxrate.numerics.roots import concave_maximum, decreasing_root
+from jaxrate.numerics.special_functions import normal_tail
+from jaxrate.system import signed_side_advantage, split_sides
+from jaxrate.systems.category_glicko.model import Constants, State, strengths_against
+from jaxrate.types import Array
 
-LOGISTIC = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of variance 1
+LOGISTIC_SCALE = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of variance 1
 
 
-class Games(NamedTuple):
+class PeriodGames(NamedTuple):
     """The two sides of every game of a period, in units of the scale."""
 
     cell: Array  # [G] the positions of player and the opponent's category, as one number
@@ -28,123 +29,138 @@ class Games(NamedTuple):
     lost: Array  # [G]
 
 
-Law = tuple[Array, Array]  # the derivative of the logarithm of a density, and minus its second derivative
+LogDerivatives = tuple[Array, Array]  # the derivative of the logarithm of a density, and minus its second derivative
 
 
-def probit(z: Array, won: Array, lost: Array) -> Law:
+def probit_log_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
     """Of `won` log Phi(z) + `lost` log Phi(-z)."""
-    right, left = tail(z), tail(-z)
+    right, left = normal_tail(z), normal_tail(-z)
     return won * left[0] - lost * right[0], won * left[2] + lost * right[2]
 
 
-def logistic(z: Array, won: Array, lost: Array) -> Law:
+def logistic_log_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
     """The same of the logistic distribution of variance 1."""
-    p, q = jax.nn.sigmoid(z / LOGISTIC), jax.nn.sigmoid(-z / LOGISTIC)
-    return (won * q - lost * p) / LOGISTIC, (won + lost) * (p * q) / LOGISTIC**2
+    p, q = jax.nn.sigmoid(z / LOGISTIC_SCALE), jax.nn.sigmoid(-z / LOGISTIC_SCALE)
+    return (won * q - lost * p) / LOGISTIC_SCALE, (won + lost) * (p * q) / LOGISTIC_SCALE**2
 
 
-def logistic_chance(x: Array) -> Array:
-    return jax.nn.sigmoid(x / LOGISTIC)
+def logistic_cdf(x: Array) -> Array:
+    return jax.nn.sigmoid(x / LOGISTIC_SCALE)
 
 
-def normal_density(x: Array, variance: Array) -> Law:
+def normal_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
     return -x / variance, 1.0 / variance
 
 
-def logistic_density(x: Array, variance: Array) -> Law:
-    s = LOGISTIC * jnp.sqrt(variance)
+def logistic_density_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
+    s = LOGISTIC_SCALE * jnp.sqrt(variance)
     t = jnp.tanh(x / (2.0 * s))
     return -t / s, (1.0 - t * t) / (2.0 * s * s)
 
 
-class Outcome(NamedTuple):
+class OutcomeDistribution(NamedTuple):
     chance: Any  # F, of variance 1
     evidence: Any
     density: Any
     reach: float  # as far as this outside of all opponents lies no maximum
 
 
-OUTCOMES = {
-    "probit": Outcome(ndtr, probit, normal_density, 10.0),
-    "logistic": Outcome(logistic_chance, logistic, logistic_density, 25.0),
+OUTCOME_DISTRIBUTIONS = {
+    "probit": OutcomeDistribution(ndtr, probit_log_derivatives, normal_log_derivatives, 10.0),
+    "logistic": OutcomeDistribution(logistic_cdf, logistic_log_derivatives, logistic_density_log_derivatives, 25.0),
 }
 
 
-def games_of(constants: Constants, rows: State, period: Periods) -> Games:
+def games_from_both_sides(constants: Constants, rows: State, period: Periods) -> PeriodGames:
     """Each game from both sides, in units of the scale; `rows` are so already."""
     context: Any = period.context
-    params, (first, second) = constants.params, sides(rows, period)
-    weight, lead = params.match_weight * context.weight, advantage(period, params.side_advantage / params.scale)
+    params, (first, second) = constants.params, split_sides(rows, period)
+    weight, lead = (
+        params.match_weight * context.weight,
+        signed_side_advantage(period, params.side_advantage / params.scale),
+    )
     cells, means, variances = [], [], []
     for me, opponent, theirs, mine, ahead in (
         (period.pair[:, 0], second, context.category[:, 1], context.category[:, 0], lead),
         (period.pair[:, 1], first, context.category[:, 0], context.category[:, 1], -lead),
     ):
-        strength, variance = against(opponent, mine)
+        strength, variance = strengths_against(opponent, mine)
         cells.append(me * rows.modifiers.shape[-1] + theirs)
         means.append(strength - ahead)
         variances.append(1.0 + variance)
     won, lost = weight * period.score, weight * (1.0 - period.score)
-    return Games(both(*cells), both(*means), jnp.sqrt(both(*variances)), both(won, lost), both(lost, won))
+    return PeriodGames(
+        concatenate_sides(*cells),
+        concatenate_sides(*means),
+        jnp.sqrt(concatenate_sides(*variances)),
+        concatenate_sides(won, lost),
+        concatenate_sides(lost, won),
+    )
 
 
-def both(first: Array, second: Array) -> Array:
+def concatenate_sides(first: Array, second: Array) -> Array:
     """[2 n] the first [n], then the second."""
-    if launches():
-        return stacked(first, second).ravel()
+    if has_launch_overhead():
+        return stack_pair(first, second).ravel()
     return jnp.concatenate([first, second])  # on a CPU the other takes a tenth longer
 
 
-def by_cell(shape: tuple[int, ...], games: Games, *terms: Array) -> Array:
+def sum_by_cell(shape: tuple[int, ...], games: PeriodGames, *terms: Array) -> Array:
     """The sums [A, categories] of terms [G] over the games of each player against each category."""
     zero = jnp.zeros((shape[0] * shape[1], len(terms)), terms[0].dtype)
     sums = zero.at[games.cell].add(jnp.stack(terms, axis=-1), mode="drop").reshape(*shape, len(terms))
     return jnp.moveaxis(sums, -1, 0)
 
 
-def likelihood(outcome: Outcome, games: Games, strength: Array) -> tuple[Array, Array]:
+def likelihood_derivatives(outcome: OutcomeDistribution, games: PeriodGames, strength: Array) -> tuple[Array, Array]:
     """l_c' and h_c at strengths [A, categories]."""
     z = (strength.ravel()[games.cell] - games.mean) / games.deviation
     slope, curvature = outcome.evidence(z, games.won, games.lost)
-    slope, curvature = by_cell(strength.shape, games, slope / games.deviation, curvature / games.deviation**2)
+    slope, curvature = sum_by_cell(strength.shape, games, slope / games.deviation, curvature / games.deviation**2)
     return slope, curvature
 
 
-def strengths(
-    outcome: Outcome, rows: State, games: Games, played: Array, finite: Array, plain: Array, guess: Array
+def posterior_strengths(
+    outcome: OutcomeDistribution,
+    rows: State,
+    games: PeriodGames,
+    played: Array,
+    finite: Array,
+    by_precision: Array,
+    guess: Array,
 ) -> Array:
     """The strengths [A, categories] where likelihoods have their maxima in `plain` rows, elsewhere prior times them.
 
     In two searches, for a step towards the second takes longer; if each turn of a search is launched, in one.
     """
     idle = ~jnp.any(played, axis=1)
-    if launches():
-        return most_probable(outcome, rows, games, played, guess, idle, plain)
-    found = most_probable(outcome, rows, games, played, guess, plain | idle)
-    return jnp.where(plain[:, None], most_likely(outcome, games, finite, guess), found)
+    if has_launch_overhead():
+        return maximize_posterior(outcome, rows, games, played, guess, idle, by_precision)
+    posterior_mode = maximize_posterior(outcome, rows, games, played, guess, by_precision | idle)
+    return jnp.where(by_precision[:, None], maximize_likelihood(outcome, games, finite, guess), posterior_mode)
 
 
-def most_likely(outcome: Outcome, games: Games, finite: Array, guess: Array) -> Array:
+def maximize_likelihood(outcome: OutcomeDistribution, games: PeriodGames, finite: Array, guess: Array) -> Array:
     """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
     reach = outcome.reach * jnp.max(games.deviation)
     low = jnp.minimum(jnp.min(guess), jnp.min(games.mean)) - reach
     high = jnp.maximum(jnp.max(guess), jnp.max(games.mean)) + reach
 
     def function(x: Array) -> tuple[Array, Array]:
-        slope, curvature = likelihood(outcome, games, x)
+        slope, curvature = likelihood_derivatives(outcome, games, x)
         return jnp.where(finite, slope, guess - x), jnp.where(finite, -curvature, -1.0)
 
     return decreasing_root(function, guess, jnp.full_like(guess, low), jnp.full_like(guess, high))
 
 
-def most_probable(
-    outcome: Outcome,
+def maximize_posterior(
+    outcome: OutcomeDistribution,
     rows: State,
-    games: Games,
+    games: PeriodGames,
     played: Array,
     guess: Array,
     ready: Array,
-    plain: Array | None = None,
+    by_likelihood: Array | None = None,
 ) -> Array:
     """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `ready`.
 
@@ -154,28 +170,30 @@ def most_probable(
     tiny = float(np.finfo(guess.dtype).tiny)
 
     def function(x: Array) -> tuple[Array, Array]:
-        slope, h = likelihood(outcome, games, x)
-        (of_rating, q0), (of_modifiers, q) = prior(outcome, rows, *apart(rows, played, x))
+        slope, h = likelihood_derivatives(outcome, games, x)
+        (of_rating, q0), (of_modifiers, q) = prior_derivatives(outcome, rows, *split_strengths(rows, played, x))
         of_modifiers = jnp.where(played, of_modifiers, 0.0)
         shared = (of_rating - jnp.sum(of_modifiers, axis=1)) / count
         gradient = slope + of_modifiers + shared[:, None]
         newton = newton_step(gradient, h, q0, q, played)
-        if plain is not None:
-            gradient = jnp.where(plain[:, None], slope, gradient)
-            newton = jnp.where(plain[:, None], slope / jnp.maximum(h, tiny), newton)
+        if by_likelihood is not None:
+            gradient = jnp.where(by_likelihood[:, None], slope, gradient)
+            newton = jnp.where(by_likelihood[:, None], slope / jnp.maximum(h, tiny), newton)
         return jnp.where(played, gradient, guess - x), jnp.where(played, newton, guess - x)
 
     return concave_maximum(function, guess, ready)
 
 
-def apart(rows: State, played: Array, strength: Array) -> tuple[Array, Array]:
+def split_strengths(rows: State, played: Array, strength: Array) -> tuple[Array, Array]:
     """Rating and modifiers of strengths against the categories played; those modifiers keep their sum."""
     count = jnp.maximum(jnp.sum(played.astype(strength.dtype), axis=1), 1.0)
     rating = jnp.sum(jnp.where(played, strength - rows.modifiers, 0.0), axis=1) / count
     return rating, jnp.where(played, strength - rating[:, None], rows.modifiers)
 
 
-def prior(outcome: Outcome, rows: State, rating: Array, modifiers: Array) -> tuple[Law, Law]:
+def prior_derivatives(
+    outcome: OutcomeDistribution, rows: State, rating: Array, modifiers: Array
+) -> tuple[LogDerivatives, LogDerivatives]:
     """The laws of the densities from before. (A single modifier is known, and stays.)"""
     variance = jnp.where(rows.modifier_variance > 0, rows.modifier_variance, 1.0)
     return outcome.density(rating - rows.rating, rows.variance), outcome.density(modifiers - rows.modifiers, variance)
@@ -202,12 +220,12 @@ def newton_step(gradient: Array, h: Array, q0: Array, q: Array, played: Array) -
     return rating[:, None] + (gradient - h * rating[:, None] - common[:, None]) / d
 
 
-def learn(
-    plain: Array, played: Array, mean: Array, variance: Array, found: Array, h: Array, q: Array
+def update_mean_variance(
+    by_precision: Array, played: Array, mean: Array, variance: Array, optimum: Array, h: Array, q: Array
 ) -> tuple[Array, Array]:
     """New means and variances: combined by precisions where that is `plain`, else of the maximum with the prior."""
     left = variance / (1.0 + variance * h)
     changed = played & (variance > 0)
     alone = 1.0 / jnp.where(changed, q + h, 1.0)
-    mean = jnp.where(plain, mean + left * h * (found - mean), jnp.where(played, found, mean))
-    return mean, jnp.where(plain, left, jnp.where(changed, alone, variance))
+    mean = jnp.where(by_precision, mean + left * h * (optimum - mean), jnp.where(played, optimum, mean))
+    return mean, jnp.where(by_precision, left, jnp.where(changed, alone, variance))

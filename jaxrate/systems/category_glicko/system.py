@@ -36,48 +36,60 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Array, Matches, Periods, Ragged, fail_where
-from jaxrate.parameters import checked, counted
-from jaxrate.plain import bind
-from jaxrate.side_worth import normal_lead
-from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, advantage, bounded, by_period, factory, sides
+from jaxrate.events import Matches, Periods, Ragged, fail_where
+from jaxrate.hashable import bind
+from jaxrate.parameters import check_params, check_whole_number
+from jaxrate.side_advantage import normal_lead
+from jaxrate.system import (
+    DataFacts,
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    adapt_period,
+    clip_optional,
+    signed_side_advantage,
+    split_sides,
+    system_factory,
+)
 from jaxrate.systems.category_glicko.model import (
     SPACE,
     Constants,
     Params,
     State,
     advance,
-    against,
-    begun,
-    ended,
+    advance_through_period,
     init,
     prepare,
-    unmixed,
+    rows_before_games,
+    split_mixed_categories,
+    strengths_against,
 )
 from jaxrate.systems.category_glicko.posterior import (
-    OUTCOMES,
-    apart,
-    by_cell,
-    games_of,
-    learn,
-    likelihood,
-    most_probable,
-    prior,
-    strengths,
+    OUTCOME_DISTRIBUTIONS,
+    games_from_both_sides,
+    likelihood_derivatives,
+    maximize_posterior,
+    posterior_strengths,
+    prior_derivatives,
+    split_strengths,
+    sum_by_cell,
+    update_mean_variance,
 )
+from jaxrate.types import Array
 
 
 def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    rows = begun(grows, constants, rows, event)
-    period, share = unmixed(event, rows.modifiers.shape[-1])
-    first, second = sides(rows, period)
+    rows = rows_before_games(grows, constants, rows, event)
+    period, share = split_mixed_categories(event, rows.modifiers.shape[-1])
+    first, second = split_sides(rows, period)
     category: Any = period.context.category
     params = constants.params
-    mine, variance = against(first, category[:, 1])
-    other, other_variance = against(second, category[:, 0])
-    lead = mine - other + advantage(period, params.side_advantage)
-    expected = OUTCOMES[outcome].chance(lead / jnp.sqrt(params.scale**2 + variance + other_variance))
+    mine, variance = strengths_against(first, category[:, 1])
+    other, other_variance = strengths_against(second, category[:, 0])
+    lead = mine - other + signed_side_advantage(period, params.side_advantage)
+    expected = OUTCOME_DISTRIBUTIONS[outcome].chance(lead / jnp.sqrt(params.scale**2 + variance + other_variance))
     if share is not None:
         expected = jnp.sum(share * expected.reshape(share.shape), axis=1)
     return expected[0] if isinstance(event, Matches) else expected
@@ -88,10 +100,10 @@ def update(
 ) -> State:
     """Mode or maximum a posteriori, then modifiers of sum zero, then the bounds."""
     del key
-    params, scale, outcome = constants.params, constants.params.scale, OUTCOMES[law]
-    idle = ended(constants, rows, event)
+    params, scale, outcome = constants.params, constants.params.scale, OUTCOME_DISTRIBUTIONS[law]
+    idle = advance_through_period(constants, rows, event)
     rows = idle if grows == "all" else rows
-    period, _ = unmixed(event, rows.modifiers.shape[-1])
+    period, _ = split_mixed_categories(event, rows.modifiers.shape[-1])
     before = State(
         (rows.rating - params.initial_rating) / scale,
         rows.modifiers / scale,
@@ -99,21 +111,21 @@ def update(
         rows.modifier_variance / scale**2,
         jnp.full_like(rows.time, event.time + params.period),
     )
-    games = games_of(constants, before, period)
-    won, lost = by_cell(rows.modifiers.shape, games, games.won, games.lost)
+    games = games_from_both_sides(constants, before, period)
+    won, lost = sum_by_cell(rows.modifiers.shape, games, games.won, games.lost)
     guess, played, finite = before.rating[:, None] + before.modifiers, (won > 0) | (lost > 0), (won > 0) & (lost > 0)
     plain = jnp.all(finite == played, axis=1) & (expansion == "mode")
     if expansion == "mode":
-        best = strengths(outcome, before, games, played, finite, plain, guess)
+        best = posterior_strengths(outcome, before, games, played, finite, plain, guess)
     else:
-        best = most_probable(outcome, before, games, played, guess, ~jnp.any(played, axis=1))
-    h = likelihood(outcome, games, best)[1]
-    rating, modifiers = apart(before, played, best)
-    (_, q0), (_, q) = prior(outcome, before, rating, modifiers)
-    rating, variance = learn(
+        best = maximize_posterior(outcome, before, games, played, guess, ~jnp.any(played, axis=1))
+    h = likelihood_derivatives(outcome, games, best)[1]
+    rating, modifiers = split_strengths(before, played, best)
+    (_, q0), (_, q) = prior_derivatives(outcome, before, rating, modifiers)
+    rating, variance = update_mean_variance(
         plain, jnp.any(played, axis=1), before.rating, before.variance, rating, jnp.sum(h, axis=1), q0
     )
-    modifiers, modifier_variance = learn(
+    modifiers, modifier_variance = update_mean_variance(
         plain[:, None], played, before.modifiers, before.modifier_variance, modifiers, h, q
     )
     modifier_variance = jnp.where(played, modifier_variance, idle.modifier_variance / scale**2)
@@ -122,8 +134,8 @@ def update(
     return State(
         params.initial_rating + scale * (rating + excess),
         scale * (modifiers - excess[:, None]),
-        bounded(scale**2 * variance, low.rating, high.rating),
-        bounded(scale**2 * modifier_variance, low.modifier, high.modifier),
+        clip_optional(scale**2 * variance, low.rating, high.rating),
+        clip_optional(scale**2 * modifier_variance, low.modifier, high.modifier),
         before.time,
     )
 
@@ -133,7 +145,7 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def check(categories: int, events: Matches | Ragged) -> None:
+def check_categories(categories: int, events: Matches | Ragged) -> None:
     """ValueError if the players of the matches have other categories than these, or none."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     category = flat.context.category
@@ -153,9 +165,9 @@ def check(categories: int, events: Matches | Ragged) -> None:
     fail_where(highest >= categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
 
 
-def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def adapt_categories(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
     """As many categories as the data have, and the period that they are rated in."""
-    return ({} if facts.categories is None else {"categories": facts.categories}) | by_period(facts, changes)
+    return ({} if facts.categories is None else {"categories": facts.categories}) | adapt_period(facts, changes)
 
 
 def lead_for_score(params: Params, score: float) -> float:
@@ -163,7 +175,7 @@ def lead_for_score(params: Params, score: float) -> float:
     return normal_lead(score, float(params.scale))
 
 
-@factory
+@system_factory
 def category_glicko(
     categories: int = 3,
     outcome: str = "probit",
@@ -207,9 +219,9 @@ def category_glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
-    counted("category_glicko", "categories", categories, 1, 1000)
+    check_whole_number("category_glicko", "categories", categories, 1, 1000)
     for name, value, known in (
-        ("outcome", outcome, OUTCOMES),
+        ("outcome", outcome, OUTCOME_DISTRIBUTIONS),
         ("expansion", expansion, ("mode", "map")),
         ("grows", grows, ("all", "unplayed")),
     ):
@@ -221,13 +233,13 @@ def category_glicko(
     predicting, learning = bind(predict, outcome, grows), bind(update, outcome, expansion, grows)
     return RatingSystem(
         "category_glicko",
-        checked("category_glicko", given, SPACE),
+        check_params("category_glicko", given, SPACE),
         SPACE,
         (Periods,),
         bind(init, categories),
         Rules(bind(prepare, categories), advance, predicting, learning),
         summary,
         (("categories", categories), ("outcome", outcome), ("expansion", expansion), ("grows", grows)),
-        check=bind(check, categories),
-        traits=Traits(categories=True, adapt=adapt, lead=lead_for_score),
+        check=bind(check_categories, categories),
+        traits=SystemTraits(categories=True, adapt=adapt_categories, lead_for_score=lead_for_score),
     )

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.events import Array
-from jaxrate.roots import decreasing_root
-from jaxrate.systems.rounds.field import UNIT
-from jaxrate.systems.rounds.performance import C
+from jaxrate.numerics.roots import decreasing_root
+from jaxrate.systems.rounds.cdf_sums import UNIT_SCALES
+from jaxrate.systems.rounds.performance_inference import C
+from jaxrate.types import Array
 
 MODE_DISTANCE = 2.0  # deviations: the mean and the mode of a density with one maximum are at most sqrt 3 apart
 
@@ -31,15 +31,15 @@ class Influence(NamedTuple):
         return 1.0 / (self.force * self.inverse)
 
 
-def _logistic(y: Array) -> tuple[Array, Array]:
+def _logistic_pull(y: Array) -> tuple[Array, Array]:
     t = jnp.tanh(y)
     return t, 1.0 - t * t
 
 
-LOGISTIC = Influence(_logistic, C, 0.5 * C)
+LOGISTIC_INFLUENCE = Influence(_logistic_pull, C, 0.5 * C)
 
 
-class Past(NamedTuple):
+class PerformanceHistory(NamedTuple):
     """The belief about a player whose performances are not normal."""
 
     mean: Array  # [num_players] of the Gaussian factor
@@ -54,15 +54,15 @@ class State(NamedTuple):
     variance: Array  # [num_players] sigma^2, as of `time`
     games: Array  # [num_players] contests that counted
     time: Array  # [num_players] of the last contest, counted or not; inf before the first that counted
-    past: Past | None
+    past: PerformanceHistory | None
 
 
-def diffuse(
+def pseudodiffuse(
     rows: State,
     growth: Array,
     rho: float | Array,
-    happens: bool | Array = True,
-    influence: Influence = LOGISTIC,
+    is_applied: bool | Array = True,
+    influence: Influence = LOGISTIC_INFLUENCE,
 ) -> State:
     """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
 
@@ -76,28 +76,30 @@ def diffuse(
     kappa = jnp.exp(log_kappa)
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
-    kappa, t = (jnp.where(happens, x, 1.0) for x in (kappa, t))
+    kappa, t = (jnp.where(is_applied, x, 1.0) for x in (kappa, t))
     total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * influence.weight
     a, b = t * past.weight, (1.0 - t) * total
-    mean = past.mean + b / _safe(a + b) * (rows.rating - past.mean)
+    mean = past.mean + b / _nonzero(a + b) * (rows.rating - past.mean)
     past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
     return rows._replace(variance=variance, past=past)
 
 
-def _safe(total: Array) -> Array:
+def _nonzero(total: Array) -> Array:
     """A sum of weights, to divide by; in float32 weights of long ago may all have vanished."""
     return jnp.where(total > 0, total, 1.0)
 
 
-def add(past: Past, p: Array, square: Array, number: Array, influence: Influence = LOGISTIC) -> Past:
+def add_performance(
+    past: PerformanceHistory, p: Array, noise_variance: Array, index: Array, influence: Influence = LOGISTIC_INFLUENCE
+) -> PerformanceHistory:
     """Performance number `number` [P] (-1: none) of variance beta^2 = `square` joins; what it displaces is merged."""
     history = past.force.shape[1]
-    slot = jnp.where(number < 0, -1, number % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
+    slot = jnp.where(index < 0, -1, index % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
     old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * influence.weight
     weight = past.weight + old
-    mean = past.mean + old / _safe(weight) * (jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean)
-    beta = jnp.sqrt(square)[:, None]
-    return Past(
+    mean = past.mean + old / _nonzero(weight) * (jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean)
+    beta = jnp.sqrt(noise_variance)[:, None]
+    return PerformanceHistory(
         mean,
         weight,
         jnp.where(slot, p[:, None], past.performance),
@@ -106,7 +108,9 @@ def add(past: Past, p: Array, square: Array, number: Array, influence: Influence
     )
 
 
-def mode(past: Past, start: Array, square: Array, influence: Influence = LOGISTIC) -> Array:
+def posterior_mode(
+    past: PerformanceHistory, start: Array, noise_variance: Array, influence: Influence = LOGISTIC_INFLUENCE
+) -> Array:
     """The rating [P] at which the factors of a belief balance, the last one of variance beta^2 = `square`."""
 
     def pull(x: Array) -> tuple[Array, Array]:
@@ -117,33 +121,35 @@ def mode(past: Past, start: Array, square: Array, influence: Influence = LOGISTI
     wide = MODE_DISTANCE * influence.inverse / past.inverse
     low = jnp.minimum(past.mean, jnp.min(past.performance - wide, axis=1))
     high = jnp.maximum(past.mean, jnp.max(past.performance + wide, axis=1))
-    return decreasing_root(pull, start, low, high, _rating_unit(square))
+    return decreasing_root(pull, start, low, high, _rating_unit(noise_variance))
 
 
 def _rating_unit(noise_variance: Array) -> Array:
     """[P] the size of differences of ratings, of beta^2."""
-    return UNIT * jnp.sqrt(lax.stop_gradient(noise_variance))
+    return UNIT_SCALES * jnp.sqrt(lax.stop_gradient(noise_variance))
 
 
-def guess(past: Past, rating: Array, p: Array, square: Array, influence: Influence = LOGISTIC) -> Array:
+def guess_mode(
+    past: PerformanceHistory, rating: Array, p: Array, noise_variance: Array, influence: Influence = LOGISTIC_INFLUENCE
+) -> Array:
     """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
     z = (past.performance - rating[:, None]) * past.inverse
     stiffness = past.weight + jnp.sum(past.force * past.inverse * influence.pull(z)[1], axis=1)
-    beta, distance = jnp.sqrt(square), p - rating
+    beta, distance = jnp.sqrt(noise_variance), p - rating
     force, inverse = influence.force / beta, influence.inverse / beta
-    if influence.pull is not LOGISTIC.pull:
+    if influence.pull is not LOGISTIC_INFLUENCE.pull:
 
         def balance(x: Array) -> tuple[Array, Array]:
             value, slope = influence.pull((p - x) * inverse)
             return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
 
-        wide = MODE_DISTANCE * jnp.sqrt(square)
+        wide = MODE_DISTANCE * jnp.sqrt(noise_variance)
         ends = jnp.minimum(rating, p - wide), jnp.maximum(rating, p + wide)
-        return lax.stop_gradient(decreasing_root(balance, rating, *ends, _rating_unit(square)))
+        return lax.stop_gradient(decreasing_root(balance, rating, *ends, _rating_unit(noise_variance)))
     gap = jnp.abs(distance)
     pull = force * inverse
-    step = jnp.minimum(gap * pull / (stiffness + pull), force / _safe(stiffness))  # too far
+    step = jnp.minimum(gap * pull / (stiffness + pull), force / _nonzero(stiffness))  # too far
     for _ in range(3):  # Newton's, which come down to the root
         t = jnp.tanh((gap - step) * inverse)
-        step -= (stiffness * step - force * t) / _safe(stiffness + pull * (1.0 - t * t))
+        step -= (stiffness * step - force * t) / _nonzero(stiffness + pull * (1.0 - t * t))
     return lax.stop_gradient(rating + jnp.sign(distance) * step)

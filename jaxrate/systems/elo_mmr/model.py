@@ -3,11 +3,11 @@
 from collections import namedtuple
 from typing import Any, NamedTuple
 
-from jaxrate.events import Array
 from jaxrate.parameters import DEVIATION, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, RATING, Parameter, Range
 from jaxrate.systems.rounds.densities import Density
-from jaxrate.systems.rounds.hazards import Table
-from jaxrate.systems.rounds.performance import TieSplit
+from jaxrate.systems.rounds.hazards import HazardTable
+from jaxrate.systems.rounds.performance_inference import TieSplit
+from jaxrate.types import Array
 
 
 class Params(NamedTuple):
@@ -21,8 +21,10 @@ class Params(NamedTuple):
     rho: float | Array
 
 
-_tuple: Any = namedtuple
-GaussianParams = _tuple("GaussianParams", Params._fields[:-1], module=__name__)  # Gaussian performances have no rho
+_namedtuple: Any = namedtuple
+GaussianParams = _namedtuple(
+    "GaussianParams", Params._fields[:-1], module=__name__
+)  # Gaussian performances have no rho
 
 
 SPACE = Params(
@@ -36,7 +38,10 @@ SPACE = Params(
     initial_rating=RATING,
     initial_deviation=DEVIATION,
     rho=Parameter(
-        "positive", Range(">= 0 or inf", 0.0, endless=True), "1", "how fast drift makes earlier performances Gaussian"
+        "positive",
+        Range(">= 0 or inf", 0.0, allows_inf=True),
+        "1",
+        "how fast drift makes earlier performances Gaussian",
     ),
 )
 
@@ -59,4 +64,4 @@ class Constants(NamedTuple):
     limit: float | Array  # L^2
     noise: float | Array  # beta^2 of a contest of weight 1, less L^2
     newcomer: Array  # the factors, and 1
-    table: Table | None  # of the density; None: it is the logistic or the normal one
+    table: HazardTable | None  # of the density; None: it is the logistic or the normal one

@@ -20,7 +20,8 @@ In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gi
     1/sigma^2 <- 1/sigma^2 + 1/beta^2
 
 The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
-Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; `teams.py` has its teams.
+Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; its teams are in
+`team_inference.py`.
 A contest in which all tie is one like others, as in the paper; the authors' program skips it, and so does `skip_ties`.
 """
 
@@ -32,96 +33,118 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arguments import OWN
-from jaxrate.events import Array, Matches, Rounds
-from jaxrate.parameters import checked, counted
-from jaxrate.plain import bind
-from jaxrate.system import Rating, RatingSystem, Rules, Traits, elapsed, factory, full
-from jaxrate.systems.elo_mmr import routes, teams
-from jaxrate.systems.elo_mmr.belief import Past, State, add, diffuse, guess, mode
+from jaxrate.argument_checks import OWN
+from jaxrate.events import Matches, Rounds
+from jaxrate.hashable import bind
+from jaxrate.parameters import check_params, check_whole_number
+from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, elapsed_time, full_leaf, system_factory
+from jaxrate.systems.elo_mmr import density_dispatch, team_inference
+from jaxrate.systems.elo_mmr.belief import (
+    PerformanceHistory,
+    State,
+    add_performance,
+    guess_mode,
+    posterior_mode,
+    pseudodiffuse,
+)
+from jaxrate.systems.elo_mmr.contest_noise import contest_variances, drift_and_noise, resolve_noise_params
 from jaxrate.systems.elo_mmr.model import SPACE, Constants, GaussianParams, Model, Params
-from jaxrate.systems.elo_mmr.spread import given_noise, noise, usual
-from jaxrate.systems.rounds import duels, expected, field, inferred, seats
-from jaxrate.systems.rounds.densities import DENSITIES, Density, parse
-from jaxrate.text import near
+from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, seats, worst_ranks
+from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
+from jaxrate.text_format import suggest_name
+from jaxrate.types import Array
 
-HISTORY = 32
+DEFAULT_HISTORY = 32
 
 
 def init(model: Model, params: Any, num_players: int) -> State:
     square = params.initial_deviation**2
-    rating, variance, time = (full(num_players, x) for x in (params.initial_rating, square, jnp.inf))
+    rating, variance, time = (full_leaf(num_players, x) for x in (params.initial_rating, square, jnp.inf))
     past = None
     if model.history is not None:  # every leaf has memory of its own: the runner works in place
-        mean, weight = full(num_players, params.initial_rating), full(num_players, 1.0 / square)
-        none = (full((num_players, model.history), x) for x in (params.initial_rating, 0.0, 1.0))
-        past = Past(mean, weight, *none)
-    return State(rating, variance, full(num_players, 0, jnp.int32), time, past)
+        mean, weight = full_leaf(num_players, params.initial_rating), full_leaf(num_players, 1.0 / square)
+        none = (full_leaf((num_players, model.history), x) for x in (params.initial_rating, 0.0, 1.0))
+        past = PerformanceHistory(mean, weight, *none)
+    return State(rating, variance, full_leaf(num_players, 0, jnp.int32), time, past)
 
 
 def prepare(model: Model, params: Any) -> Constants:
     newcomer = jnp.array([*model.newcomer, 1.0], float)
-    return Constants(params, *usual(params), newcomer, routes.table_of(model.density))
+    return Constants(params, *contest_variances(params), newcomer, density_dispatch.make_hazard_table(model.density))
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
     """The pseudodiffusion by elapsed time."""
     if constants.params.drift is None:
         return rows
-    growth = constants.params.drift * elapsed(time, rows.time)
-    return diffuse(rows, growth, _rho(constants), influence=routes.influence_of(constants.table))
+    growth = constants.params.drift * elapsed_time(time, rows.time)
+    return pseudodiffuse(
+        rows, growth, _rho_or_zero(constants), influence=density_dispatch.performance_influence(constants.table)
+    )
 
 
-def _rho(constants: Constants) -> float | Array:
+def _rho_or_zero(constants: Constants) -> float | Array:
     return getattr(constants.params, "rho", 0.0)
 
 
 def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    contest = duels.match_as_contest(event)
-    there, weight = field.real(contest), field.weight(contest)
-    square, points = rows.variance + sum(noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
+    contest = match_contests.match_as_contest(event)
+    mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
+    square, points = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
     if model.teams and contest.solo is None:
-        return teams.predict(model.teams, rows.rating, square, contest, points)
-    below = routes.beaten(model.density, constants.table, rows.rating, jnp.sqrt(square), there, points)
-    share = expected.share(below, there)
+        return team_inference.predict(model.teams, rows.rating, square, contest, points)
+    below = density_dispatch.expected_win_counts(
+        model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points
+    )
+    share = expected_wins.win_share(below, mask)
     return share[0] if isinstance(event, Matches) else share
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     del key
-    return _learn(model, constants, rows, duels.match_as_contest(event))[0]
+    return _learn_from_contest(model, constants, rows, match_contests.match_as_contest(event))[0]
 
 
 def infer(
     model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None
-) -> tuple[State, inferred.Performances]:
+) -> tuple[State, worst_ranks.Performances]:
     del key
-    state, p, known = _learn(model, constants, rows, event)
-    if isinstance(known, teams.Known):
-        return state, inferred.Performances(p, teams.rank_needed(known, event, model.split_ties))
-    return state, inferred.performances(p, rows.rating, routes.rank_needed(known, event, model.split_ties), event)
+    state, p, round_statistics = _learn_from_contest(model, constants, rows, event)
+    if isinstance(round_statistics, team_inference.TeamRound):
+        return state, worst_ranks.Performances(
+            p, team_inference.needed_ranks(round_statistics, event, model.split_ties)
+        )
+    return state, worst_ranks.make_performances(
+        p, rows.rating, density_dispatch.needed_ranks(round_statistics, event, model.split_ties), event
+    )
 
 
-def _learn(
+def _learn_from_contest(
     model: Model, constants: Constants, rows: State, event: Rounds
-) -> tuple[State, Array, routes.Known | teams.Known]:
+) -> tuple[State, Array, density_dispatch.RoundStatistics | team_inference.TeamRound]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
-    growth, square = noise(constants, rows, field.weight(event), event.noise)
+    growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
     growth = seats.largest(event, growth)
-    contested = field.contested(event, model.skip_ties)
-    influence = routes.influence_of(constants.table)
-    drifted = diffuse(rows, growth, _rho(constants), contested, influence)
+    contested = cdf_sums.is_contested(event, model.skip_ties)
+    influence = density_dispatch.performance_influence(constants.table)
+    drifted = pseudodiffuse(rows, growth, _rho_or_zero(constants), contested, influence)
     variance = drifted.variance * square / (drifted.variance + square)
-    share, points = variance / square, field.in_precision(model.points)
-    known: routes.Known | teams.Known
+    share, points = variance / square, cdf_sums.points_in_precision(model.points)
+    round_statistics: density_dispatch.RoundStatistics | team_inference.TeamRound
     if model.teams and event.solo is None:
-        known = teams.look(model.teams, rows.rating, drifted.variance + square, event, points, model.split_ties)
-        p, variance = teams.infer(known, rows.rating, drifted.variance, square, event, model.split_ties)
+        round_statistics = team_inference.summarize_teams(
+            model.teams, rows.rating, drifted.variance + square, event, points, model.split_ties
+        )
+        p, variance = team_inference.infer_members(
+            round_statistics, rows.rating, drifted.variance, square, event, model.split_ties
+        )
     else:
         deviation = jnp.sqrt(drifted.variance + square)
-        known = routes.look(model.density, constants.table, rows.rating, deviation, event, points, model.split_ties)
-        p = routes.infer(known, event, model.split_ties)
+        round_statistics = density_dispatch.summarize_round(
+            model.density, constants.table, rows.rating, deviation, event, points, model.split_ties
+        )
+        p = density_dispatch.infer_performances(round_statistics, event, model.split_ties)
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
     if drifted.past is None:
@@ -130,12 +153,12 @@ def _learn(
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:
-        past = add(drifted.past, p, square, jnp.where(contested, rows.games, -1), influence)
-        start = guess(drifted.past, rows.rating, p, square, influence)
-        rating = mode(past, start, square, influence)
+        past = add_performance(drifted.past, p, square, jnp.where(contested, rows.games, -1), influence)
+        start = guess_mode(drifted.past, rows.rating, p, square, influence)
+        rating = posterior_mode(past, start, square, influence)
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
-    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, known
+    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, round_statistics
 
 
 def summary(params: Any, rows: State) -> Rating:
@@ -143,17 +166,17 @@ def summary(params: Any, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def _clocked(params: Any) -> bool:
+def _depends_on_time(params: Any) -> bool:
     return params.drift is not None
 
 
-def _settled(params: Any) -> float | Array:
-    return usual(params).limit ** 0.5
+def _settled_deviation(params: Any) -> float | Array:
+    return contest_variances(params).limit ** 0.5
 
 
-@factory
+@system_factory
 def elo_mmr(
-    history: int = HISTORY,
+    history: int = DEFAULT_HISTORY,
     split_ties: bool | float = False,
     newcomer: Sequence[float] = (),
     density: Annotated[Density | str, OWN] = "logistic",
@@ -182,8 +205,9 @@ def elo_mmr(
       split_ties: count a tie as half a win and half a loss, not as one of each; a number above 0 and below 1: as so
         much of each (the footnote of section 3.1).
       newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).
-      density: of the noise of a performance: "logistic", "normal", "gumbel", "laplace", or a `jr.densities.Density` of
-        your own, log-concave and without a corner. The normal one makes it Elo-MMX: `history` and `rho` do not matter.
+      density: of the noise of a performance: "logistic", "normal", "gumbel", "laplace", or a
+        `jr.extend.densities.Density` of your own, log-concave and without a corner. The normal one makes it Elo-MMX:
+        `history` and `rho` do not matter.
       skip_ties: contests in which all tie change nothing, as in the authors' program; not so in their paper.
       weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
       limit_deviation: L: where deviations settle (points, >= 0 or None).
@@ -197,14 +221,16 @@ def elo_mmr(
     Raises:
       ValueError: for an unknown name, a value out of range, or a density that is not log-concave or finite: says where.
     """
-    counted("elo_mmr", "history", history, 1, 10_000)
-    weight, limit_deviation, beta, gamma = given_noise("elo_mmr", weight, limit_deviation, beta, gamma)
-    given = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
-    traits = Traits(baseline=True, noise=True, contests=True)
-    return _system("elo_mmr", given, SPACE, parse(density), history, (split_ties, skip_ties), newcomer, traits)
+    check_whole_number("elo_mmr", "history", history, 1, 10_000)
+    weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
+    raw_params = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
+    traits = SystemTraits(baseline=True, noise=True, contests=True)
+    return _make_system(
+        "elo_mmr", raw_params, SPACE, parse_density(density), history, (split_ties, skip_ties), newcomer, traits
+    )
 
 
-@factory
+@system_factory
 def elo_mmx(
     split_ties: bool | float = False,
     newcomer: Sequence[float] = (),
@@ -228,7 +254,7 @@ def elo_mmx(
     compare well only if a rating of 0 is that of a member who adds nothing: take `initial_rating=0`, or the mean.
 
         rounds = [[["Ada", "Bo"], ["Cy"]], [["Cy", "Ada"], ["Bo"]]]  # the winners first
-        jr.run(jr.elo_mmx(initial_rating=0), jr.from_teams(rounds))
+        jr.run(jr.elo_mmx(initial_rating=0), jr.data.from_teams(rounds))
 
     A player may be in several teams of a contest, with a row in each (see `rounds`). What their teams say is then
     combined, without regard to what the teams share.
@@ -248,17 +274,22 @@ def elo_mmx(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    weight, limit_deviation, beta, gamma = given_noise("elo_mmx", weight, limit_deviation, beta, gamma)
-    given = GaussianParams(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation)
-    if team_performance not in teams.PERFORMANCES:
-        hint, known = near(str(team_performance), teams.PERFORMANCES), " or ".join(teams.PERFORMANCES)
-        raise ValueError(f"elo_mmx: team_performance must be {known}, got {team_performance!r}{hint}")
+    weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
+    raw_params = GaussianParams(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation)
+    if team_performance not in team_inference.TEAM_PERFORMANCES:
+        hint, allowed = (
+            suggest_name(str(team_performance), team_inference.TEAM_PERFORMANCES),
+            " or ".join(team_inference.TEAM_PERFORMANCES),
+        )
+        raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
     space, traits, ties = (
         GaussianParams(*SPACE[:-1]),
-        Traits(teams=True, seats=True, noise=True, contests=True),
+        SystemTraits(teams=True, seats=True, noise=True, contests=True),
         (split_ties, skip_ties),
     )
-    return _system("elo_mmx", given, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance)
+    return _make_system(
+        "elo_mmx", raw_params, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance
+    )
 
 
 def _check_split_ties(name: str, split_ties: Any) -> bool | float:
@@ -270,21 +301,21 @@ def _check_split_ties(name: str, split_ties: Any) -> bool | float:
     raise ValueError(f"{name}: split_ties must be True, False, or a number above 0 and below 1, got {split_ties!r}")
 
 
-def _system(
+def _make_system(
     name: str,
-    given: Any,
+    raw_params: Any,
     space: Any,
     density: Density,
     history: int | None,
     ties: tuple[bool | float, bool],
     newcomer: Sequence[float],
-    traits: Traits,
+    traits: SystemTraits,
     team: str | None = None,
 ) -> RatingSystem:
     factors = tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
         raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
-    params = checked(name, given, space)
+    params = check_params(name, raw_params, space)
     if params.beta is None:
         square = (1.0 + 1.0 / params.weight) * params.limit_deviation**2
         square += 0.0 if params.drift is None else params.drift / params.weight
@@ -297,9 +328,9 @@ def _system(
     named = density.name if density.name in DENSITIES else density
     static |= {} if history is None else {"history": history, "density": named}
     static |= {} if team is None else {"team_performance": team}
-    kept = None if density.name == "normal" else history
-    points = routes.enough(density, math.sqrt(square), params.initial_deviation)
-    model = Model(density, kept, split_ties, skip_ties, factors, points, team)
+    kept_history = None if density.name == "normal" else history
+    points = density_dispatch.table_points(density, math.sqrt(square), params.initial_deviation)
+    model = Model(density, kept_history, split_ties, skip_ties, factors, points, team)
     return RatingSystem(
         name,
         params,
@@ -309,8 +340,8 @@ def _system(
         Rules(bind(prepare, model), advance, bind(predict, model), bind(update, model)),
         summary,
         tuple(static.items()),
-        _clocked,
-        _settled,
-        bind(duels.check_match_results, name),
+        _depends_on_time,
+        _settled_deviation,
+        bind(match_contests.check_match_results, name),
         traits=traits._replace(infer=bind(infer, model)),
     )

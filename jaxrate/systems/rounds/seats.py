@@ -13,7 +13,8 @@ of each other. So a player whose two teams meet seems to learn something from th
 
 import jax.numpy as jnp
 
-from jaxrate.events import Array, Rounds
+from jaxrate.events import Rounds
+from jaxrate.types import Array
 
 
 def merge_evidence(event: Rounds, change: Array, kept: Array) -> tuple[Array, Array]:

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.events import Array
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_ANY,
@@ -21,9 +20,10 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
-from jaxrate.system import Rating, full
+from jaxrate.system import Rating, full_leaf
+from jaxrate.types import Array
 
-GROWTH = "points per sqrt(period)"
+GROWTH_UNIT = "points per sqrt(period)"
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
 YEAR = 365.25  # units of time in which the side advantage changes by its trend
 
@@ -83,16 +83,16 @@ class Params(NamedTuple):
 
 
 SPACE = Params(
-    growth=Parameter("positive", NOT_NEGATIVE, GROWTH, "growth of the deviation of a common skill"),
+    growth=Parameter("positive", NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a common skill"),
     initial_rating=RATING,
     initial_deviation=DEVIATION._replace(bounds=(None, "deviation_max")),
     deviation_max=Parameter(
         "positive", MAYBE_POSITIVE, "points", "largest deviation to which time leads, without form"
     ),
-    modifier_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth of the deviations of modifiers"),
+    modifier_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviations of modifiers"),
     initial_modifier_deviation=Parameter("positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's modifiers"),
     own_side_growth=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth of the deviation of an own side advantage"
+        "positive", MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of an own side advantage"
     ),
     initial_own_side_deviation=Parameter(
         "positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's own side advantage"
@@ -117,7 +117,7 @@ SPACE = Params(
     ),
     period=PERIOD,
     side_trend=Parameter("real", MAYBE_ANY, "points per 365.25 days", "change of the side advantage"),
-    second_kind_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH, "growth, of players of the second kind"),
+    second_kind_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth, of players of the second kind"),
     second_kind_initial_deviation=Parameter(
         "positive",
         MAYBE_POSITIVE,
@@ -140,7 +140,7 @@ STATISTIC_SCALE = Parameter(
 STATISTIC_NOISE = Parameter(
     "positive", POSITIVE, "points", "deviation of the statistic about the difference of strengths"
 )
-COVARIATE = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
+COVARIATE_PARAMETER = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
 
 
 def statistic_scale_name(statistic: str) -> str:
@@ -172,7 +172,7 @@ class Constants(NamedTuple):
     second: Any = None  # `Kind` of the second kind
 
 
-class Kind(NamedTuple):
+class SecondKind(NamedTuple):
     """What players of the second kind have of their own; as in `Constants`."""
 
     newcomer: Any  # [D] the variances
@@ -187,7 +187,7 @@ def select_by_kind(kind: Array | None, first: Any, second: Any) -> Any:
     return first if kind is None else jnp.where(kind > 0.5, second, first)
 
 
-def parts(model: Model, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
+def component_vector(model: Model, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
     """[D] of a number for each kind of part; the number itself if D = 1."""
     if model.size == 1:
         return common
@@ -199,27 +199,27 @@ def initial_variance(model: Model, params: Any) -> Any:
     """[D] of a newcomer."""
     own_side = params.initial_own_side_deviation
     deviations = params.initial_deviation, params.initial_modifier_deviation, own_side, params.form_deviation
-    return parts(model, *(None if x is None else x**2 for x in deviations))
+    return component_vector(model, *(None if x is None else x**2 for x in deviations))
 
 
 def init(model: Model, params: Any, num_players: int) -> State:
-    mean, variance = parts(model, params.initial_rating, 0.0, 0.0, 0.0), initial_variance(model, params)
+    mean, variance = component_vector(model, params.initial_rating, 0.0, 0.0, 0.0), initial_variance(model, params)
     if model.size == 1:
-        mean, covariance = full(num_players, mean), full(num_players, variance)
+        mean, covariance = full_leaf(num_players, mean), full_leaf(num_players, variance)
     else:
         mean = jnp.broadcast_to(mean, (num_players, model.size))
         covariance = jnp.broadcast_to(jnp.diag(variance), (num_players, model.size, model.size))
-    games = None if params.experience is None else full(num_players, 0.0)
-    kind = full(num_players, 0.0) if model.kinds else None
-    season = None if model.league_season is None else full(num_players, jnp.inf)
-    return State(mean, covariance, games, full(num_players, jnp.inf), kind, season)
+    games = None if params.experience is None else full_leaf(num_players, 0.0)
+    kind = full_leaf(num_players, 0.0) if model.kinds else None
+    season = None if model.league_season is None else full_leaf(num_players, jnp.inf)
+    return State(mean, covariance, games, full_leaf(num_players, jnp.inf), kind, season)
 
 
 def prepare(model: Model, params: Any) -> Constants:
-    growth, highest = variances(model, params)
+    growth, highest = growth_and_limits(model, params)
     return Constants(
         params,
-        parts(model, params.initial_rating, 0.0, 0.0, 0.0),
+        component_vector(model, params.initial_rating, 0.0, 0.0, 0.0),
         growth,
         highest,
         None if params.match_growth is None else params.match_growth**2,
@@ -228,24 +228,24 @@ def prepare(model: Model, params: Any) -> Constants:
     )
 
 
-def variances(model: Model, params: Any) -> tuple[Any, Any]:
+def growth_and_limits(model: Model, params: Any) -> tuple[Any, Any]:
     """[D] by how much variances grow per unit of time, and [D] how high time lets them."""
     highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
     growth = params.growth, params.modifier_growth, params.own_side_growth, 0.0
     most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation, params.form_deviation
     return (
-        parts(model, *(None if x is None else x**2 / params.period for x in growth)),
-        parts(model, *(None if x is None else x**2 for x in most)),
+        component_vector(model, *(None if x is None else x**2 / params.period for x in growth)),
+        component_vector(model, *(None if x is None else x**2 for x in most)),
     )
 
 
-def second_kind_constants(model: Model, params: Any) -> Kind:
+def second_kind_constants(model: Model, params: Any) -> SecondKind:
     """What players of the second kind have of their own."""
     own = params._replace(growth=params.second_kind_growth, initial_deviation=params.second_kind_initial_deviation)
     by_match = params.second_kind_match_growth
-    return Kind(
+    return SecondKind(
         initial_variance(model, own),
-        *variances(model, own),
+        *growth_and_limits(model, own),
         None if by_match is None else by_match**2,
         params.second_kind_experience,
     )

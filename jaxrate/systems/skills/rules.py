@@ -2,48 +2,49 @@
 
 import jax.numpy as jnp
 
-from jaxrate.events import Array, Matches, Periods
-from jaxrate.plain import bind
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable import bind
 from jaxrate.system import Rules
-from jaxrate.systems.outlook import Outlook
-from jaxrate.systems.reversion import since
+from jaxrate.systems.mean_reversion import season_window_start
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
+from jaxrate.systems.skills.match_strengths import Meeting, make_meeting
 from jaxrate.systems.skills.model import Constants, Model, State, prepare
-from jaxrate.systems.skills.observations import expected_score, in_full, margin_loss, messages
-from jaxrate.systems.skills.passing import advance, begun, by_season
-from jaxrate.systems.skills.posterior import learn
-from jaxrate.systems.skills.strengths import Meeting, meeting
+from jaxrate.systems.skills.outcome_likelihoods import expected_score, game_messages, margin_loss, outcome_outlook
+from jaxrate.systems.skills.posterior import learn_from_messages
+from jaxrate.types import Array
 
 
 def predict(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    return expected_score(model, constants, to_come(model, constants, rows, event))
+    return expected_score(model, constants, upcoming_meeting(model, constants, rows, event))
 
 
-def outlook(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Outlook:
-    return in_full(constants, to_come(model, constants, rows, event))
+def outlook(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> OutcomeProbabilities:
+    return outcome_outlook(constants, upcoming_meeting(model, constants, rows, event))
 
 
-def surprise(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+def predict_margin_loss(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """What the margins lose, minus the logarithms of their densities."""
-    return margin_loss(model, constants, to_come(model, constants, rows, event), event)
+    return margin_loss(model, constants, upcoming_meeting(model, constants, rows, event), event)
 
 
-def to_come(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Meeting:
-    rows = begun(model, constants, rows, event)
-    return meeting(model, constants, rows, event, None)
+def upcoming_meeting(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Meeting:
+    rows = prepare_for_games(model, constants, rows, event)
+    return make_meeting(model, constants, rows, event, None)
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
     """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
     del key
-    rows, end = begun(model, constants, rows, event), event.time
-    pair = meeting(model, constants, rows, event, event.context.weight)
-    after = learn(model, constants, rows, event, pair, messages(model, constants, pair, event))
+    rows, end = prepare_for_games(model, constants, rows, event), event.time
+    pair = make_meeting(model, constants, rows, event, event.context.weight)
+    after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period
-        after = by_season(model, constants, after, since(event, rows.time), end)
+        after = apply_clock_seasons(model, constants, after, season_window_start(event, rows.time), end)
     return after._replace(time=jnp.full_like(rows.time, end))
 
 
-def rules_of(model: Model) -> Rules:
+def make_rules(model: Model) -> Rules:
     return Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))

@@ -55,16 +55,16 @@ approach", with a covariance for each player.)
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxrate.events import Matches, Periods, as_moment
-from jaxrate.parameters import checked, counted, params_of
-from jaxrate.plain import bind
-from jaxrate.side_worth import logistic_lead, normal_lead
-from jaxrate.system import RatingSystem, Traits, check_names, factory
-from jaxrate.systems.reversion import SEASON_KEEP, starts
-from jaxrate.systems.skills.adapting import DEFAULT_FORM_REVERSION, DEFAULT_NOISE, adapt
+from jaxrate.events import Matches, Periods, as_event_time
+from jaxrate.hashable import bind
+from jaxrate.parameters import check_params, check_whole_number, make_params_class
+from jaxrate.side_advantage import logistic_lead, normal_lead
+from jaxrate.system import RatingSystem, SystemTraits, check_names, system_factory
+from jaxrate.systems.mean_reversion import DEFAULT_SEASON_KEEP, season_starts
+from jaxrate.systems.skills.adaptation import DEFAULT_FORM_REVERSION, DEFAULT_NOISE, adapt_to_data
 from jaxrate.systems.skills.checks import check_events_fit
 from jaxrate.systems.skills.model import (
-    COVARIATE,
+    COVARIATE_PARAMETER,
     SIDES,
     SPACE,
     STATISTIC_NOISE,
@@ -76,8 +76,8 @@ from jaxrate.systems.skills.model import (
     statistic_scale_name,
     summary,
 )
-from jaxrate.systems.skills.observations import OUTCOMES
-from jaxrate.systems.skills.rules import outlook, rules_of, surprise
+from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
+from jaxrate.systems.skills.rules import make_rules, outlook, predict_margin_loss
 
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
 
@@ -87,7 +87,7 @@ def lead_for_score(params: Params, score: float) -> float:
     return logistic_lead(score) if params.noise is None else normal_lead(score, float(params.noise))
 
 
-def usual(model: Model, given: Params) -> Params:
+def fill_defaults(model: Model, params: Params) -> Params:
     """With a usual value for each hyperparameter of a part that the model has, unless it is given.
 
     Raises:
@@ -103,7 +103,7 @@ def usual(model: Model, given: Params) -> Params:
         "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
         "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
         "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
-        "season_keep": (in_seasons, SEASON_KEEP, seasons),
+        "season_keep": (in_seasons, DEFAULT_SEASON_KEEP, seasons),
         "season_growth": (in_seasons, 30.0, seasons),
         "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
         "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
@@ -114,17 +114,17 @@ def usual(model: Model, given: Params) -> Params:
     }
     kinds = 'needs kinds="sides", or the columns of kinds'
     for name in ("growth", "initial_deviation", "match_growth", "experience"):
-        own, value = f"second_kind_{name}", getattr(given, name)
+        own, value = f"second_kind_{name}", getattr(params, name)
         needs[own] = bool(model.kinds) and value is not None, value, f"needs {name}" if model.kinds else kinds
     for name, (has, value, why) in needs.items():
-        if getattr(given, name) is None and has:
-            given = given._replace(**{name: value})
-        elif getattr(given, name) is not None and not has:
+        if getattr(params, name) is None and has:
+            params = params._replace(**{name: value})
+        elif getattr(params, name) is not None and not has:
             raise ValueError(f"skills: {name} {why}")
-    return given
+    return params
 
 
-def names_of(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
+def check_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
     """The names of columns, from one or several."""
     names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
@@ -135,7 +135,7 @@ def names_of(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-@factory
+@system_factory
 def skills(
     outcome: str = "win",
     categories: int = 1,
@@ -180,7 +180,7 @@ def skills(
 
     What the data do not have is off. A part that is on has usual values where none are given: `fit` finds better ones.
 
-        data = jr.datasets.nfl()
+        data = jr.data.datasets.nfl()
         system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
         rated = jr.rate(system, data)
 
@@ -250,27 +250,27 @@ def skills(
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"skills: outcome must be {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}, got {outcome!r}")
-    counted("skills", "categories", categories, 1, 100)
+    check_whole_number("skills", "categories", categories, 1, 100)
     if not isinstance(own_side, bool):
         raise ValueError(f"skills: own_side must be True or False, got {own_side!r}")
-    margin, covariates = names_of("margin", margin), names_of("covariates", covariates)
-    statistics = names_of("statistics", statistics)
+    margin, covariates = check_column_names("margin", margin), check_column_names("covariates", covariates)
+    statistics = check_column_names("statistics", statistics)
     if statistics and outcome == "logistic":
         raise ValueError(f"skills: statistics {NOT_FOR_LOGISTIC}")
     if len(margin) not in (1, 2):
         raise ValueError("skills: margin must be one column, or two: the points of each side")
-    kinds = names_of("kinds", kinds)
+    kinds = check_column_names("kinds", kinds)
     if kinds != (SIDES,) and len(kinds) not in (0, 2):
         raise ValueError(
             f"skills: kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}"
         )
     if league_season is not None:
-        (league_season,) = names_of("league_season", league_season)
-    since = None if side_since is None else as_moment("side_since", side_since)
-    times = starts("skills", seasons)
+        (league_season,) = check_column_names("league_season", league_season)
+    since = None if side_since is None else as_event_time("side_since", side_since)
+    times = season_starts("skills", seasons)
     if times and league_season is not None:
         raise ValueError("skills: give seasons, their first times, or league_season, and not both")
-    named: dict[str, Any] = {
+    setting_values: dict[str, Any] = {
         "outcome": outcome,
         "categories": categories,
         "covariates": covariates,
@@ -282,7 +282,7 @@ def skills(
         "side_since": since,
         "statistics": statistics,
     }
-    settings = tuple(named)
+    settings = tuple(setting_values)
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
     further = covariates + of_statistics
     for name in further:
@@ -291,34 +291,34 @@ def skills(
             what = "covariate" if name in covariates else "statistic"
             raise ValueError(f"skills: a {what} must be one plain word that is no hyperparameter; rename {name!r}")
     check_names("skills", weights, (*settings, *Params._fields, *further))
-    model = Model(**named, form=form_deviation is not None)
+    model = Model(**setting_values, form=form_deviation is not None)
     side = own_side_growth, initial_own_side_deviation
     season = season_keep, season_growth
     newcomer = growth, initial_rating, initial_deviation, deviation_max, modifier_growth, initial_modifier_deviation
     rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period, side_trend
     second = second_kind_growth, second_kind_initial_deviation, second_kind_match_growth, second_kind_experience
     form = form_deviation, form_reversion
-    given = usual(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second, *form))
-    made = params_of(Params._fields + further)
-    space = (*SPACE, *(COVARIATE for _ in covariates), *(STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics))
+    raw_params = fill_defaults(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second, *form))
+    params_class = make_params_class(Params._fields + further)
+    space = (*SPACE, *(COVARIATE_PARAMETER for _ in covariates), *(STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics))
     first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
-    params = made(*given, *(weights.get(name, x) for name, x in zip(further, first, strict=True)))
+    params = params_class(*raw_params, *(weights.get(name, x) for name, x in zip(further, first, strict=True)))
     return RatingSystem(
         "skills",
-        checked("skills", params, made(*space)),
-        made(*space),
+        check_params("skills", params, params_class(*space)),
+        params_class(*space),
         (Matches, Periods),
         bind(init, model),
-        rules_of(model),
+        make_rules(model),
         bind(summary, model),
-        tuple(named.items()),
+        tuple(setting_values.items()),
         check=bind(check_events_fit, model),
-        traits=Traits(
+        traits=SystemTraits(
             categories=True,
-            adapt=adapt,
-            lead=lead_for_score,
+            adapt=adapt_to_data,
+            lead_for_score=lead_for_score,
             outlook=None if params.draw_margin is None else bind(outlook, model),
-            margin_loss=bind(surprise, model) if outcome == "margin" else None,
-            smoothed=None if kinds or league_season or model.form else model,
+            margin_loss=bind(predict_margin_loss, model) if outcome == "margin" else None,
+            smoothing_model=None if kinds or league_season or model.form else model,
         ),
     )

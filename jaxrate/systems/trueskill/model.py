@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
-from jaxrate.events import Array, Matches, Rounds
+from jaxrate.events import Matches, Rounds
 from jaxrate.parameters import (
     CLOCK_DRIFT,
     DEVIATION,
@@ -21,13 +21,14 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
-from jaxrate.side_worth import normal_lead
-from jaxrate.system import Rating, advantage, elapsed, full
-from jaxrate.systems import reversion as fading
-from jaxrate.systems.rounds import expected, field
-from jaxrate.systems.rounds.teams import Teams, by_number, each, total
+from jaxrate.side_advantage import normal_lead
+from jaxrate.system import Rating, elapsed_time, full_leaf, signed_side_advantage
+from jaxrate.systems import mean_reversion as fading
+from jaxrate.systems.rounds import cdf_sums, expected_wins
+from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, teams_by_number
+from jaxrate.types import Array
 
-POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
+TABLE_POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
 
 
 class Params(NamedTuple):
@@ -77,8 +78,11 @@ class State(NamedTuple):
 
 
 def init(params: Any, num_players: int) -> State:
-    rating, variance = full(num_players, params.initial_rating), full(num_players, params.initial_deviation**2)
-    return State(rating, variance, full(num_players, jnp.inf) if clocked(params) else None)
+    rating, variance = (
+        full_leaf(num_players, params.initial_rating),
+        full_leaf(num_players, params.initial_deviation**2),
+    )
+    return State(rating, variance, full_leaf(num_players, jnp.inf) if depends_on_time(params) else None)
 
 
 def lead_for_score(params: Params, score: float) -> float:
@@ -96,55 +100,57 @@ def advance(seasons: Sequence[float], constants: Any, rows: State, time: Array) 
     params, last, aged = constants.params, rows.time, rows
     if last is None:
         return rows
-    keep, span = fading.by_clock(getattr(params, "reversion", None), elapsed(time, last))  # not every system has it
+    keep, span = fading.decay_over_time(
+        getattr(params, "reversion", None), elapsed_time(time, last)
+    )  # not every system has it
     if params.drift is not None:
-        aged = fading.reverted(params, rows, keep, params.drift * span, None)
+        aged = fading.revert_rows(params, rows, keep, params.drift * span, None)
     elif keep is not None:
-        aged = fading.reverted(params, rows, keep, jnp.zeros_like(span), None)
-    return fading.renewed(seasons, params, aged, last, time, None)
+        aged = fading.revert_rows(params, rows, keep, jnp.zeros_like(span), None)
+    return fading.apply_seasons(seasons, params, aged, last, time, None)
 
 
-def lead(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
+def match_lead(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
     """By how much player 0 should perform better, the deviation c of that, and the margin."""
     spread = jnp.sqrt(jnp.sum(rows.variance) + 2.0 * (constants.growth + constants.noise))
-    ahead = rows.rating[0] - rows.rating[1] + advantage(event, constants.params.side_advantage)
+    ahead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
     return ahead, spread, 2.0**0.5 * jnp.asarray(constants.margin, spread.dtype)
 
 
 def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
     """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat.
 
-    A draw is half a win. In rounds of more than `field.SMALL` participants the margin is that of teams of equal size.
+    A draw is half a win. In rounds of more than `cdf_sums.SMALL` participants the margin is that of equal teams.
     """
     if isinstance(event, Matches):
-        return score(*lead(constants, rows, event))
-    teams = by_number(event)
-    mean, variance = performances(constants, rows, event, teams)
-    there, deviation = teams.size > 0, jnp.sqrt(variance)
-    if len(event.rank) <= field.SMALL:
+        return expected_score(*match_lead(constants, rows, event))
+    teams = teams_by_number(event)
+    mean, variance = team_performances(constants, rows, event, teams)
+    mask, deviation = teams.size > 0, jnp.sqrt(variance)
+    if len(event.rank) <= cdf_sums.DIRECT_LIMIT:
         size = teams.size.astype(mean.dtype)
         margin = constants.margin * jnp.sqrt(size[:, None] + size[None, :])
         spread = jnp.sqrt(variance[:, None] + variance[None, :])
-        p = score(mean[:, None] - mean[None, :], spread, margin)
-        others = there[None, :] & ~jnp.eye(len(there), dtype=bool)
-        count = jnp.sum(there.astype(mean.dtype)) - 1.0
+        p = expected_score(mean[:, None] - mean[None, :], spread, margin)
+        others = mask[None, :] & ~jnp.eye(len(mask), dtype=bool)
+        count = jnp.sum(mask.astype(mean.dtype)) - 1.0
         share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
-        return each(teams, jnp.where(count > 0, share, 0.5))
+        return gather_to_members(teams, jnp.where(count > 0, share, 0.5))
     margin = constants.margin * jnp.sqrt(2.0 * teams.size.astype(mean.dtype))
-    below, _ = expected.normal(mean, deviation, there, POINTS, margin)
-    return each(teams, expected.share(below, there))
+    below, _ = expected_wins.normal_wins(mean, deviation, mask, TABLE_POINTS, margin)
+    return gather_to_members(teams, expected_wins.win_share(below, mask))
 
 
-def score(ahead: Array, spread: Array, margin: Array) -> Array:
+def expected_score(mean_lead: Array, spread: Array, margin: Array) -> Array:
     """Expected score, a draw half a win, of who should perform better by so much."""
-    low, high = (0.5 * erfc((0.5**0.5) * (x - ahead) / spread) for x in (margin, -margin))
+    low, high = (0.5 * erfc((0.5**0.5) * (x - mean_lead) / spread) for x in (margin, -margin))
     return 0.5 * (low + high)
 
 
-def performances(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
+def team_performances(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
     """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
     square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
-    return total(teams, event.weight * rows.rating), jnp.where(teams.size > 0, total(teams, square), 1.0)
+    return sum_by_team(teams, event.weight * rows.rating), jnp.where(teams.size > 0, sum_by_team(teams, square), 1.0)
 
 
 def summary(params: Any, rows: State) -> Rating:
@@ -152,5 +158,5 @@ def summary(params: Any, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def clocked(params: Any) -> bool:
+def depends_on_time(params: Any) -> bool:
     return any(getattr(params, name, None) is not None for name in ("drift", "reversion", "season_keep"))

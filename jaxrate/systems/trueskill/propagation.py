@@ -6,26 +6,27 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.device import launches, stacked
-from jaxrate.events import Array, Rounds
-from jaxrate.numerics import above, truncated
-from jaxrate.systems.rounds.teams import Teams
-from jaxrate.systems.trueskill.model import Constants, State, performances
+from jaxrate.device import has_launch_overhead, stack_pair
+from jaxrate.events import Rounds
+from jaxrate.numerics.special_functions import truncate_above, truncate_normal
+from jaxrate.systems.rounds.round_teams import Teams
+from jaxrate.systems.trueskill.model import Constants, State, team_performances
+from jaxrate.types import Array
 
-EXTRA = 8  # sweeps beyond the logarithm of the number of teams
-ABREAST = 16  # steps of a chain that are multiplied in one turn
-UNIT = 0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0  # of no step
-FREE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
+EXTRA_SWEEPS = 8  # sweeps beyond the logarithm of the number of teams
+STEPS_PER_PRODUCT = 16  # steps of a chain that are multiplied in one turn
+IDENTITY_STEP = 0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0  # of no step
+UNINFORMATIVE_VARIANCE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
 
 
-class Link(NamedTuple):
+class LinkMessage(NamedTuple):
     """The message about a difference [T - 1] of neighbours."""
 
     mean: Array  # d
     variance: Array  # r
 
 
-def propagate(
+def propagate_standing(
     sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
 ) -> tuple[Array, Array]:
     """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
@@ -33,34 +34,34 @@ def propagate(
     That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
     w^2 sigma^4.
     """
-    mean, variance = performances(constants, rows, event, teams)
+    mean, variance = team_performances(constants, rows, event, teams)
     size = teams.size.astype(mean.dtype)
     margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
-    tied, there = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
-    gap, free = mean[:-1] - mean[1:], FREE * (variance[:-1] + variance[1:])
-    come = chain_at_once if launches() else chain
+    tied, mask = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
+    gap, free = mean[:-1] - mean[1:], UNINFORMATIVE_VARIANCE * (variance[:-1] + variance[1:])
+    pass_chain = chain_marginals_parallel if has_launch_overhead() else chain_marginals
 
-    def message(s: Array, m: Array) -> Link:
+    def message(s: Array, m: Array) -> LinkMessage:
         """From the variance of each team and the distance of its mean from M, without the link's own message."""
         square = s[0, :-1] + s[1, -2::-1]
         spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
         known = ahead / spread, margin / spread
-        _, w, left, centre = truncated(*known, tied) if event.strict is None else above(*known)
-        w = jnp.maximum(w, 1.0 / FREE)
-        return Link(jnp.where(there, spread * centre / w, 0.0), jnp.where(there, square * left / w, free))
+        _, w, left, centre = truncate_normal(*known, tied) if event.strict is None else truncate_above(*known)
+        w = jnp.maximum(w, 1.0 / UNINFORMATIVE_VARIANCE)
+        return LinkMessage(jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free))
 
-    def passed(link: Link) -> tuple[Array, Array]:
+    def passed(link: LinkMessage) -> tuple[Array, Array]:
         """[2, T] s and m - M: what comes to each team from those above it; and, from the last team on, from below."""
-        ways = stacked(link.variance, link.variance[::-1]), stacked(gap - link.mean, (link.mean - gap)[::-1])
-        return come(both, *ways)
+        ways = stack_pair(link.variance, link.variance[::-1]), stack_pair(gap - link.mean, (link.mean - gap)[::-1])
+        return pass_chain(both, *ways)
 
-    def sweep(told: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
-        link = message(*told[1:])
+    def sweep(carry: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
+        link = message(*carry[1:])
         return (link, *passed(link)), None
 
-    both = stacked(variance, variance[::-1])
-    enough = sweeps or (1 if len(size) <= 2 else EXTRA + (len(size) - 1).bit_length())
-    (link, s, m), _ = lax.scan(sweep, (Link(gap, gap), both, jnp.zeros_like(both)), length=enough)
+    both = stack_pair(variance, variance[::-1])
+    enough = sweeps or (1 if len(size) <= 2 else EXTRA_SWEEPS + (len(size) - 1).bit_length())
+    (link, s, m), _ = lax.scan(sweep, (LinkMessage(gap, gap), both, jnp.zeros_like(both)), length=enough)
     (s, t), (m, n) = ((x[0], x[1, ::-1]) for x in (s, m))
     zero = jnp.zeros(1, mean.dtype)
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
@@ -70,7 +71,7 @@ def propagate(
     return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
 
 
-def chain(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
+def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
     """s and m - M [..., T] of the module's docstring for every team of a chain, one after the other.
 
     Args:
@@ -86,14 +87,14 @@ def chain(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
         carry = s * share, share * (m + d)
         return carry, carry
 
-    v, r, d = (jnp.moveaxis(x, -1, 0) for x in (variance, between, step))
+    v, r, d = (jnp.moveaxis(x, -1, 0) for x in (variance, message_variance, step))
     # Of few teams there are many rounds at once, and more is done in a step than it takes to start it.
     _, (s, m) = lax.scan(one, (v[0], jnp.zeros_like(v[0])), (v[1:], r, d), unroll=len(r) < 16)
     s, m = jnp.concatenate([v[:1], s]), jnp.concatenate([jnp.zeros_like(v[:1]), m])
     return jnp.moveaxis(s, 0, -1), jnp.moveaxis(m, 0, -1)
 
 
-def chain_at_once(variance: Array, between: Array, step: Array) -> tuple[Array, Array]:
+def chain_marginals_parallel(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
     """The same in a logarithmic number of operations.
 
     With s = A / B and m - M = N / B a step is linear: A' = V (A + r B), B' = A + (V + r) B, N' = V (N + d B). Steps in
@@ -101,31 +102,33 @@ def chain_at_once(variance: Array, between: Array, step: Array) -> tuple[Array, 
     of them, in one kernel: those of so many teams in a row, then products of these. The first team's step forgets.
     """
     number = jnp.arange(variance.shape[-1], dtype=jnp.int32)
-    r, d = (jnp.pad(x, [*[(0, 0)] * (x.ndim - 1), (1, 0)]) for x in (between, step))
+    r, d = (jnp.pad(x, [*[(0, 0)] * (x.ndim - 1), (1, 0)]) for x in (message_variance, step))
     size, one, none = variance + (variance + r + variance * r + 1.0), jnp.ones_like(variance), jnp.zeros_like(variance)
     steps = variance, variance * r, one, variance + r, none, variance * d, variance
     first = none, variance, none, one, none, none, none
     size = jnp.where(number == 0, variance + 1.0, size)
-    found = tuple(jnp.where(number == 0, x, y) / size for x, y in zip(first, steps, strict=True))
+    product = tuple(jnp.where(number == 0, x, y) / size for x, y in zip(first, steps, strict=True))
     stride = 1
     while stride < len(number):
-        before = found
-        for i in range(1, ABREAST):
-            found = _product([_earlier(x, i * stride, unit) for x, unit in zip(before, UNIT, strict=True)], found)
-        stride *= ABREAST
-    _, s, _, below, _, m, _ = found
+        before = product
+        for i in range(1, STEPS_PER_PRODUCT):
+            product = _compose_steps(
+                [_shift_right(x, i * stride, unit) for x, unit in zip(before, IDENTITY_STEP, strict=True)], product
+            )
+        stride *= STEPS_PER_PRODUCT
+    _, s, _, below, _, m, _ = product
     return s / below, m / below
 
 
-def _product(one: Sequence[Array], two: Sequence[Array]) -> tuple[Array, ...]:
+def _compose_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tuple[Array, ...]:
     """The steps `two` after the steps `one`."""
-    (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = one, two
+    (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = earlier, later
     product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
     size = sum(product)
     return tuple(x / size for x in (*product, p * a + q * c + u * e, p * b + q * d + u * f, u * g))
 
 
-def _earlier(x: Array, places: int, fill: float) -> Array:
+def _shift_right(x: Array, places: int, fill: float) -> Array:
     """What stood so many places before [..., T]."""
     kept = x[..., : max(x.shape[-1] - places, 0)]
     return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)

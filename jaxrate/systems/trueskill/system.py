@@ -37,30 +37,31 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.events import Array, Matches, Rounds
-from jaxrate.numerics import truncated
-from jaxrate.parameters import checked, counted
-from jaxrate.plain import bind
-from jaxrate.system import RatingSystem, Rules, Traits, factory
-from jaxrate.systems import reversion as fading
+from jaxrate.events import Matches, Rounds
+from jaxrate.hashable import bind
+from jaxrate.numerics.special_functions import truncate_normal
+from jaxrate.parameters import check_params, check_whole_number
+from jaxrate.system import RatingSystem, Rules, SystemTraits, system_factory
+from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import seats
-from jaxrate.systems.rounds.teams import each, line_up
+from jaxrate.systems.rounds.round_teams import gather_to_members, teams_by_standing
 from jaxrate.systems.trueskill.model import (
     SPACE,
     Constants,
     Params,
     State,
     advance,
-    clocked,
+    depends_on_time,
     init,
-    lead,
     lead_for_score,
+    match_lead,
     predict,
     prepare,
     summary,
 )
-from jaxrate.systems.trueskill.outlook import outlook
-from jaxrate.systems.trueskill.propagation import propagate
+from jaxrate.systems.trueskill.propagation import propagate_standing
+from jaxrate.systems.trueskill.win_draw_probabilities import outlook
+from jaxrate.types import Array
 
 
 def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
@@ -68,9 +69,9 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
     del key
     variance, contested = rows.variance + constants.growth, True
     if isinstance(event, Matches):
-        ahead, spread, margin = lead(constants, rows, event)
+        ahead, spread, margin = match_lead(constants, rows, event)
         sign = jnp.where(event.score < 0.5, -1.0, 1.0)
-        v, w, left, _ = truncated(sign * ahead / spread, margin / spread, event.score == 0.5)
+        v, w, left, _ = truncate_normal(sign * ahead / spread, margin / spread, event.score == 0.5)
         push, information = sign * v / spread, w / spread**2
         push = jnp.stack([push, -push])
         others = variance[::-1] + 2.0 * constants.noise
@@ -80,9 +81,11 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
             push, kept = event.context.weight * push / whole, kept / whole
         rating, variance = rows.rating + variance * push, variance * kept
     else:
-        teams = line_up(event)
+        teams = teams_by_standing(event)
         contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
-        pull, information = (each(teams, x) for x in propagate(sweeps, constants, rows, event, teams))
+        pull, information = (
+            gather_to_members(teams, x) for x in propagate_standing(sweeps, constants, rows, event, teams)
+        )
         square = event.weight * variance
         least = constants.noise / (variance + constants.noise)  # if the performance were known
         kept = jnp.maximum(1.0 - event.weight * square * information, least)
@@ -94,7 +97,7 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
     return State(rating, variance, jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))
 
 
-@factory
+@system_factory
 def trueskill(
     sweeps: int | None = None,
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
@@ -140,22 +143,29 @@ def trueskill(
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
     if sweeps is not None:
-        counted("trueskill", "sweeps", sweeps, 1, 10_000)
-    begin = fading.starts("trueskill", seasons)
+        check_whole_number("trueskill", "sweeps", sweeps, 1, 10_000)
+    begin = fading.season_starts("trueskill", seasons)
     newcomer, fades = (initial_rating, initial_deviation), (reversion, season_keep, season_growth)
-    params = checked("trueskill", Params(beta, tau, draw_probability, drift, *newcomer, side_advantage, *fades), SPACE)
-    season = {"season_keep": fading.SEASON_KEEP, "season_growth": params.beta / 7.0}
+    params = check_params(
+        "trueskill", Params(beta, tau, draw_probability, drift, *newcomer, side_advantage, *fades), SPACE
+    )
+    season = {"season_keep": fading.DEFAULT_SEASON_KEEP, "season_growth": params.beta / 7.0}
     return RatingSystem(
         "trueskill",
-        fading.usual("trueskill", begin, params, **season),
+        fading.fill_season_defaults("trueskill", begin, params, **season),
         SPACE,
         (Matches, Rounds),
         init,
         Rules(prepare, bind(advance, begin), predict, bind(update, sweeps)),
         summary,
         (("sweeps", sweeps), ("seasons", begin)),
-        clocked,
-        traits=Traits(
-            teams=True, seats=True, baseline=True, outlook=outlook, adapt=fading.adapted, lead=lead_for_score
+        depends_on_time,
+        traits=SystemTraits(
+            teams=True,
+            seats=True,
+            baseline=True,
+            outlook=outlook,
+            adapt=fading.adapt_seasons,
+            lead_for_score=lead_for_score,
         ),
     )

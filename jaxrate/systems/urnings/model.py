@@ -4,12 +4,13 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.events import Array, Matches
-from jaxrate.parameters import POSITIVE, PROPER_SHARE, Parameter, Range
-from jaxrate.system import sides
+from jaxrate.events import Matches
+from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range
+from jaxrate.system import split_sides
+from jaxrate.types import Array
 
-LARGEST = 1 << 23  # balls in an urn: in float32 they are still counted exactly
-FAR = 1e4  # difference of logits of which nothing but 0 or 1 comes
+MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
+INFINITE_LEAD = 1e4  # difference of logits of which nothing but 0 or 1 comes
 
 
 class Params(NamedTuple):
@@ -20,9 +21,12 @@ class Params(NamedTuple):
 
 SPACE = Params(
     size=Parameter(
-        "fixed", Range(f"whole, from 1 to {LARGEST}", 1.0, LARGEST, whole=True), "balls", "size of a newcomer's urn"
+        "fixed",
+        Range(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
+        "balls",
+        "size of a newcomer's urn",
     ),
-    initial_proportion=Parameter("fixed", PROPER_SHARE, "share", "green balls in the urn of a newcomer"),
+    initial_proportion=Parameter("fixed", OPEN_UNIT_INTERVAL, "share", "green balls in the urn of a newcomer"),
     draw_weight=Parameter(
         "positive", POSITIVE, "factor", "of the weights of scores between 0 and 1", concerns_draws=True
     ),
@@ -54,13 +58,13 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
     return rows
 
 
-def logit(green: Array, size: Array) -> Array:
+def urn_logit(green: Array, size: Array) -> Array:
     """ln((r + 1) / (n - r + 1)), finite for empty and full urns."""
     dtype = jnp.result_type(float)
     return jnp.log((green + 1).astype(dtype) / (size - green + 1).astype(dtype))
 
 
-def chances(constants: Constants, lead: Array) -> list[Array]:
+def score_probabilities(constants: Constants, lead: Array) -> list[Array]:
     """P(x) for x = 0..m, of a difference of logits."""
     m = len(constants.weights) - 1
     parts = [w * jnp.exp(x * lead - jnp.maximum(m * lead, 0.0)) for x, w in enumerate(constants.weights)]
@@ -68,30 +72,30 @@ def chances(constants: Constants, lead: Array) -> list[Array]:
     return [part / total for part in parts]
 
 
-def lead_of_means(one: State, two: State) -> Array:
+def mean_logit_difference(one: State, two: State) -> Array:
     """The difference of the logits of (r + 1) / (n + 2)."""
-    return logit(*one) - logit(*two)
+    return urn_logit(*one) - urn_logit(*two)
 
 
-def lead_of_shares(one: State, two: State) -> Array:
+def share_logit_difference(one: State, two: State) -> Array:
     """That of r / n: 0 of two empty or two full urns, and else `FAR` where it is infinite."""
     dtype = jnp.result_type(float)
     up, down = (x.green.astype(dtype) * (y.size - y.green).astype(dtype) for x, y in ((one, two), (two, one)))
     finite = (up > 0) & (down > 0)
     ratio = jnp.where(finite, up, 1.0) / jnp.where(finite, down, 1.0)
-    return jnp.where(finite, jnp.log(ratio), FAR * (jnp.sign(up) - jnp.sign(down)))
+    return jnp.where(finite, jnp.log(ratio), INFINITE_LEAD * (jnp.sign(up) - jnp.sign(down)))
 
 
-ESTIMATES = {"mean": lead_of_means, "share": lead_of_shares}
+ESTIMATES = {"mean": mean_logit_difference, "share": share_logit_difference}
 
 
 def predict(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:
     """Expected score of the first player."""
-    m, lead = len(constants.weights) - 1, ESTIMATES[estimate](*sides(rows, event))
-    expected: Any = sum(x / m * p for x, p in enumerate(chances(constants, lead)))
+    m, lead = len(constants.weights) - 1, ESTIMATES[estimate](*split_sides(rows, event))
+    expected: Any = sum(x / m * p for x, p in enumerate(score_probabilities(constants, lead)))
     return expected
 
 
-def predict_levels(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:
+def predict_score_probabilities(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:
     """[m + 1] P(x)."""
-    return jnp.stack(chances(constants, ESTIMATES[estimate](*sides(rows, event))))
+    return jnp.stack(score_probabilities(constants, ESTIMATES[estimate](*split_sides(rows, event))))

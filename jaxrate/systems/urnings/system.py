@@ -39,13 +39,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Array, Matches, fail_where
-from jaxrate.parameters import as_float, as_floats, checked, counted
-from jaxrate.plain import bind
-from jaxrate.system import Facts, Rating, RatingSystem, Rules, Traits, factory, sides
+from jaxrate.events import Matches, fail_where
+from jaxrate.hashable import bind
+from jaxrate.parameters import as_float, as_floats, check_params, check_whole_number
+from jaxrate.system import DataFacts, Rating, RatingSystem, Rules, SystemTraits, split_sides, system_factory
 from jaxrate.systems.urnings.model import (
     ESTIMATES,
-    LARGEST,
+    MAX_URN_SIZE,
     SPACE,
     Constants,
     Params,
@@ -53,18 +53,19 @@ from jaxrate.systems.urnings.model import (
     advance,
     init,
     predict,
-    predict_levels,
+    predict_score_probabilities,
     prepare,
 )
-from jaxrate.text import cell
+from jaxrate.text_format import format_cell
+from jaxrate.types import Array
 
 VARIANTS = ("U2", "U1", "accept_all")
-MOST = 101  # outcomes: those of hundredths
-HEAVIEST = 1e9  # weight of a score: up to it, and from its inverse, no product leaves the range of float32
-PLAIN = 2  # up to this m no product leaves the range of float32
+MAX_OUTCOMES = 101  # outcomes: those of hundredths
+MAX_WEIGHT = 1e9  # weight of a score: up to it, and from its inverse, no product leaves the range of float32
+MAX_SAFE_STAKE = 2  # up to this m no product leaves the range of float32
 
 
-def pairs(constants: Constants, one: State, two: State) -> tuple[list[Array], list[Array]]:
+def ball_pair_factors(constants: Constants, one: State, two: State) -> tuple[list[Array], list[Array]]:
     """(g_i - k)(N_j - g_j - k) and (N_i - g_i - k)(g_j - k) for k < m, of two urns, each leaf []."""
     m, dtype = len(constants.weights) - 1, jnp.result_type(float)
 
@@ -76,16 +77,16 @@ def pairs(constants: Constants, one: State, two: State) -> tuple[list[Array], li
     return products(green[0], red[1]), products(red[0], green[1])
 
 
-def terms(factors: tuple[list[Array], list[Array]], constants: Constants, unit: Array | float) -> list[Array]:
+def score_weights(factors: tuple[list[Array], list[Array]], constants: Constants, unit: Array | float) -> list[Array]:
     """s_x / unit^m for x = 0..m: w_x times x of the first factors and m - x of the second."""
     up, down = ([jnp.ones_like(some[0]), *accumulate((x / unit for x in some), operator.mul)] for some in factors)
     return [w * a * b for w, a, b in zip(constants.weights, up, reversed(down), strict=True)]
 
 
-def unit_of(factors: tuple[list[Array], list[Array]], constants: Constants) -> Array | float:
+def scaling_unit(factors: tuple[list[Array], list[Array]], constants: Constants) -> Array | float:
     """A number by which to divide all factors, so that the largest s_x is about 1; 1 if no product can overflow."""
     m = len(constants.weights) - 1
-    if m <= PLAIN:
+    if m <= MAX_SAFE_STAKE:
         return 1.0
     up, down = ([jnp.zeros_like(some[0]), *accumulate(jnp.log(x) for x in some)] for some in factors)
     logs = [jnp.where(w > 0, a + b, -jnp.inf) for w, a, b in zip(constants.weights, up, reversed(down), strict=True)]
@@ -93,38 +94,38 @@ def unit_of(factors: tuple[list[Array], list[Array]], constants: Constants) -> A
     return jnp.where(top >= 0.0, jnp.exp(top / m), jnp.maximum(jnp.maximum(factors[0][0], factors[1][0]), 1.0))
 
 
-def mock(variant: str, constants: Constants, one: State, two: State, score: Array) -> list[Array]:
+def mock_score_weights(variant: str, constants: Constants, one: State, two: State, score: Array) -> list[Array]:
     """[m + 1] numbers proportional to the probabilities of X*, after the score X."""
     if variant == "U2":
         m = len(constants.weights) - 1
         one, two = (State(urn.green + x, urn.size + m) for urn, x in ((one, score), (two, m - score)))
-    factors = pairs(constants, one, two)
-    return terms(factors, constants, unit_of(factors, constants))
+    factors = ball_pair_factors(constants, one, two)
+    return score_weights(factors, constants, scaling_unit(factors, constants))
 
 
-def draw(parts: list[Array], uniform: Array) -> Array:
+def draw_mock_score(score_terms: list[Array], uniform: Array) -> Array:
     """X*, the smallest k for which uniform Z < s_0 + ... + s_k."""
-    *below, total = accumulate(parts)
+    *below, total = accumulate(score_terms)
     return sum((uniform * total >= x).astype(jnp.int32) for x in below)
 
 
-def correction(variant: str, constants: Constants, one: State, two: State, gain: Array) -> Array | float:
+def acceptance_correction(variant: str, constants: Constants, one: State, two: State, gain: Array) -> Array | float:
     """A, if the first urn gains so many green balls from the second; 0 if Z is."""
     if variant == "U2":
         return 1.0
     if variant == "accept_all":
-        return jnp.where(sum(mock("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
-    before, after = pairs(constants, one, two), pairs(constants, *moved(one, two, gain))
-    unit = unit_of(before, constants)
-    old, new = (sum(terms(factors, constants, unit)) for factors in (before, after))
+        return jnp.where(sum(mock_score_weights("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
+    before, after = ball_pair_factors(constants, one, two), ball_pair_factors(constants, *move_balls(one, two, gain))
+    unit = scaling_unit(before, constants)
+    old, new = (sum(score_weights(factors, constants, unit)) for factors in (before, after))
     return jnp.where((old > 0) & (new > 0), old / jnp.where(new > 0, new, 1.0), 0.0)
 
 
-def moved(one: State, two: State, gain: Array) -> tuple[State, State]:
+def move_balls(one: State, two: State, gain: Array) -> tuple[State, State]:
     return one._replace(green=one.green + gain), two._replace(green=two.green - gain)
 
 
-def play(
+def play_game(
     variant: str,
     constants: Constants,
     one: State,
@@ -137,33 +138,33 @@ def play(
 
     `uniforms` [2] are for X*, and to accept; `ratio` is Q, of the gain, or 1.
     """
-    gain = score - draw(mock(variant, constants, one, two, score), uniforms[0])
-    chance = correction(variant, constants, one, two, gain)
+    gain = score - draw_mock_score(mock_score_weights(variant, constants, one, two, score), uniforms[0])
+    chance = acceptance_correction(variant, constants, one, two, gain)
     if ratio is not None:
         chance = chance * ratio(gain)
     return jnp.where(uniforms[1] < chance, gain, 0)
 
 
-def level(constants: Constants, event: Matches) -> Array:
+def score_level(constants: Constants, event: Matches) -> Array:
     """X of a match."""
     return jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
 
 
 def update(variant: str, constants: Constants, rows: State, event: Matches, key: Array) -> State:
-    one, two = sides(rows, event)
-    urns = moved(one, two, play(variant, constants, one, two, level(constants, event), key))
+    one, two = split_sides(rows, event)
+    urns = move_balls(one, two, play_game(variant, constants, one, two, score_level(constants, event), key))
     return jax.tree.map(lambda *x: jnp.stack(x), *urns)
 
 
-def numbers(key: Array) -> Array:
+def draw_game_uniforms(key: Array) -> Array:
     """The two uniform numbers of a game."""
     return jax.random.uniform(key, (2,))
 
 
-def check_numbers(given: Any) -> None:
+def check_game_uniforms(uniforms: Any) -> None:
     """ValueError if numbers [n, 2] are not uniform ones."""
-    bad = ~((given >= 0) & (given < 1)).all(axis=1)
-    fail_where(bad, lambda row: f"the numbers {given[row]} are not from 0, below 1")
+    bad = ~((uniforms >= 0) & (uniforms < 1)).all(axis=1)
+    fail_where(bad, lambda row: f"the numbers {uniforms[row]} are not from 0, below 1")
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -174,7 +175,7 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(mean, jnp.sqrt(mean * (1.0 - mean) / size))
 
 
-def check(weights: tuple[float, ...], events: Matches) -> None:
+def check_scores(weights: tuple[float, ...], events: Matches) -> None:
     """ValueError if a score is no level, or one of weight 0, or if a match counts as anything but one."""
     m, weight = len(weights) - 1, events.context.weight
     score = np.asarray(events.score, np.float64)
@@ -187,7 +188,7 @@ def check(weights: tuple[float, ...], events: Matches) -> None:
         fail_where(np.asarray(weight) != 1, lambda row: f"weight {weight[row]}; urnings takes matches of weight 1 only")
 
 
-def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def adapt_outcomes(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
     """As many outcomes as there are scores at equal distances, up to ten, unless their weights are given."""
     if facts.score is None or "weights" in changes:
         return dict(changes)
@@ -196,7 +197,7 @@ def adapt(facts: Facts, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {"outcomes": next(fits, 1) + 1} | dict(changes)
 
 
-@factory
+@system_factory
 def urnings(
     size: float = 100.0,
     outcomes: int | None = None,
@@ -232,21 +233,23 @@ def urnings(
     """
     if outcomes is None:
         outcomes = 2 if weights is None else len(weights)
-    counted("urnings", "outcomes", outcomes, 2, MOST)
+    check_whole_number("urnings", "outcomes", outcomes, 2, MAX_OUTCOMES)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    given = (1.0,) * outcomes if weights is None else tuple(as_float(w) for w in weights)
-    if len(given) != outcomes:
-        raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(given)} weights")
-    if not all(0.0 <= w < np.inf for w in given) or given[0] == 0.0 or given[-1] == 0.0:
-        raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {given}")
+    score_weighting = (1.0,) * outcomes if weights is None else tuple(as_float(w) for w in weights)
+    if len(score_weighting) != outcomes:
+        raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(score_weighting)} weights")
+    if not all(0.0 <= w < np.inf for w in score_weighting) or score_weighting[0] == 0.0 or score_weighting[-1] == 0.0:
+        raise ValueError(
+            f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {score_weighting}"
+        )
     if variant not in VARIANTS:
-        raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {cell(variant)}")
+        raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {format_cell(variant)}")
     if estimate not in ESTIMATES:
         raise ValueError(f"urnings: estimate must be {' or '.join(ESTIMATES)}, got {estimate!r}")
-    params = checked("urnings", Params(size, initial_proportion, draw_weight), SPACE)
-    heavy = [*given, *(params.draw_weight * w for w in given[1:-1])]
-    if any(w and not 1.0 / HEAVIEST <= w <= HEAVIEST for w in heavy):
+    params = check_params("urnings", Params(size, initial_proportion, draw_weight), SPACE)
+    heavy = [*score_weighting, *(params.draw_weight * w for w in score_weighting[1:-1])]
+    if any(w and not 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy):
         raise ValueError(f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
     if variant != "U2" and params.size < outcomes - 1:
         raise ValueError(
@@ -263,18 +266,22 @@ def urnings(
         SPACE,
         (Matches,),
         init,
-        Rules(bind(prepare, given), advance, bind(predict, estimate), bind(update, variant), numbers),
+        Rules(
+            bind(prepare, score_weighting), advance, bind(predict, estimate), bind(update, variant), draw_game_uniforms
+        ),
         summary,
-        (("outcomes", outcomes), ("weights", given), ("variant", variant), ("estimate", estimate)),
-        check=bind(check, given),
-        traits=Traits(outlook=bind(predict_levels, estimate), drawn=check_numbers, adapt=adapt),
+        (("outcomes", outcomes), ("weights", score_weighting), ("variant", variant), ("estimate", estimate)),
+        check=bind(check_scores, score_weighting),
+        traits=SystemTraits(
+            outlook=bind(predict_score_probabilities, estimate), drawn=check_game_uniforms, adapt=adapt_outcomes
+        ),
     )
 
 
-def urns(size: Any, proportion: Any = 0.5) -> State:
+def make_urns(size: Any, proportion: Any = 0.5) -> State:
     """A state to start from, for `run(..., state=urns(...))`, where not all urns are alike.
 
-        jr.urns([20, 100], 0.5)  # player 1 moves a fifth as fast
+        jr.urns.make_urns([20, 100], 0.5)  # player 1 moves a fifth as fast
 
     `urns(np.where(is_movie, 100, 10))` are large urns of movies and small ones of users; only differences of logits
     count, so that the proportions may be half everywhere, or random.
@@ -289,7 +296,9 @@ def urns(size: Any, proportion: Any = 0.5) -> State:
     sizes = np.asarray(size)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
         raise ValueError(f"size must be integers [num_players], got {sizes.dtype} of shape {sizes.shape}")
-    fail_where((sizes < 1) | (sizes > LARGEST), lambda row: f"an urn has 1 to {LARGEST} balls, not {sizes[row]}")
+    fail_where(
+        (sizes < 1) | (sizes > MAX_URN_SIZE), lambda row: f"an urn has 1 to {MAX_URN_SIZE} balls, not {sizes[row]}"
+    )
     shares = as_floats(proportion)
     if shares.shape not in ((), sizes.shape):
         raise ValueError(f"proportion has shape {shares.shape}, expected () or {sizes.shape}")

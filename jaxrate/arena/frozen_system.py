@@ -1,0 +1,160 @@
+"""Strengths at rest as a rating system: ratings that no result changes.
+
+    P(a beats b) and half of P(tie), by Bradley-Terry, Davidson or Rao-Kupper, of
+    (r_a - r_b + side_advantage) ln(10) / scale
+
+It predicts, and is compared, as any other system.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.arena.paired_comparison import MODELS
+from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
+from jaxrate.argument_checks import to_floats
+from jaxrate.events import Matches, Periods, fail_where
+from jaxrate.hashable import HashableArray, bind
+from jaxrate.hashable import hashable_array as plain
+from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, check_params
+from jaxrate.system import (
+    Rating,
+    RatingSystem,
+    Rules,
+    never_depends_on_time,
+    signed_side_advantage,
+    split_sides,
+    system_factory,
+)
+from jaxrate.text_format import format_name
+from jaxrate.types import Array
+
+
+class Params(NamedTuple):
+    tie: float | Array
+    scale: float | Array
+    side_advantage: float | Array
+    initial_rating: float | Array
+
+
+SPACE = Params(
+    tie=Parameter("positive", POSITIVE, "1", "nu of Davidson, theta of Rao and Kupper"),
+    scale=Parameter("fixed", POSITIVE, "points", "rating difference that means odds of 10 to 1"),
+    side_advantage=SIDE_ADVANTAGE,
+    initial_rating=RATING,
+)
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+
+
+def init(ratings: HashableArray, params: Params, num_players: int) -> State:
+    """The ratings that were given; those of others are the initial one."""
+    known = jnp.asarray(np.asarray(ratings)[:num_players], dtype=jnp.result_type(float))
+    rest = jnp.full(num_players - known.shape[0], params.initial_rating, dtype=known.dtype)
+    return State(jnp.concatenate([known, rest]))
+
+
+def prepare(params: Params) -> Params:
+    return params
+
+
+def advance(constants: Params, rows: State, time: Array) -> State:
+    """Nothing ages."""
+    del constants, time
+    return rows
+
+
+def predict(model: str, constants: Params, rows: State, event: Matches | Periods) -> Array:
+    """Expected score of the first player."""
+    first, second = split_sides(rows, event)
+    difference = first.rating - second.rating + signed_side_advantage(event, constants.side_advantage)
+    eta = difference * math.log(10.0) / constants.scale
+    if model == "bradley_terry":
+        return jax.nn.sigmoid(eta)
+    if model == "davidson":
+        three = jnp.stack([0.5 * eta, jnp.broadcast_to(jnp.log(constants.tie), eta.shape), -0.5 * eta])
+        chance = jax.nn.softmax(three, axis=0)
+        return chance[0] + 0.5 * chance[1]
+    log_theta = jnp.log(constants.tie)
+    return 0.5 * (jax.nn.sigmoid(eta - log_theta) + jax.nn.sigmoid(eta + log_theta))
+
+
+def update(constants: Params, rows: State, event: Matches | Periods, key: Array | None) -> State:
+    """Nothing is learnt."""
+    del constants, event, key
+    return rows
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, None)
+
+
+@system_factory
+def freeze_strengths(
+    ratings: Any,
+    *,
+    model: str = "bradley_terry",
+    tie: float = 1.0,
+    scale: float = 400.0,
+    side_advantage: float = 0.0,
+    initial_rating: float = MEAN_RATING,
+) -> RatingSystem:
+    """A system whose ratings no result changes, so that `compare`, `predict` and `predictions` take them.
+
+        found = jr.arena.fit_strengths(past)
+        jr.run(jr.arena.freeze_strengths(found), future, num_players=len(found.players))
+
+    Ids are those of the ratings: read what follows with `players=found.players`.
+
+    Args:
+      ratings: as from `static`, whose model, ties and coefficient of "side" come with it; or [n] numbers, by id.
+      model: "bradley_terry", "davidson" or "rao_kupper", of numbers.
+      tie: nu of Davidson or theta of Rao and Kupper, of numbers (> 0, and theta >= 1).
+      scale: rating difference that means odds of 10 to 1 (points, > 0).
+      side_advantage: rating points that the better side is worth (points, any number).
+      initial_rating: rating of players beyond these (points, any number).
+
+    Raises:
+      ValueError: for a rating that is not finite, a model that there is not, or a value out of range.
+    """
+    names = None
+    if isinstance(ratings, Strengths):
+        names, model = ratings.players, ratings.model
+        tie = tie if ratings.tie is None else ratings.tie
+        side_advantage = ratings.coefficient.get("side", side_advantage)
+        model = "bradley_terry" if model == "plackett_luce" else model
+        ratings = ratings.rating
+    values = to_floats("ratings", ratings)
+    if values.ndim != 1:
+        raise ValueError(f"ratings must be [n] numbers or strengths, got the shape {values.shape}")
+    fail_where(
+        ~np.isfinite(values),
+        lambda row: (
+            f"player {format_name(row if names is None else names[row])} has no finite rating; give static a prior"
+        ),
+    )
+    if model not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {model!r}")
+    params = check_params("frozen", Params(tie, scale, side_advantage, initial_rating), SPACE)
+    if model == "rao_kupper" and params.tie < 1:
+        raise ValueError(f"frozen: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")
+    given = plain(values)
+    rules = Rules(prepare, advance, bind(predict, model), update)
+    static = (("ratings", given), ("model", model))
+    return RatingSystem(
+        "frozen",
+        params,
+        SPACE,
+        (Matches, Periods),
+        bind(init, given),
+        rules,
+        summary,
+        static,
+        depends_on_time=never_depends_on_time,
+    )

@@ -1,0 +1,58 @@
+"""The options that say who is on a leaderboard, and how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaxrate.cli.shared_options import check_finite
+
+if TYPE_CHECKING:
+    from jaxrate.league.leaderboard_table import Leaderboard
+
+
+def _parse_active(context: Any, parameter: Any, text: str | None) -> Any:
+    """A length of time, a share of the history, or "all"."""
+    if text is None or text == "all":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not (isfinite(value) and value > 0):
+        raise ValueError(f"--active {text}: write a number of days above 0, a share below 1, or all")
+    return value
+
+
+LEADERBOARD_OPTIONS = (
+    click.option("--active", metavar="DAYS|all", callback=_parse_active, help="List those who played in the last so "
+                 "many days, or below 1, in this share of the history.  [default: 365 if there are dates, else all]"),
+    click.option("--min-games", type=click.IntRange(min=0), metavar="NUMBER", help="List those who have "
+                 "played so often.  [default: 10 if 20 recent players have, else 0]"),
+    click.option("--cautious", type=click.FloatRange(min=0.0), default=0.0, callback=check_finite, metavar="NUMBER",
+                 help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3."),
+)  # fmt: skip
+
+
+def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of leaderboards; the command gets them as `listed`, arguments of `jr.leaderboard`."""
+
+    @wraps(command)
+    def wrapped(*args: Any, active: Any, min_games: int | None, cautious: float, **more: Any) -> None:
+        command(*args, listed={"active": active, "min_games": min_games, "cautious": cautious}, **more)
+
+    decorated: Any = wrapped
+    for option in reversed(LEADERBOARD_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def format_leaderboard(board: Leaderboard) -> str:
+    """The board as text, which names options where Python names arguments."""
+    from jaxrate.league.leaderboards import EVERYBODY_HINT
+
+    return str(board).replace(EVERYBODY_HINT, "--active all for everybody")

@@ -1,0 +1,56 @@
+"""Where a command is to write: tried before the work begins."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryFile
+
+
+def title_from_file(file: str) -> str:
+    """A heading for what is made of this file, as "Our league" for our_league.csv."""
+    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).strip()
+    return words[:1].upper() + words[1:] or "Ratings"
+
+
+def check_file(option: str, path: Path, example: str) -> None:
+    """ValueError if no file of this name can be written; `example` is the name of one."""
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file, as {example}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+    try:
+        if path.exists():
+            path.open("ab").close()
+        else:
+            _check_writable(path.parent)
+    except OSError as error:
+        raise ValueError(f"{option} {path} cannot be written: {_format_error(error)}") from None
+
+
+def check_page(option: str, path: Path, example: str) -> None:
+    """ValueError as of `check_file`, and for a name that browsers do not take for a page."""
+    if path.suffix.lower() not in (".html", ".htm") and not path.is_dir():
+        raise ValueError(f"{option} {path}: a page is HTML; name a file, as {example}")
+    check_file(option, path, example)
+
+
+def check_folder(option: str, path: Path) -> None:
+    """ValueError if no folder of this name can be made with those above it, or if nothing can be written in it."""
+    there = next(x for x in (path, *path.absolute().parents) if x.exists())
+    if not there.is_dir():
+        where = "" if there == path else f": {there}"
+        raise ValueError(f"{option} {path}{where} is a file; name a folder")
+    try:
+        _check_writable(there)
+    except OSError as error:
+        raise ValueError(f"{option} {path} cannot be written: {_format_error(error)}") from None
+
+
+def _check_writable(path: Path) -> None:
+    with TemporaryFile(dir=path):
+        pass
+
+
+def _format_error(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

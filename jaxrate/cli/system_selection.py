@@ -1,0 +1,225 @@
+"""Which system rates a file, and in which form: checks and hints before the work begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import jaxrate as jr
+from jaxrate.cli.hyperparameters import FittedParams
+from jaxrate.cli.progress import ProgressReport
+from jaxrate.cli.shared_options import RatingRequest
+
+if TYPE_CHECKING:
+    from jaxrate.system import DataFacts
+
+
+class RatingTask(NamedTuple):
+    """What is to be rated, and how."""
+
+    system: jr.extend.RatingSystem
+    data: jr.data.Dataset  # everyone on their own if the system knows no teams
+    period: float | None  # the length of the rating periods
+
+
+def check_system_request(request: RatingRequest) -> None:
+    """ValueError if no system can be made of what is asked for, which is better said before the file is read."""
+    from jaxrate.league.system_choice import make_system
+
+    if request.name is not None:
+        make_system(request.name, request.changes, facts_from_options(request.columns))
+
+
+def facts_from_options(columns: dict[str, Any]) -> DataFacts:
+    """What the options of columns say of the data before they are read."""
+    from jaxrate.system import DataFacts
+
+    margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
+    derived = [name for name in ("rest", "form", "age") if name in columns]
+    return DataFacts(
+        categories=2 if "category" in columns else None,
+        side="side" in columns,
+        margin=(margin,) if isinstance(margin, str) else tuple(margin),
+        covariates=(*covariates, *derived),
+        seasons=(0.0,) if "season" in columns else (),
+        league_season=columns.get("league_season"),
+    )
+
+
+def choose_system(
+    report: ProgressReport,
+    request: RatingRequest,
+    data: jr.data.Dataset,
+    file: str,
+    *,
+    fitting: bool = False,
+    past: float = 1.0,
+) -> RatingTask:
+    """The system that is asked for, or that of those who name none; ValueError if it cannot rate these events so.
+
+    Notes say what in the data changes nothing; if the side advantage is `fitting` itself, its start does not matter.
+    What comes after this first share of the `past` is not looked at.
+    """
+    from jaxrate.league.system_choice import adapt_system, default_system_name
+
+    changes = request.changes if request.fitted is None else fitted_changes_for(data, request.fitted, request.changes)
+    system = adapt_system(request.name or default_system_name(data), changes, request.period, data, past)
+    if not fitting:
+        hint_default_side(report, data, system, changes)
+    return check_and_hint(report, system, data, request.period, file, request.columns, fitting=fitting)
+
+
+def fitted_changes_for(data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]) -> dict[str, Any]:
+    """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
+    theirs = fitted.values.get("seasons", ())
+    return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == theirs)}
+
+
+def check_and_hint(
+    report: ProgressReport,
+    system: jr.extend.RatingSystem,
+    data: jr.data.Dataset,
+    period: float | None,
+    file: str,
+    columns: dict[str, Any],
+    *,
+    fitting: bool = False,
+) -> RatingTask:
+    """`choose` with a system that is made already."""
+    from jaxrate.league.system_choice import drop_unknown_teams
+    from jaxrate.systems import systems_with_trait
+
+    if system.events == (jr.Periods,) and period is None:
+        period = system.params.period
+        report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
+    check_fits(system, data, period)
+    check_times(system, data, file)
+    if has_unused_categories(system, columns):
+        report.note(
+            f"{system.name} takes no notice of categories; {' and '.join(systems_with_trait('categories'))} does"
+        )
+    for option in unused_evidence_options(system, columns):
+        know = " and ".join(
+            name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings
+        )
+        report.note(f"{system.name} takes no notice of --{option.replace('_', '-')}; {know} does")
+    if not fitting:
+        hint_no_side(report, data, [system])
+    if data.clock is None and period is None and "period" in system.params._fields:
+        report.note("no column of time, so deviations do not grow; name one with --time")
+    known = drop_unknown_teams(system, data)
+    if known is not data:
+        know = " and ".join(systems_with_trait("teams"))
+        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {know} know them")
+    return RatingTask(system, known, period)
+
+
+def check_period(data: jr.data.Dataset, period: float | None) -> None:
+    """ValueError if these events cannot be rated in periods."""
+    if period is not None and not isinstance(data.events, jr.Matches):
+        raise ValueError("rating periods are of matches of two, not of contests; leave out --period")
+    if period is not None and data.clock is None:
+        raise ValueError("rating periods need times; name the column of time with --time")
+
+
+def check_fits(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
+    """ValueError if the system does not rate these events, or if these have no rating periods."""
+    from jaxrate.league.system_choice import make_system, rates_events
+
+    check_period(data, period)
+    if rates_events(system, data):
+        return
+    words = "matches of two" if isinstance(data.events, jr.Matches) else "contests of many players"
+    fitting = [name for name in jr.extend.SYSTEMS if rates_events(make_system(name, {}), data)]
+    hint = f"; try {' or '.join(fitting)}" if fitting else ""
+    raise ValueError(f"{system.name} does not rate {words}{hint}")
+
+
+def check_times(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
+    """ValueError if the times of contests decrease, and the system takes notice."""
+    from jaxrate.league import dataset_rating
+
+    with prefix_file_name(file):
+        dataset_rating.check_contest_times(system, data)
+
+
+@contextmanager
+def prefix_file_name(file: str) -> Iterator[None]:
+    """A ValueError names the file, and the option that helps where events have to be sorted."""
+    try:
+        yield
+    except ValueError as error:
+        hint = ", or use --sort" if str(error).endswith("sort the contests by time") else ""
+        raise ValueError(f"{Path(file).name}: {error}{hint}") from None
+
+
+def has_unused_categories(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> bool:
+    """Whether categories were named that the system takes no notice of."""
+    return "category" in columns and not system.traits.categories
+
+
+EVIDENCE_OPTIONS = {  # options, and settings of systems
+    "margin": "margin",
+    "covariates": "covariates",
+    **dict.fromkeys(("rest", "form", "age"), "covariates"),
+    "season": "seasons",
+    "league_season": "league_season",
+}
+
+
+def unused_evidence_options(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
+    """The options of evidence that were given and that the system takes no notice of."""
+    given = [option for option in EVIDENCE_OPTIONS if option in columns]
+    return [option for option in given if EVIDENCE_OPTIONS[option] not in system.settings]
+
+
+def hint_no_side(report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]) -> None:
+    """A note if nobody has the side, which is worth something to a system."""
+    if not isinstance(data.events, jr.Matches) or data.matches.context.side is not None:
+        return
+    if any(getattr(system.params, "side_advantage", 0.0) for system in systems):
+        report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
+
+
+def hint_default_side(
+    report: ProgressReport, data: jr.data.Dataset, system: jr.extend.RatingSystem, changes: dict[str, Any]
+) -> None:
+    """A note of what the side is worth where nobody said, or that the system takes no notice of it."""
+    from jaxrate.league.comparison_notes import has_sides
+
+    if not has_sides(data) or "side_advantage" in changes:
+        return
+    points = getattr(system.params, "side_advantage", None)
+    if points is None:
+        know = ", ".join(name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields)
+        report.note(f"{system.name} takes no notice of the side; {know} do")
+    else:
+        fit = "jaxrate fit --free side_advantage"
+        report.note(f"the side is worth {points:g} points, as usual; give --param side_advantage, or fit it: {fit}")
+
+
+def warn_worse_than_even(
+    report: ProgressReport, data: jr.data.Dataset, name: str, changes: dict[str, Any], quality: dict[str, float],
+    period: float | None = None, last: float = 1.0,
+) -> None:  # fmt: skip
+    """A note if the hyperparameters given make a system worse than equal forecasts; `found` is how well it did."""
+    from jaxrate.league.evaluation import constant_forecast_log_loss
+
+    if not changes:
+        return
+    measure = "log loss" if "log loss" in quality else "pair inversion"
+    constant = constant_forecast_log_loss(data, last) if measure == "log loss" else 0.5
+    sign = 1.0 if measure == "log loss" else -1.0
+    if np.isnan(quality[measure]) or sign * quality[measure] <= sign * constant:
+        return
+    without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[measure]
+    if sign * without < sign * quality[measure]:
+        given = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
+        report.note(
+            f"with {given} {name} predicts worse ({measure} {quality[measure]:.4f}) than without ({without:.4f}) and "
+            f"than the same forecast for all ({constant:.4f}); `jaxrate systems {name}` tells units and ranges"
+        )

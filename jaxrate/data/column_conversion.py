@@ -1,0 +1,320 @@
+"""Columns of tables: turned into ids, numbers, flags and days, through Arrow."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_texts
+from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+MAX_YEARS = 200_000  # microseconds can tell more
+UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def to_column(name: str, values: Any) -> Column:
+    """`values` in Arrow, text and categoricals plain; as numpy objects where Arrow has no one type for them."""
+    arrow = import_pyarrow()
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"column {name!r} must be an array of one dimension or a list")
+    column = values if isinstance(values, arrow.ChunkedArray) else None
+    loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
+    types = {type(value) for value in values} - {type(None)} if loose else set()
+    if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
+        values = _numpy_times(name, [np.datetime64("NaT") if value is None else value for value in values])
+    elif getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
+        values = _numpy_times(name, values)
+    if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
+        for convert in (lambda values: values, _to_list):  # some arrays it knows only as lists
+            with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
+                array = arrow.array(convert(values))
+                column = array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
+                break
+    if column is None or arrow.types.is_nested(column.type) or isinstance(column.type, arrow.BaseExtensionType):
+        items = _to_list(values)
+        column = np.fromiter(items, dtype=object, count=len(items))
+        fail_where(
+            np.array([isinstance(value, str) and has_lone_surrogates(value) for value in items], bool),
+            lambda row: _not_unicode_message(name, column[row]),
+        )
+        return column
+    if arrow.types.is_dictionary(column.type) and len(column):
+        return arrow.chunked_array([_as_large_string(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
+    return _as_large_string(column)
+
+
+def _numpy_times(name: str, values: Any) -> HostArray:
+    """Times of numpy in a unit that Arrow has; numpy turns those that a unit cannot hold into others, silently."""
+    parts = values if isinstance(values, list) else [values]
+    units = {np.datetime_data(part.dtype) for part in parts} - {("generic", 1)}
+    if len(units) < 2 and units <= {(unit, 1) for unit in ("D", *UNITS_PER_DAY)}:
+        return np.array(values)
+    years = np.hstack([part.astype("datetime64[Y]") for part in parts])
+    far = (np.abs(years.astype(np.int64)) > MAX_YEARS) & ~np.isnat(years)
+    fail_where(
+        far, lambda row: f"column {name!r} is {format_cell(values[row])}, not within {MAX_YEARS:,} years of 1970"
+    )
+    return np.hstack([part.astype("datetime64[us]") for part in parts])
+
+
+def _to_list(values: Any) -> list[Any]:
+    convert = next((name for name in ("tolist", "to_pylist") if hasattr(values, name)), None)
+    return list(getattr(values, convert)() if convert else values)
+
+
+def _not_unicode_message(name: str, value: Any) -> str:
+    return f"column {name!r} is {format_cell(value)}, which is no Unicode text"
+
+
+def _as_large_string(column: Any) -> Any:
+    """Text of any kind as the one kind that all of Arrow's functions take."""
+    arrow = import_pyarrow()
+    text = arrow.types.is_string(column.type) or arrow.types.is_string_view(column.type)
+    if arrow.types.is_binary_view(column.type):
+        return column.cast(arrow.large_binary())
+    return column.cast(arrow.large_string()) if text else column
+
+
+def keep_rows(name: str, column: Column, keep: HostArray) -> Column:
+    """The rows to keep; what is left of mixed values may have a type."""
+    return (
+        to_column(name, column[keep]) if isinstance(column, np.ndarray) else column.filter(import_pyarrow().array(keep))
+    )
+
+
+def missing_mask(column: Column, nan_is_missing: bool) -> HostArray:
+    """Where there is no value; `nan` says whether NaN is none."""
+    if isinstance(column, np.ndarray):
+        return np.array([is_missing_value(value, nan_is_missing) for value in column], bool)
+    if not (column.null_count or (nan_is_missing and import_pyarrow().types.is_floating(column.type))):
+        return np.zeros(len(column), bool)
+    return np.asarray(column.is_null(nan_is_null=nan_is_missing).to_numpy())
+
+
+def is_missing_value(value: Any, nan_is_missing: bool) -> bool:
+    """Whether a value of any type is none; `nan` says whether NaN is."""
+    with suppress(ArithmeticError, ValueError, TypeError):  # Decimal("sNaN"), and arrays
+        return value is None or type(value).__name__ == "NAType" or bool(nan_is_missing and value != value)
+    return False
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value of any type can be a name: there is one, and it can be told from others."""
+    try:
+        hash(value)
+    except TypeError:  # of Decimal("sNaN"), too
+        return False
+    return not is_missing_value(value, nan_is_missing=True)
+
+
+def _check_present(name: str, column: Column, nan: bool) -> None:
+    """ValueError at the first missing value; `nan` says whether NaN is one."""
+    fail_where(missing_mask(column, nan), lambda row: f"column {name!r} has no value")
+
+
+def to_ids(
+    names: Sequence[str], columns: dict[str, Column], existing_names: Any = None, subject: str = "players"
+) -> tuple[HostArray, HostArray]:
+    """Ids [n, columns] of the values in several columns, and the values by id.
+
+    Those `known` come first, in their order, and then the others in order of first appearance. They are `what`.
+    """
+    arrow = import_pyarrow()
+    parts = [columns[name] for name in names]
+    kinds = [f"{name!r} holds" for name in names]
+    for name, part in zip(names, parts, strict=True):
+        _check_present(name, part, nan=True)
+    before = 0 if existing_names is None else len(existing_names)
+    if before:
+        try:
+            parts.append(to_column(subject, existing_names))
+        except RowError as error:  # whose row is none of the table
+            raise ValueError(f"{subject}: {error.message}") from None
+        kinds.append(f"{subject} holds")
+        if getattr(parts[-1], "null_count", 0):
+            raise ValueError(f"{subject} has a name missing")
+        if not isinstance(parts[-1], np.ndarray) and arrow.types.is_integer(parts[-1].type):  # and CSV has only text
+            for i, (name, part) in enumerate(zip(names, parts, strict=False)):
+                if not isinstance(part, np.ndarray) and arrow.types.is_large_string(part.type):
+                    parts[i] = _parse_text(
+                        name, part, [arrow.int64()], f"not a whole number, as the known {subject} are"
+                    )
+    if any(isinstance(part, np.ndarray) for part in parts):
+        existing_names, parts = (_to_list(parts[-1]), parts[:-1]) if before else ([], parts)
+        items = existing_names + [value for row in zip(*map(_to_list, parts), strict=True) for value in row]
+        try:
+            ids = {value: i for i, value in enumerate(dict.fromkeys(items))}
+        except TypeError:
+            raise ValueError(f"columns {names} hold values that cannot be names: they are not hashable") from None
+        rank = np.array([ids[value] for value in items], np.int32)
+        values = np.fromiter(ids, dtype=object, count=len(ids))
+    else:
+        if len({part.type for part in parts}) > 1:
+            if not all(arrow.types.is_integer(part.type) for part in parts):
+                types = " and ".join(f"{kind} {part.type}" for kind, part in zip(kinds, parts, strict=True))
+                raise ValueError(f"columns must be of the same type, but {types}")
+            parts = [part.cast(arrow.int64()) for part in parts]
+        chunks = arrow.chunked_array([chunk for part in parts for chunk in part.chunks]).dictionary_encode().chunks
+        code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
+        code, earlier = np.split(code, [len(code) - before])
+        code = np.concatenate([earlier, code.reshape(len(names), -1).T.ravel()])
+        values = chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
+        position = np.arange(len(code))
+        first = np.empty(len(values), np.int64)
+        first[code[::-1]] = position[::-1]  # the last assignment stands: where each value appears first
+        order = code[first[code] == position]
+        rank = np.empty(len(values), np.int32)
+        rank[order] = np.arange(len(values))
+        rank, values = rank[code], values[order]
+    if (rank[:before] != np.arange(before)).any():
+        raise ValueError(f"{subject} has a name twice")
+    player = rank[before:].reshape(-1, len(names))
+    _check_storable_names(names, player, values, subject)
+    return player, values
+
+
+def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArray, subject: str) -> None:
+    """ValueError if a table cannot hold one of the values [n] that the ids [rows, columns] stand for; names the row."""
+    reasons = unstorable_texts(values)
+    if not reasons:
+        return
+    bad = np.isin(ids, [*reasons])
+
+    def say(row: int) -> str:
+        place = int(np.argmax(bad[row]))
+        number = int(ids[row, place])
+        return f"column {names[place]!r} is {format_cell(values[number])}, which {reasons[number]}"
+
+    fail_where(bad.any(axis=1), say)
+    number = min(reasons)
+    raise ValueError(f"{subject} has {format_cell(values[number])}, which {reasons[number]}")
+
+
+def to_numbers(name: str, column: Column, default: float | None = None) -> HostArray:
+    """The column as float64; text is parsed, true is 1. A missing value is `default`, or without one an error."""
+    arrow = import_pyarrow()
+    if default is None:
+        _check_present(name, column, nan=False)
+    if isinstance(column, np.ndarray):
+        numbers = [_to_number_or_default(value, default) for value in column]
+        other = np.array([value is None for value in numbers])
+        fail_where(other, lambda row: f"column {name!r} is {format_cell(column[row])}, not a number")
+        return np.array(numbers, np.float64)
+    if arrow.types.is_large_string(column.type):
+        try:
+            column = column.cast(arrow.float64())
+        except arrow.ArrowInvalid:
+            column = _parse_text(name, _normalise_decimals(column), [arrow.float64()], "not a number")
+    kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
+    if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
+        raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
+    if default is None:
+        return np.asarray(column.to_numpy(), np.float64)
+    values = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy())
+    return np.where(np.isnan(values), default, values)
+
+
+def _to_number_or_default(value: Any, default: float | None) -> float | None:
+    """A number of any type as a float; None if it is none, or too large to be one."""
+    if default is not None and is_missing_value(value, True):
+        return default
+    return as_float(value)
+
+
+def as_float(value: Any) -> float | None:
+    """The value as a float; None if it is no number, or too large."""
+    with suppress(OverflowError, ValueError):  # 10**400, and Decimal("sNaN")
+        return float(value) if isinstance(value, (Real, Decimal)) else None
+    return None
+
+
+def to_flags(name: str, column: Column) -> HostArray:
+    values = to_numbers(name, column)
+    unclear = (values != 0) & (values != 1)
+    fail_where(unclear, lambda row: f"column {name!r} is {values[row]}, expected true or false, 1 or 0")
+    return np.asarray(values == 1)
+
+
+def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
+    """Dates as days since 1970-01-01 (UTC), numbers as they are; and whether they are dates."""
+    arrow = import_pyarrow()
+    _check_present(name, column, nan=isinstance(column, np.ndarray))
+    if isinstance(column, np.ndarray):
+        raise ValueError(f"column {name!r} mixes values of different types; expected dates, timestamps or numbers")
+    if arrow.types.is_large_string(column.type):
+        targets = [arrow.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
+        accepted = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
+        column = _parse_text(name, column, targets, f"not an ISO date or timestamp ({accepted})")
+    if arrow.types.is_date(column.type):
+        return np.asarray(column.cast(arrow.date32()).cast(arrow.int32()).to_numpy(), np.float64), True
+    if arrow.types.is_timestamp(column.type):
+        return np.asarray(column.cast(arrow.int64()).to_numpy() / UNITS_PER_DAY[column.type.unit]), True
+    if arrow.types.is_boolean(column.type) or arrow.types.is_temporal(column.type):
+        raise ValueError(f"column {name!r} must hold dates, timestamps or numbers, got {column.type}")
+    return to_numbers(name, column), False
+
+
+def to_times(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, HostArray], str | None]:
+    """The time, by this name, and what it came from, as `clock` of a dataset; none where the column has no value."""
+    if name is None or missing_mask(columns[name], nan_is_missing=True).all():
+        return {}, None
+    days, dated = to_days(name, columns[name])
+    return {"time": days}, "dates" if dated else "numbers"
+
+
+def check_row_time_order(column: Column, days: HostArray) -> None:
+    def say(row: int) -> str:
+        before, here = column.slice(row - 1, 2).cast("string").to_pylist()
+        return f"time {here} is earlier than {before} in the row before; sort the rows, or use the option sort"
+
+    fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
+
+
+def _parse_text(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
+    """Text as the first of the target types that takes all of it."""
+
+    def takes(target: Any, low: int, high: int) -> Any:
+        part = column.slice(low, high - low)
+        with suppress(import_pyarrow().ArrowInvalid):
+            return None if import_pyarrow().types.is_integer(target) and _has_hexadecimal(part) else part.cast(target)
+
+    def bad(low: int, high: int) -> Iterator[int]:
+        if all(takes(target, low, high) is None for target in targets):
+            if high - low == 1:
+                yield low
+            else:
+                yield from bad(low, (low + high) // 2)
+                yield from bad((low + high) // 2, high)
+
+    for target in targets:
+        if (parsed := takes(target, 0, len(column))) is not None:
+            return parsed
+    ends = range(1, len(column) + 1)
+    good = bisect_left(ends, True, key=lambda end: all(takes(target, 0, end) is None for target in targets))
+    targets = [target for target in targets if good == 0 or takes(target, 0, good) is not None]
+    rows = islice(bad(good, len(column)), MAX_REPORTED_ROWS + 1)
+    said = [(row, f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}") for row in rows]
+    raise RowError(*said[0], said[1:MAX_REPORTED_ROWS], len(said[MAX_REPORTED_ROWS:]))
+
+
+def _has_hexadecimal(text: Any) -> bool:
+    """Whether some of it is, which Arrow takes for an integer: "0x10" for 16."""
+    compute = import_pyarrow().compute
+    return bool(compute.any(compute.match_substring(text, "x", ignore_case=True)).as_py())
+
+
+def _normalise_decimals(text: Any) -> Any:
+    """Text as numbers are written, without blanks around it, and true as 1."""
+    compute = import_pyarrow().compute
+    text = compute.ascii_trim_whitespace(text)
+    for word, value in (("true", "1"), ("false", "0")):
+        text = compute.replace_substring_regex(text, f"^(?i:{word})$", value)
+    return text

@@ -1,0 +1,45 @@
+"""What functions of a history take: data with names, events, or whatever `read` takes."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from jaxrate.data.table_reading import read
+from jaxrate.data.table_sources import ARROW_METHODS
+from jaxrate.events.dataset import Dataset, check_dataset
+
+TABLE_METHODS = (
+    "__arrow_c_stream__",
+    "collect_schema",
+    "project",
+    *ARROW_METHODS,
+)  # what tables of other packages have
+
+
+def is_readable_source(data: Any) -> bool:
+    """Whether `read` takes it: a path, a table of any package, a dict of columns, or a list of dicts."""
+    if isinstance(data, (str, os.PathLike, Mapping)) or any(hasattr(data, name) for name in TABLE_METHODS):
+        return True
+    if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
+        return bool(data) and all(isinstance(row, Mapping) for row in data)
+    return hasattr(data, "keys") and hasattr(data, "__getitem__")
+
+
+def read_if_source(data: Any, **options: Any) -> Any:
+    """The data, read if they are a source of `read`; what else there is stays as it is. `options` are those of `read`.
+
+    Raises:
+      ValueError: as `read` does.
+    """
+    return read(data, **options) if is_readable_source(data) else data
+
+
+def as_dataset(caller: str, data: Any, **options: Any) -> Dataset:
+    """A `Dataset`, or one that `read` makes of a source.
+
+    Raises:
+      ValueError: if the data are neither, and as `read` does.
+    """
+    found = read_if_source(data, **options)
+    check_dataset(caller, found)
+    return found

@@ -1,0 +1,189 @@
+"""Covariates that are made of a history: rest, form, and age, each the first player's less the second's.
+
+What they are at a match follows from the matches above it. Rest is the days since a player's last match, at most as
+many as are asked for; newcomers are rested. Form is the sum of a player's surprises, the score less what Elo expected,
+which fades by a time constant tau:
+
+    form <- exp(-days / tau) form + (score - expected),   expected = 1 / (1 + 10^((R_b - R_a) / 400)),
+    R_a <- R_a + K (score - expected)                      (Elo 1978), R of newcomers 0
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.column_conversion import missing_mask, to_days, to_ids, to_numbers
+from jaxrate.data.column_roles import DERIVED_COVARIATES, Roles
+from jaxrate.data.table_sources import Column
+from jaxrate.events import Matches, fail_where
+from jaxrate.events.dataset import Dataset
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+ELO_K = 24.0  # points
+DAYS_PER_YEAR = 365.25  # days
+
+
+class PlayedMatches(NamedTuple):
+    """Matches in order of time, by the names of their players."""
+
+    players: HostArray  # [n, 2]
+    score: HostArray  # [n] of the first player; NaN: to come
+    time: HostArray  # [n]
+
+
+class PlayerHistory(NamedTuple):
+    """What rest and form need of the matches so far, by player."""
+
+    time: dict[Any, float]  # of the last match
+    rating: dict[Any, float]
+    form: dict[Any, float]  # as of the last match
+
+
+def rest_and_form_differences(
+    played: PlayedMatches, rest: float, form: float, history: PlayerHistory
+) -> tuple[HostArray, HostArray]:
+    """[n] the differences of rest and of form before each match; the history is changed to what it is after them.
+
+    Args:
+      played: the matches; one that is to come counts for the rest of later ones.
+      rest: days that longer rests count as.
+      form: time constant by which form fades, in days.
+      history: what came before.
+    """
+    last, rating, recent = history
+    rests, forms = np.zeros(len(played.score)), np.zeros(len(played.score))
+    rows = zip(played.players.tolist(), played.score.tolist(), played.time.tolist(), strict=True)
+    for i, ((a, b), score, now) in enumerate(rows):
+        passed_a, passed_b = now - last.get(a, -math.inf), now - last.get(b, -math.inf)
+        form_a = recent.get(a, 0.0) * math.exp(-passed_a / form)
+        form_b = recent.get(b, 0.0) * math.exp(-passed_b / form)
+        rests[i], forms[i] = min(passed_a, rest) - min(passed_b, rest), form_a - form_b
+        rating_a, rating_b = rating.get(a, 0.0), rating.get(b, 0.0)
+        surprise = 0.0 if math.isnan(score) else score - 1.0 / (1.0 + 10.0 ** ((rating_b - rating_a) / 400.0))
+        rating[a], rating[b] = rating_a + ELO_K * surprise, rating_b - ELO_K * surprise
+        recent[a], recent[b] = form_a + surprise, form_b - surprise
+        last[a] = last[b] = now
+    return rests, forms
+
+
+def upcoming_rest_and_form(
+    history: Any, rest: float | None, form: float | None, players: HostArray, matches: Matches
+) -> dict[str, HostArray]:
+    """[n] rest and form, those that are asked for, of matches to come in order of time; `history` as of `read`."""
+    nobody = np.full(len(matches.score), np.nan)
+    played = PlayedMatches(players[np.asarray(matches.player)], nobody, np.asarray(matches.time, np.float64))
+    return _rest_and_form_after_history(played, rest, form, history)
+
+
+def _rest_and_form_after_history(
+    played: PlayedMatches, rest: float | None, form: float | None, history: Any
+) -> dict[str, HostArray]:
+    known, lengths = PlayerHistory({}, {}, {}), (rest or 1.0, form or 1.0)
+    for before in history if isinstance(history, tuple) else (history,):
+        if before is not None:
+            rest_and_form_differences(_played_matches(before), *lengths, known)
+    made = zip(DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, known), strict=False)
+    return {name: values for name, wanted, values in made if wanted is not None}
+
+
+def derived_columns(
+    roles: Roles,
+    columns: Mapping[str, Column],
+    players: HostArray,
+    score: HostArray,
+    time: HostArray | None,
+    dated: bool,
+    history: Any,
+) -> dict[str, HostArray]:
+    """[n] of each column that is asked for, by its name.
+
+    Args:
+      roles: what is asked for.
+      columns: of the source.
+      players: [n, 2] names.
+      score: [n] of the first player.
+      time: [n] of the matches, in any order; None: there is none.
+      dated: whether that is of dates.
+      history: the matches so far, a dataset or a table as `predictions` of a rated history, or several in a tuple.
+        None: there were none.
+
+    Raises:
+      RowError: for an age that is none.
+      ValueError: where there are no times, or a history without the columns time, a, b and score.
+    """
+    if time is None and (roles.rest or roles.form_time):
+        raise ValueError("rest and form need a column of time")
+    found = dict[str, HostArray]()
+    if time is not None and (roles.rest or roles.form_time):
+        order = np.argsort(time, kind="stable")
+        result = np.full(len(score), np.nan) if roles.upcoming else score
+        made = _rest_and_form_after_history(
+            PlayedMatches(players[order], result[order], time[order]), roles.rest, roles.form_time, history
+        )
+        found = {name: values[np.argsort(order)] for name, values in made.items()}
+    if roles.age:
+        one, other = (_age_in_years(name, columns[name], time, dated) for name in roles.age)
+        found["age"] = np.where(np.isnan(one) | np.isnan(other), 0.0, one - other)
+    return found
+
+
+def _played_matches(history: Any) -> PlayedMatches:
+    """The matches of a table of predictions, or of a dataset."""
+    if isinstance(history, Dataset):
+        matches = history.matches
+        return PlayedMatches(history.players[matches.player], matches.score, matches.time)
+    names = getattr(history, "column_names", ())
+    if not {"time", "a", "b", "score"} <= {*names}:
+        raise ValueError("history must be a table with time, a, b and score, as predictions of a rated history")
+    time = history["time"].to_numpy()
+    days = (time - np.datetime64(0, "D")) / np.timedelta64(1, "D") if time.dtype.kind == "M" else time
+    players = np.array([history[name].to_pylist() for name in "ab"], object).T
+    return PlayedMatches(players, history["score"].to_numpy().astype(np.float64), days.astype(np.float64))
+
+
+def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool) -> HostArray:
+    """[n] years, from ages as they are or from days of birth; NaN where there is none."""
+    absent = missing_mask(column, nan_is_missing=True)
+    if absent.all():
+        return np.full(len(absent), np.nan)
+    there, values = (
+        column.filter(~absent) if hasattr(column, "filter") else column[~absent],
+        np.full(len(absent), np.nan),
+    )
+    days, of_birth = to_days(name, there)
+    if not of_birth:
+        days = to_numbers(name, there)
+    elif time is None or not dated:
+        raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
+    values[~absent] = days
+    age = (time - values) / DAYS_PER_YEAR if of_birth and time is not None else values
+    fail_where(
+        ~((age >= 0) & (age <= 150)) & ~absent, lambda row: f"column {name!r} makes an age of {age[row]:g} years"
+    )
+    return age
+
+
+def season_years(name: str, columns: dict[str, Column]) -> HostArray:
+    """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21".
+
+    Raises:
+      RowError: for a name without a year.
+    """
+    code, labels = to_ids([name], columns)
+    years = [
+        re.search(r"(?<!\d)[12]\d{3}(?!\d)", str(int(x) if isinstance(x, float) and x.is_integer() else x))
+        for x in labels.tolist()
+    ]
+    number = np.array([np.nan if year is None else float(year[0]) for year in years])[code[:, 0]]
+    fail_where(
+        np.isnan(number),
+        lambda row: (
+            f"column {name!r} is {format_cell(labels[code[row, 0]])}, which has no year; league_season needs names "
+            "as 2020-21"
+        ),
+    )
+    return number

@@ -1,0 +1,164 @@
+"""Names that look alike: those that differ only by blanks, letter case or Unicode form."""
+
+import unicodedata
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+# characters, first to last, that have one form (NFKC), and that `lower` changes as `casefold` does
+PLAIN_RANGES = (
+    *((0x21, 0x7E), (0xC0, 0xD6), (0xD8, 0xDE), (0xE0, 0xF6), (0xF8, 0x12F), (0x134, 0x13E), (0x141, 0x148)),
+    *((0x14A, 0x17E), (0x400, 0x45F), (0x490, 0x4FF)),  # the rest of Latin, and Cyrillic
+    *((0x3041, 0x3096), (0x30A1, 0x30FA), (0x4E00, 0x9FEF), (0xAC00, 0xD7A3)),  # kana, ideographs, Hangul
+)
+PLAIN_LETTERS = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in PLAIN_RANGES)
+SIMPLE_NAME_PATTERN = f"^[{PLAIN_LETTERS}]+( [{PLAIN_LETTERS}]+)*$"  # names without blanks that count for nothing
+INVISIBLE_CHARACTERS = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
+LONGEST_NAME = 10_000  # characters
+SHOWN_GROUPS = 3  # examples in a note
+
+
+def unstorable_reason(name: Any) -> str | None:
+    """Why no table can hold this name, to follow it in a message; None if one can."""
+    if isinstance(name, (int, np.integer)) and not -(1 << 63) <= name < 1 << 63:
+        return "does not fit into 64 bits with a sign; give it as text"
+    return _unstorable_text_reason(name) if isinstance(name, (str, bytes)) else None
+
+
+def _unstorable_text_reason(name: str | bytes) -> str | None:
+    if len(name) > LONGEST_NAME:
+        return f"is longer than {LONGEST_NAME:,} characters"
+    if isinstance(name, str) and not name.isascii() and has_lone_surrogates(name):
+        return "is no Unicode text"
+    return None
+
+
+def unstorable_texts(names: HostArray) -> dict[int, str]:
+    """Those of the names [n] that are text which no table can hold: the reason by place."""
+    if names.dtype != object:
+        return {}
+    values = names.tolist()
+    try:
+        if max(map(len, values), default=0) <= LONGEST_NAME and "".join(values).encode() is not None:
+            return {}  # the usual case, quickly
+    except (TypeError, UnicodeEncodeError):  # not all are text, or one is broken
+        pass
+    texts = [(place, name) for place, name in enumerate(values) if isinstance(name, (str, bytes))]
+    return {place: reason for place, name in texts if (reason := _unstorable_text_reason(name))}
+
+
+def has_lone_surrogates(text: str) -> bool:
+    """Whether a text cannot be written, since it has half of a pair of surrogates."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def normalise_name(name: str) -> str:
+    """The name in the Unicode form NFKC, without blanks around it, and with one where there are several."""
+    name = unicodedata.normalize("NFKC", name)
+    return " ".join((name if name.isprintable() else name.translate(INVISIBLE_CHARACTERS)).split())
+
+
+def fold_name(name: str) -> str:
+    """What names that look alike have in common: tidy and without letter case."""
+    return unicodedata.normalize("NFKC", normalise_name(name).casefold())
+
+
+def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int) -> None:
+    """UserWarning if some of the names [n] look alike; they are `what`, as "players"."""
+    if names is None or not _has_lookalikes(names):
+        return
+    alike = [
+        spelt for spelt in _group_lookalikes(name for name in names if isinstance(name, str)).values() if len(spelt) > 1
+    ]
+    shown = "; ".join(" and ".join(map(format_cell, spelt[:SHOWN_GROUPS])) for spelt in alike[:SHOWN_GROUPS])
+    more = f"; {len(alike) - SHOWN_GROUPS:,} more" if len(alike) > SHOWN_GROUPS else ""
+    count = sum(map(len, alike))
+    warnings.warn(
+        f"{count:,} names of {subject} differ from others only by blanks, letter case or Unicode form, and count as "
+        f"different {subject}: {shown}{more}; join them with the option normalise_names",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def _has_lookalikes(names: HostArray) -> bool:
+    """Whether some of the texts among them look alike, told quickly where they are simple."""
+    arrow = import_pyarrow()
+    text = names if names.dtype == object else np.zeros(0, object)
+    try:
+        column = arrow.array(text)
+    except (arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
+        column = arrow.nulls(0)
+    if not arrow.types.is_string(column.type):  # other types, too
+        folded = [fold_name(name) for name in text if isinstance(name, str)]
+        return len(set(folded)) < len(folded)
+    simple = arrow.compute.match_substring_regex(column, SIMPLE_NAME_PATTERN)
+    if arrow.compute.all(simple).as_py():
+        return len(set(map(str.lower, text.tolist()))) < len(text)
+    odd = np.flatnonzero(~simple.to_numpy(zero_copy_only=False))
+    keys = set(map(str.lower, np.delete(text, odd))) | set(map(fold_name, text[odd]))
+    return len(keys) < len(text)
+
+
+def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names that look alike, together."""
+    found = defaultdict(list)
+    for name in names:
+        found[fold_name(name)].append(name)
+    return found
+
+
+def unify_spellings(
+    columns: dict[str, Column], groups: Sequence[Sequence[str]], existing_names: Sequence[Any]
+) -> dict[str, Column]:
+    """The columns, with one spelling for names that look alike: the commonest of a group of columns, tidied.
+
+    Args:
+      columns: by name.
+      groups: columns whose names are of the same kind, as those of both players.
+      known: for each group the names that have ids already, or None. They stay as they are, and so do names that are
+        exactly one of them.
+    """
+    for group, names in zip(groups, existing_names, strict=True):
+        spelt: Counter[str] = Counter()
+        for name in dict.fromkeys(group):
+            spelt += _count_texts(columns[name])
+        before = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
+        spelling = {fold_name(name): name for name in reversed(before)}  # of those alike, the first
+        count: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for name, times in spelt.items():
+            count[fold_name(name)][normalise_name(name)] += times
+        spelling = {key: found.most_common(1)[0][0] for key, found in count.items()} | spelling
+        change = {name: spelling[fold_name(name)] for name in spelt} | {name: name for name in before}
+        columns = columns | {name: _replace_names(columns[name], change) for name in group}
+    return columns
+
+
+def _count_texts(column: Column) -> Counter[str]:
+    """How often each text stands in a column, in order of first appearance."""
+    if isinstance(column, np.ndarray):
+        return Counter(value for value in column if isinstance(value, str))
+    if not import_pyarrow().types.is_large_string(column.type):
+        return Counter()
+    found = import_pyarrow().compute.value_counts(column).to_pylist()
+    return Counter({each["values"]: each["counts"] for each in found if each["values"] is not None})
+
+
+def _replace_names(column: Column, change: dict[str, str]) -> Column:
+    """The column with names changed; what is nothing but blanks is missing."""
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray):
+        new = [(change[value] or None) if isinstance(value, str) else value for value in column]
+        return np.fromiter(new, dtype=object, count=len(new))
+    if not arrow.types.is_large_string(column.type):
+        return column
+    coded = column.combine_chunks().dictionary_encode()
+    spelt = arrow.array([change[name] or None for name in coded.dictionary.to_pylist()], arrow.large_string())
+    return arrow.chunked_array([spelt.take(coded.indices)])

@@ -1,0 +1,104 @@
+"""A table with one row per match: its columns as those of `Matches`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.column_conversion import check_row_time_order, to_flags, to_ids, to_numbers, to_times
+from jaxrate.data.column_roles import Roles
+from jaxrate.data.derived_covariates import derived_columns, season_years
+from jaxrate.data.player_categories import CategoryShares, to_categories
+from jaxrate.data.result_parsing import to_sides
+from jaxrate.data.seasons_and_margins import NO_TIME_MESSAGE, find_season_starts, first_player_lead, season_matches
+from jaxrate.data.statistic_columns import statistic_values
+from jaxrate.data.table_sources import Column
+from jaxrate.events import fail_where, matches
+from jaxrate.events.dataset import Dataset, EventFields
+from jaxrate.text_format import format_name
+from jaxrate.types import HostArray
+
+
+def match_fields(
+    roles: Roles,
+    columns: dict[str, Column],
+    players: Any,
+    categories: Any,
+    mixtures: Mapping[Any, CategoryShares],
+    seasons: Mapping[str, float] | None,
+    history: Any = None,
+) -> EventFields:
+    """Ids and numbers of the matches. The names that are known already are as in `read`.
+
+    Raises:
+      RowError: where a column does not hold what its part asks for.
+    """
+    labels, starts = None, None
+    player, players = to_ids(roles.form.who, columns, players)
+    first, second = player.T
+    fail_where(first == second, lambda row: f"{format_name(players[first[row]])} is on both sides; remove the row")
+    values = {"player": player} | match_numbers(roles, columns, len(player))
+    if roles.category:
+        values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
+    time, clock = to_times(roles.time, columns)
+    if roles.derived_covariates:
+        made = players[player], values["score"], time.get("time"), clock == "dates", history
+        values["columns"] |= derived_columns(roles, columns, *made)
+    if roles.league_season is not None:
+        values["columns"][roles.league_season] = season_years(roles.league_season, columns)
+    if roles.season is not None:
+        if clock is None:
+            raise ValueError(NO_TIME_MESSAGE)
+        found = season_matches(roles.season, columns, time["time"])
+        starts = find_season_starts(lambda: [found], seasons)
+    return EventFields(values | time, players, clock, labels, seasons=starts)
+
+
+def match_numbers(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, Any]:
+    """Scores, weights, sides and further columns of n matches, as `matches` takes them.
+
+    Raises:
+      RowError: where a column does not hold what its part asks for.
+    """
+    form = roles.form
+    values: dict[str, Any] = {"score": np.full(n, 1.0 if form.won else 0.5)}
+    margin = [np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
+    if form.result is not None and not roles.upcoming:
+        values["score"] = to_numbers(form.result, columns[form.result])
+    elif form.points and not roles.upcoming:
+        values["score"] = 0.5 + 0.5 * np.sign(
+            first_player_lead([to_numbers(name, columns[name]) for name in form.points])
+        )
+    if roles.weight is not None:
+        values["weight"] = to_numbers(roles.weight, columns[roles.weight])
+    if roles.everywhere is not None:
+        values["side"] = np.full(n, roles.everywhere)
+    elif roles.side is not None:
+        values["side"] = to_sides(roles.side, columns[roles.side])
+    if roles.neutral is not None:
+        values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
+    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.known}
+    values["columns"] |= dict(zip(roles.margin, margin, strict=True))
+    for name, x in values["columns"].items():
+        fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
+    for one in roles.statistics:
+        values["columns"][one.name] = np.zeros(n) if roles.upcoming else statistic_values(one, columns)
+    return values
+
+
+def match_row_order(roles: Roles, columns: dict[str, Column], fields: EventFields, sort: bool) -> HostArray | slice:
+    """[n] the rows in order of time. RowError if they are not in order and are not to be sorted."""
+    if fields.clock is None or roles.time is None:
+        return slice(None)
+    if sort:
+        return np.argsort(fields.values["time"], kind="stable")
+    check_row_time_order(columns[roles.time], fields.values["time"])
+    return slice(None)
+
+
+def build_match_dataset(roles: Roles, fields: EventFields, rows: HostArray) -> Dataset:
+    """The dataset of these matches, which stand in these rows of the source."""
+    statistics = tuple(one.name for one in roles.statistics)
+    evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons
+    known = fields.players, rows, fields.categories, fields.clock, None, *evidence
+    return Dataset(matches(**fields.values), *known, league_season=roles.league_season, statistics=statistics)

@@ -1,0 +1,124 @@
+"""Rounds of teams: from nested lists, as small scripts have them, and with everyone on their own."""
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from jaxrate.argument_checks import is_iterable
+from jaxrate.data.column_conversion import as_float, is_name
+from jaxrate.events import Matches, Rounds, build_rounds, has_teammates, warn_single_participant
+from jaxrate.events.dataset import Dataset
+from jaxrate.text_format import format_cell
+
+
+def from_teams(
+    rounds: Any, ranks: Any = None, *, weights: Any = None, time: Any = None, players: Any = None
+) -> Dataset:
+    """Rounds from lists: each is a list of teams, each of them a list of names. Needs no pyarrow.
+
+        data = jr.data.from_teams([[["Ada", "Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]], ranks=[[0, 1], [0, 0, 1]])
+        rated = jr.run(jr.trueskill(), data.rounds)
+
+    Args:
+      rounds: in the order in which they count. Names are of any hashable type; a player alone is a team of one. Who is
+        in several teams of a round, as a constructor with two cars, is in one row for each; see `rounds`.
+      ranks: for each round a number for each team, lower is better, equal is a tie. None: the best team comes first,
+        and nobody ties.
+      weights: partial play, nested as the names: how much of the round each one played, above 0. None: all of it.
+      time: for each round a number, of days or any unit of one's own. None: no time passes.
+      players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
+
+    Returns:
+      A `Dataset` whose contests are the numbers of the rounds, from 0.
+
+    Raises:
+      ValueError: names the round and the team, counting from 0, and what is wrong with it.
+
+    Warns:
+      UserWarning: if rounds have a single player; systems of ranks learn nothing from them.
+    """
+    rounds = _as_list("", "rounds", rounds)
+    if not rounds:
+        raise ValueError("no rounds")
+    known = [] if players is None else _as_list("", "players", players)
+    if not all(isinstance(name, Hashable) for name in known):
+        raise ValueError("players must be names, which lists and arrays are not")
+    ids: dict[Any, int] = {name: i for i, name in enumerate(known)}
+    if len(ids) < len(known):
+        raise ValueError("players names somebody twice")
+    each = {"ranks": ranks, "weights": weights, "time": time}
+    each = {name: _as_list("", name, x, len(rounds), "rounds") for name, x in each.items() if x is not None}
+    rows: list[tuple[Any, ...]] = []
+    for i, teams in enumerate(rounds):
+        own = {name: values[i] for name, values in each.items()}
+        when = _finite_number(f"round {i} (counting from 0): ", "time", own.pop("time", 0.0))
+        rows += [
+            (i, ids.setdefault(name, len(ids)), *rest, when) for name, *rest in _round_participants(i, teams, **own)
+        ]
+    contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
+    events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
+    warn_single_participant(events, np.arange(len(rounds)), stacklevel=3)
+    names = np.fromiter(ids, dtype=object, count=len(ids))
+    clock = None if time is None else "numbers"
+    return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
+
+
+def _round_participants(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, float]]:
+    """Name, rank, number of the team, and weight of every player of a round."""
+    place = f"round {i} (counting from 0): "
+    teams = _as_list(place, "teams", teams)
+    if not teams:
+        raise ValueError(f"{place}no teams")
+    each = {name: _as_list(place, name, values, len(teams), "teams") for name, values in each.items()}
+    seen: dict[Any, int] = {}  # the last team of each
+    alone: dict[Any, int] = {}
+    for k, team in enumerate(teams):
+        place = f"round {i}, team {k} (counting from 0): "
+        team = _as_list(place, "players", team)
+        if not team:
+            raise ValueError(f"{place}no players")
+        rank = _finite_number(place, "rank", each["ranks"][k]) if "ranks" in each else float(k)
+        weights = _as_list(place, "weights", each["weights"][k], len(team), "players") if "weights" in each else None
+        for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
+            if not is_name(name):
+                raise ValueError(f"{place}{format_cell(name)} cannot be the name of a player")
+            other = k if seen.get(name) == k else alone.get(name) if len(team) == 1 else None
+            if other is not None:
+                raise ValueError(f"{place}player {name!r} is in team {other} already")
+            seen[name] = k
+            alone |= {name: k} if len(team) == 1 else {}
+            weight = _finite_number(place, "weight", weight)
+            if weight <= 0:
+                raise ValueError(f"{place}weight {weight} of player {name!r} is not above 0; leave them out")
+            yield name, rank, k, weight
+
+
+def _as_list(place: str, subject: str, values: Any, count: int | None = None, of: str = "") -> list[Any]:
+    """`values` as a list, one for each of so many."""
+    if isinstance(values, (str, bytes)) or not is_iterable(values):
+        raise ValueError(f"{place}{subject} must be a list, got {values!r}")
+    items = list(values)
+    if count is not None and len(items) != count:
+        raise ValueError(f"{place}{subject} of {len(items)} {of}, but there are {count}")
+    return items
+
+
+def _finite_number(place: str, subject: str, value: Any) -> float:
+    number = as_float(value)
+    if number is None or not np.isfinite(number):
+        raise ValueError(f"{place}{subject} is {format_cell(value)}, not a finite number")
+    return number
+
+
+def dataset_has_teams(data: Dataset) -> bool:
+    """Whether some play together in contests."""
+    return not isinstance(data.events, Matches) and has_teammates(data.rounds)
+
+
+def split_teams(data: Dataset) -> Dataset:
+    """The same contests, everyone on their own: team-mates are opponents who tie."""
+    rounds, flat = data.rounds, data.rounds.events
+    assert isinstance(flat, Rounds)
+    number = np.arange(len(flat.player)) - np.repeat(rounds.player_start[:-1], np.diff(rounds.player_start))
+    return data._replace(events=rounds._replace(events=flat._replace(team=number.astype(np.int32))))

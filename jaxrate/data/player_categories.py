@@ -1,0 +1,86 @@
+"""Categories of players in matches: races, surfaces, roles; and mixtures of them."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.column_conversion import to_ids
+from jaxrate.data.table_sources import Column
+from jaxrate.events import fail_where
+from jaxrate.text_format import suggest_name
+from jaxrate.types import HostArray
+
+CategoryShares = Mapping[Any, float] | Sequence[Any] | None
+
+
+def to_categories(
+    names: Sequence[str], columns: dict[str, Column], existing_names: Any, mixtures: Mapping[Any, CategoryShares]
+) -> tuple[HostArray, HostArray]:
+    """The categories in a pair of columns: ids [n, 2], or shares [n, 2, C] if a mixture is among them; and names [C].
+
+    Args:
+      names: of the two columns.
+      columns: by name.
+      known: names that have ids, and are all there are; None: those of the columns, in order of first appearance.
+      mixtures: by name, see `read`.
+
+    Raises:
+      ValueError: for a category that is not known (names the row); for a mixture of something else than categories, of
+        shares that do not sum to one, or, unless the names are known, that nobody plays.
+    """
+    if not isinstance(mixtures, Mapping):
+        raise ValueError(f"mixtures must be a dict of shares by name, as {{'Random': None}}, got {mixtures!r}")
+    if existing_names is not None and not len(existing_names):
+        raise ValueError("categories is empty; leave it out to take those of the columns")
+    codes, values = to_ids(names, columns, existing_names, "categories")
+    found = [str(value) for value in values.tolist()]
+    mixed = np.array([name in map(str, mixtures) for name in found])
+    before = 0 if existing_names is None else len(existing_names)
+    if mixed[:before].any():
+        raise ValueError(f"{found[int(np.argmax(mixed))]!r} is in categories and in mixtures")
+    strange = ~mixed & (np.arange(len(found)) >= before) & (existing_names is not None)
+
+    def say(row: int) -> str:
+        name = next(found[code] for code in codes[row] if strange[code])
+        return f"unknown category {name!r}{suggest_name(name, found[:before])} (there are {', '.join(found[:before])})"
+
+    fail_where(strange[codes].any(axis=1), say)
+    pure = np.flatnonzero(~mixed)
+    if not len(pure):
+        raise ValueError(f"all categories are mixtures: {', '.join(found)}")
+    categories = {found[i]: position for position, i in enumerate(pure)}
+    share = np.zeros((len(found), len(pure)))
+    share[pure, np.arange(len(pure))] = 1.0
+    for name, shares in mixtures.items():
+        if str(name) in found:
+            share[found.index(str(name))] = _mixture_shares(str(name), shares, categories)
+        elif existing_names is None:
+            raise ValueError(f"the mixture {str(name)!r} is in no row{suggest_name(str(name), found)}")
+    position = np.cumsum(~mixed) - 1
+    return share[codes] if mixed[codes].any() else position[codes].astype(np.int32), values[pure]
+
+
+def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int]) -> HostArray:
+    """[C] the shares of a mixture."""
+    if shares is None:
+        return np.full(len(categories), 1.0 / len(categories))
+    form = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
+    if isinstance(shares, (str, bytes)) or not isinstance(shares, (Mapping, Sequence)) or not len(shares):
+        raise ValueError(form)
+    parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / len(shares))
+    if len({str(part) for part in parts}) < len(shares):
+        raise ValueError(f"the mixture {name!r} has a part twice")
+    result = np.zeros(len(categories))
+    for part, share in parts.items():
+        if isinstance(share, bool) or not isinstance(share, Real):
+            raise ValueError(form)
+        if str(part) not in categories:
+            hint = suggest_name(str(part), categories)
+            there = f"which is no category{hint} (there are {', '.join(categories)})"
+            raise ValueError(f"the mixture {name!r} has {str(part)!r}, {there}")
+        result[categories[str(part)]] = share
+    if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
+        raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
+    return result

@@ -1,0 +1,236 @@
+"""Results as people write them: W, D and L, home and away, 1, X and 2, 2-1 in one cell, or the name of the winner."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import is_iterable
+from jaxrate.data.column_conversion import missing_mask, to_numbers
+from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.events import fail_where
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+NA_VALUES: tuple[str, ...] = (
+    "",
+    "-",
+    "*",
+    "?",
+    "NA",
+    "N/A",
+    "NaN",
+    "null",
+    "None",
+    r"\N",
+    "P",
+    "P-P",
+    "PP",
+    "Postp",
+    "Postp.",
+)
+NA_VALUES += ("Postponed", "TBD")
+DRAW_WORDS = ("d", "draw", "drawn", "tie", "tied", "t", "x", "tie (bothbad)", "no winner")
+WIN_LOSS_WORDS = (  # what is written where the first player wins, and where the second does
+    ("h", "a"), ("home", "away"), ("home", "visitor"), ("w", "l"), ("win", "loss"), ("win", "lose"), ("won", "lost"),
+    ("white", "black"), ("w", "b"), ("1", "2"), ("blue", "red"), ("radiant", "dire"), ("team1", "team2"),
+    ("team 1", "team 2"), ("team_1", "team_2"), ("player1", "player2"), ("player 1", "player 2"),
+    ("player_1", "player_2"), ("a", "b"), ("model_a", "model_b"), ("team_a", "team_b"), ("player_a", "player_b"),
+    ("true", "false"), ("yes", "no"),
+)  # fmt: skip
+SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
+NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
+DASH = "[-:\u2013]"  # or a long one
+SCORELINE_PATTERN = rf"^(?P<one>{NUMBER_PATTERN})\s*{DASH}\s*(?P<two>{NUMBER_PATTERN})\s*(?:\(.*\))?$"
+MIN_READABLE_SHARE = 0.5  # of the rows: from this share on a column is taken for results, and other rows for mistakes
+
+
+class ParsedResults(NamedTuple):
+    """What a column says of who has won."""
+
+    score: HostArray  # [n] of the first player; NaN where there is no result, and where it cannot be read
+    readable: HostArray  # [n] whether it can be
+    plain: bool  # numbers in [0, 1], which need no reading
+
+
+def replace_na_texts(column: Column, na_values: Iterable[str] = ()) -> Column:
+    """The column of results, null where a text says that there is none; case and blanks around it do not matter."""
+    arrow = import_pyarrow()
+    words = sorted({value.strip().lower() for value in (*NA_VALUES, *na_values)})
+    if isinstance(column, np.ndarray):
+        kept = [None if isinstance(x, str) and x.strip().lower() in words else x for x in column.tolist()]
+        return np.fromiter(kept, dtype=object, count=len(kept))
+    if not arrow.types.is_large_string(column.type):
+        return column
+    none = arrow.compute.is_in(_lower_and_trim(column), arrow.array(words, arrow.large_string()))
+    return arrow.compute.if_else(none, arrow.scalar(None, column.type), column)
+
+
+def _lower_and_trim(column: Column) -> Any:
+    """Text in lower case, without blanks around it."""
+    return import_pyarrow().compute.utf8_lower(import_pyarrow().compute.utf8_trim_whitespace(column))
+
+
+def check_na_values(na_values: Any) -> None:
+    """ValueError unless these are texts."""
+    if (
+        isinstance(na_values, str)
+        or not is_iterable(na_values)
+        or not all(isinstance(value, str) for value in na_values)
+    ):
+        raise ValueError(f"na_values must be a list of texts, got {format_cell(na_values)}")
+
+
+def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:
+    """What a column of results says, in the way of writing that suits the most rows; None if none suits half of them.
+
+    Args:
+      name: of the column.
+      column: [n], missing where there is no result.
+      first, second: the names of both players.
+    """
+    there = ~missing_mask(column, nan_is_missing=True)
+    numbers = _parse_number_results(name, column)
+    if numbers is not None and numbers.plain and numbers.readable[there].all():
+        return numbers._replace(readable=numbers.readable | ~there) if there.any() else None
+    text = _to_lower_text(column)
+    ways = [numbers if numbers is not None and numbers.plain else None]
+    if text is not None:
+        words = (
+            []
+            if import_pyarrow().types.is_integer(column.type)
+            else [*_parse_outcome_words(text), _parse_scorelines(text)]
+        )
+        ways += [_parse_winner_names(text, first, second), *words]  # names may be numbers
+    ways.append(numbers)
+    found = max(filter(None, ways), key=lambda way: np.count_nonzero(way.readable & there), default=None)
+    if found is None or np.count_nonzero(found.readable & there) < max(MIN_READABLE_SHARE * np.count_nonzero(there), 1):
+        return None
+    return found._replace(readable=found.readable | ~there)
+
+
+def to_scores(name: str, column: Column, first: Column, second: Column) -> Column:
+    """The column of results as scores in [0, 1] of the first player; numbers stay what they are.
+
+    Raises:
+      RowError: where a row is no result as the others are.
+    """
+    found = None if _are_scores(column) else parse_results(name, column, first, second)
+    if found is None or found.plain:
+        return column
+    hint = "if it means that there is none, name it by the option na_values"
+    fail_where(
+        ~found.readable,
+        lambda row: f"column {name!r} is {format_cell(_value(column, row))}, no result as the others are; {hint}",
+    )
+    return import_pyarrow().chunked_array([import_pyarrow().array(found.score, mask=np.isnan(found.score))])
+
+
+def _are_scores(column: Column) -> bool:
+    """Whether these are numbers from 0 to 1, which is soon seen."""
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray) or not (
+        arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)
+    ):
+        return False
+    ends = arrow.compute.min_max(column).as_py()
+    return ends["min"] is not None and bool(0 <= ends["min"] <= ends["max"] <= 1)
+
+
+def to_sides(name: str, column: Column) -> HostArray:
+    """[n] sides in [-1, 1], of numbers or of H, A and N as the first player, or the winner, saw them."""
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
+        return to_numbers(name, column)
+    place = arrow.compute.index_in(_lower_and_trim(column), arrow.array([*SIDE_WORDS], arrow.large_string()))
+    index = np.asarray(place.fill_null(-1).to_numpy())
+    return to_numbers(name, column) if (index < 0).all() else _sides(name, column, index)
+
+
+def _sides(name: str, column: Column, index: HostArray) -> HostArray:
+    fail_where(
+        index < 0,
+        lambda row: f"column {name!r} is {format_cell(_value(column, row))}, expected H, A or N, or 1, -1 or 0",
+    )
+    return np.array([*SIDE_WORDS.values()])[index]
+
+
+def _value(column: Column, row: int) -> Any:
+    return column[row] if isinstance(column, np.ndarray) else column[row].as_py()
+
+
+def _to_lower_text(column: Column) -> Any:
+    """Text in lower case; None of a column that holds something else."""
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray):
+        return None
+    kinds = arrow.types
+    if kinds.is_boolean(column.type) or kinds.is_integer(column.type) or kinds.is_time(column.type):
+        column = column.cast(arrow.large_string())
+    return _lower_and_trim(column) if kinds.is_large_string(column.type) else None
+
+
+def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
+    """Scores in [0, 1], or 1, 0 and -1; of a column that names the winner, 1 and 2."""
+    values = np.full(len(column), np.nan)
+    with suppress(ValueError):
+        values = to_numbers(name, column, default=np.nan)
+    some = values[~np.isnan(values)]
+    if not len(some):
+        return _partly_numeric_results(column)
+    if ((some >= 0) & (some <= 1)).all():
+        return ParsedResults(values, ~np.isnan(values), True)
+    if np.isin(some, (-1.0, 0.0, 1.0)).all():
+        return ParsedResults((values + 1) / 2, ~np.isnan(values), False)
+    if "win" in name.lower() and np.isin(some, (1.0, 2.0)).all():
+        return ParsedResults(2.0 - values, ~np.isnan(values), False)
+    return None
+
+
+def _partly_numeric_results(column: Column) -> ParsedResults | None:
+    """Text of which some rows are numbers; the others are told as such."""
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
+        return None
+    number = arrow.compute.match_substring_regex(column, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$").fill_null(False)
+    readable = np.asarray(number.to_numpy())
+    return ParsedResults(np.full(len(column), np.nan), readable, True)
+
+
+def _parse_outcome_words(text: Any) -> list[ParsedResults]:
+    """Words for who has won."""
+    found = []
+    for pair in WIN_LOSS_WORDS:
+        values = import_pyarrow().array([*pair, *DRAW_WORDS], import_pyarrow().large_string())
+        index = np.asarray(import_pyarrow().compute.index_in(text, values).fill_null(-1).to_numpy())
+        if (index >= 0).any() and ((index == 0) | (index == 1)).any():
+            score = np.where(index < 0, np.nan, np.where(index == 0, 1.0, np.where(index == 1, 0.0, 0.5)))
+            found.append(ParsedResults(score, index >= 0, False))
+    return found
+
+
+def _parse_scorelines(text: Any) -> ParsedResults | None:
+    """The points of both sides in one cell."""
+    arrow = import_pyarrow()
+    fields = arrow.compute.extract_regex(text, SCORELINE_PATTERN)
+    points = []
+    for name in ("one", "two"):
+        half = arrow.compute.replace_substring_regex(arrow.compute.struct_field(fields, [name]), "^(½|1/2)$", "0.5")
+        points.append(np.asarray(half.cast(arrow.float64()).to_numpy()))
+    score = 0.5 + 0.5 * np.sign(points[0] - points[1])
+    return ParsedResults(score, ~np.isnan(score), False)
+
+
+def _parse_winner_names(text: Any, first: Column, second: Column) -> ParsedResults | None:
+    """The name of the winner, or a word for a draw."""
+    arrow = import_pyarrow()
+    names = [_to_lower_text(column) for column in (first, second)]
+    if names[0] is None or names[1] is None:
+        return None
+    won, lost = (np.asarray(arrow.compute.equal(text, x).fill_null(False).to_numpy()) for x in names)
+    if not (won | lost).any():
+        return None
+    drawn = np.asarray(arrow.compute.is_in(text, arrow.array(DRAW_WORDS, arrow.large_string())).to_numpy())
+    score = np.where(won, 1.0, np.where(lost, 0.0, np.where(drawn, 0.5, np.nan)))
+    return ParsedResults(score, ~np.isnan(score), False)

@@ -1,0 +1,172 @@
+"""What is known of matches beside their score: the margin, and the season."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.column_conversion import is_name, to_ids
+from jaxrate.data.table_sources import Column
+from jaxrate.events import RowError, fail_where
+from jaxrate.events.dataset import Dataset
+from jaxrate.text_format import format_cell, format_number
+from jaxrate.types import HostArray
+
+SHOWN_MATCHES = 3  # rows that a note names
+NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"
+
+
+def check_seasons(seasons: Any) -> None:
+    """ValueError unless these are seasons that are known already, as in `seasons` of a dataset."""
+    if seasons is not None and not (
+        isinstance(seasons, Mapping)
+        and all(isinstance(name, str) for name in seasons)
+        and all(isinstance(begin, (int, float)) and np.isfinite(begin) for begin in seasons.values())
+    ):
+        raise ValueError("seasons must say by name when each begins, as `seasons` of an earlier dataset does")
+
+
+class SeasonMatches(NamedTuple):
+    """Matches, in which season each is, and when."""
+
+    first: int  # the number of the first of them
+    names: list[str]  # of seasons
+    which: HostArray  # [n] of these names
+    time: HostArray  # [n]
+
+
+def season_matches(name: str, columns: dict[str, Column], time: HostArray, first: int = 0) -> SeasonMatches:
+    """Matches by their column of seasons.
+
+    Raises:
+      RowError: where a season has no name.
+      ValueError: if names are neither text nor numbers.
+    """
+    with offset_row_errors(first):
+        code, labels = to_ids([name], columns)
+    return SeasonMatches(first, [_season_name(name, label) for label in labels.tolist()], code[:, 0], time)
+
+
+def find_season_starts(
+    pieces: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
+) -> dict[str, float]:
+    """When each season begins, by its name and in order of time: those `known`, and the first time of each other one.
+
+    A match that is played when a later season has begun counts as of that one.
+
+    Args:
+      pieces: makes all matches, in some pieces; called for each look at them.
+      known: seasons that are known already.
+
+    Raises:
+      RowError: where a season begins before one that is known, or is not over, for the most part, when the next begins.
+    """
+    starts, new = dict(known_starts or {}), dict[str, float]()
+    for piece in pieces():
+        least = np.full(len(piece.names), np.inf)
+        np.minimum.at(least, piece.which, piece.time)
+        for name, begin in zip(piece.names, least.tolist(), strict=True):
+            if name not in starts:
+                new[name] = min(begin, new.get(name, np.inf))
+    if starts:
+        last = max(starts, key=lambda name: starts[name])
+        early = {name for name, begin in new.items() if begin <= starts[last]}
+        say = f"is new, but {format_cell(last)}, which is known, began later"
+        _raise_season_errors(pieces, early, {}, lambda name: f"season {format_cell(name)} {say}")
+    starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
+    following = dict(pairwise(starts))
+    over = {name: starts[after] for name, after in following.items()}
+    _raise_season_errors(
+        pieces,
+        _mostly_late_seasons(pieces, over) & new.keys(),
+        over,
+        lambda name: (
+            f"season {format_cell(name)}, when season {format_cell(following[name])} has begun, as for most of its "
+            "matches; seasons follow each other, so give both one name, or name another column"
+        ),
+    )
+    return starts
+
+
+def _mostly_late_seasons(pieces: Callable[[], Iterable[SeasonMatches]], season_ends: Mapping[str, float]) -> set[str]:
+    """Seasons most of whose matches are played when the next has begun."""
+    excess = dict[str, int]()  # of those that are over those that are not
+    for piece in pieces():
+        late = _is_late(piece, season_ends)
+        found = np.bincount(piece.which, np.where(late, 1, -1), len(piece.names))
+        for name, more in zip(piece.names, found.tolist(), strict=True):
+            excess[name] = excess.get(name, 0) + int(more)
+    return {name for name, more in excess.items() if more > 0}
+
+
+def _is_late(piece: SeasonMatches, season_ends: Mapping[str, float]) -> HostArray:
+    """[n] whether a match is played when its season is over."""
+    return piece.time >= np.array([season_ends.get(name, np.inf) for name in piece.names])[piece.which]
+
+
+def _raise_season_errors(
+    pieces: Callable[[], Iterable[SeasonMatches]],
+    wrong: Set[str],
+    season_ends: Mapping[str, float],
+    message: Callable[[str], str],
+) -> None:
+    """RowError at matches of seasons that are wrong, only those that are late if it is told when these are over."""
+    for piece in pieces() if wrong else ():
+        bad = np.array([name in wrong for name in piece.names])[piece.which]
+        bad &= _is_late(piece, season_ends) if season_ends else True
+        with offset_row_errors(piece.first):
+            fail_where(bad, partial(_season_message, piece, message))
+
+
+def _season_message(piece: SeasonMatches, message: Callable[[str], str], row: int) -> str:
+    return message(piece.names[piece.which[row]])
+
+
+@contextmanager
+def offset_row_errors(first: int) -> Iterator[None]:
+    """Errors about rows count them from this one."""
+    try:
+        yield
+    except RowError as error:
+        raise error.but(lambda row, message: (first + row, message)) from None
+
+
+def _season_name(name: str, label: Any) -> str:
+    """The name of a season as text, whole numbers without a point."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if not isinstance(label, (str, int, float)) or isinstance(label, bool) or not is_name(label):
+        raise ValueError(f"column {name!r} must hold names of seasons, text or numbers, got {format_cell(label)}")
+    return str(label)
+
+
+def first_player_lead(margin: Sequence[HostArray]) -> HostArray:
+    """[n] by how many points the first player is ahead, from the points of both; a single column as it stands."""
+    return margin[0] if len(margin) == 1 else margin[0] - margin[1]
+
+
+def warn_margin_signs(data: Dataset, stacklevel: int) -> None:
+    """UserWarning if margins of matches have another sign than the score.
+
+    Without any below 0 a column holds sizes, and only those of draws can be wrong.
+    """
+    matches, names, rows = data.matches, data.margin, data.rows
+    if not names:
+        return
+    columns: Any = matches.context.columns
+    ahead = first_player_lead([columns[name] for name in names])
+    sign = np.sign(np.asarray(matches.score) - 0.5)
+    sizes = len(names) == 1 and not (ahead < 0).any()
+    bad = rows[(ahead != 0) & ((sign == 0) | ((np.sign(ahead) != sign) & (not sizes)))]
+    if len(bad):
+        shown = ", ".join(map(format_number, bad[:SHOWN_MATCHES].tolist())) + ", ..." * (len(bad) > SHOWN_MATCHES)
+        said = f"{len(bad):,} of {len(rows):,} margins ({' and '.join(names)}) have another sign than the score"
+        warnings.warn(
+            f"{said}: row {shown} (counting from 0); the score says who won, the margin by how much, if at all",
+            UserWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,74 @@
+"""Statistics of matches: by how much the first player was ahead in what was counted beside the result."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.column_conversion import to_numbers
+from jaxrate.data.table_sources import Column
+from jaxrate.events import fail_where
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+
+class Statistic(NamedTuple):
+    """A statistic, and the columns that it is made of."""
+
+    name: str  # of the column that matches get
+    columns: tuple[str, ...]  # those of a and of b; or one of by how much a was ahead
+    share: bool  # (a - b) / (a + b) in place of a - b
+
+
+def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
+    """The statistics that `read` is asked for.
+
+    Raises:
+      ValueError: for what names no columns, or a name that is there twice.
+    """
+    if shares and not isinstance(shares, Mapping):
+        raise ValueError(f"shares must say by name which two columns each is of, got {format_cell(shares)}")
+    if not isinstance(statistics, Mapping):
+        names = [statistics] if isinstance(statistics, str) else list(statistics or ())
+        statistics = {name: name for name in names}
+    found = []
+    for share, one in ((False, statistics), (True, shares or {})):
+        for name, columns in one.items():
+            pair = tuple(columns) if isinstance(columns, (list, tuple)) else (columns,)
+            if not all(isinstance(x, str) and x for x in (name, *pair)):
+                raise ValueError(f"statistics must be names of columns, got {format_cell(columns)}")
+            if len(pair) != 2 and (share or len(pair) != 1):
+                raise ValueError(
+                    f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}"
+                )
+            found.append(Statistic(name, pair, share))
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two statistics have the same name: {', '.join(names)}")
+    return found
+
+
+def statistic_values(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
+    """[n] by how much the first player was ahead, NaN where a value is missing.
+
+    Raises:
+      RowError: where one of two that a share is of is below 0, or a value is infinite.
+    """
+    values = [to_numbers(name, columns[name], np.nan) for name in statistic.columns]
+    for name, one in zip(statistic.columns, values, strict=True):
+        bad = (one < 0) if statistic.share else np.isinf(one)
+        fail_where(
+            bad | np.isinf(one),
+            lambda row: f"column {name!r} is {one[row]}, not a number {_valid_range_text(statistic)}",  # noqa: B023
+        )
+    if len(values) == 1:
+        return values[0]
+    first, second = values
+    if not statistic.share:
+        return first - second
+    total = first + second
+    return np.where(total == 0, 0.0, (first - second) / np.where(total == 0, 1.0, total))
+
+
+def _valid_range_text(statistic: Statistic) -> str:
+    return "from 0, as a share is of" if statistic.share else "that is finite"

@@ -1,0 +1,127 @@
+"""The kinds of event. The containers hold one event or any batch of them, written `[...]`."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.types import Array
+
+LAST_ID = np.iinfo(np.int32).max
+
+
+class Context(NamedTuple):
+    """What else is known of a match. A field that the data lack is None and costs nothing."""
+
+    side: Array | None = None  # [...] 1 if player 0 has the side advantage, -1 if player 1 has, 0 if neither
+    weight: Array | None = None  # [...] a match of weight w counts as w matches
+    category: Array | None = None  # [..., 2] each player's category, from 0; or [..., 2, C] their shares of C of them
+    columns: dict[str, Array] | None = None  # [...] any further numbers, by name; in padding those of another match
+
+
+class Matches(NamedTuple):
+    """Games of two players."""
+
+    player: Array  # [..., 2] which rows of the state
+    score: Array  # [...] of player 0, in [0, 1]; a draw is one half
+    time: Array  # [...] not decreasing; days, or any unit of one's own
+    context: Context = Context()
+
+
+class Periods(NamedTuple):
+    """Rating periods: all games of a period are rated together, at the ratings before it."""
+
+    player: Array  # [..., A] the active players
+    pair: Array  # [..., M, 2] positions in `player`
+    score: Array  # [..., M] of the pair's first player, in [0, 1]
+    time: Array  # [...] the start of the period, on the clock of the matches
+    context: Context = Context()  # leaves [..., M]; `weight` is never None: 0 marks padding
+
+
+class Rounds(NamedTuple):
+    """Contests of many players or teams, ranked."""
+
+    player: Array  # [..., P] the participants
+    rank: Array  # [..., P] from 0, lower is better, equal is a tie: the number of participants strictly better
+    team: Array  # [..., P] from 0; equal numbers play together
+    weight: Array  # [..., P] of the contest, or partial play, above 0; 0 marks padding
+    time: Array  # [...] contests count in their order; where time matters it must not decrease
+    ceiling: Array | None = None  # [...] performances above it count as it; inf: none
+    noise: Array | None = None  # [...] by how much performances scatter more than usual, a factor of their deviation
+    seat: Array | None = None  # [..., P] where in the contest the player first takes part. None: nobody does twice
+    teams: Array | None = None  # [..., T] of any values: there are at most T teams. None: as many as participants
+    strict: Array | None = None  # [...] of any value: no teams tie. None: some may
+    solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may. (The runner fills these in.)
+
+
+class Ragged(NamedTuple):
+    """A history of periods or rounds of differing sizes, end to end: every leaf is flat."""
+
+    events: Periods | Rounds  # `time` [E]; leaves of players [sum A]; leaves of pairs [sum M]
+    player_start: np.ndarray[Any, Any]  # [E + 1] where each event's players begin
+    pair_start: np.ndarray[Any, Any] | None  # [E + 1] where each period's pairs begin; None for rounds
+
+
+def count_teams(ragged: Ragged) -> np.ndarray[Any, Any]:
+    """[E] how many teams each contest has; a player alone is one."""
+    rounds: Any = ragged.events
+    first = ragged.player_start[:-1]
+    return np.maximum.reduceat(rounds.team, first) + 1 if len(first) else np.zeros(0, np.int32)
+
+
+def has_tied_teams(ragged: Ragged) -> bool:
+    """Whether two teams of a contest have the same rank."""
+    rounds: Any = ragged.events
+    first = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
+    ranks = np.count_nonzero(np.bincount(first + rounds.rank))
+    return bool(ranks < count_teams(ragged).sum())
+
+
+def has_teammates(ragged: Ragged) -> bool:
+    """Whether anybody has team-mates."""
+    return bool((count_teams(ragged) < np.diff(ragged.player_start)).any())
+
+
+def further_seats(ragged: Ragged) -> np.ndarray[Any, Any]:
+    """[sum P] whether it is not the player's first participation in the contest: they are in several teams."""
+    rounds: Any = ragged.events
+    if rounds.seat is None:
+        return np.zeros(len(rounds.player), bool)
+    start = ragged.player_start
+    own = np.arange(len(rounds.player)) - np.repeat(start[:-1], np.diff(start))
+    return np.asarray(rounds.seat != own)
+
+
+def count_games(events: Matches | Ragged, num_players: int) -> np.ndarray[Any, Any]:
+    """[num_players] how many matches, periods or contests each takes part in; several seats in one are one."""
+    if isinstance(events, Matches):
+        return np.bincount(events.player.ravel(), minlength=num_players)
+    player: Any = events.events.player
+    if isinstance(events.events, Rounds) and events.events.seat is not None:
+        player = player[~further_seats(events)]
+    return np.bincount(player, minlength=num_players)
+
+
+def slice_events(events: Any, low: int, high: int) -> Any:
+    """Events number `low` up to, but without, `high` of `Matches` or `Ragged`."""
+
+    def context(values: Context, cut: slice) -> Context:
+        columns = values.columns and {name: x[cut] for name, x in values.columns.items()}
+        side, weight, category = (None if x is None else x[cut] for x in values[:3])
+        return Context(side, weight, category, columns)
+
+    number = slice(low, high)
+    if isinstance(events, Matches):
+        one = events.player[number], events.score[number], events.time[number]
+        return Matches(*one, context(events.context, number))
+    flat, starts = events.events, events.player_start[low : high + 1]
+    players = slice(starts[0], starts[-1])
+    if isinstance(flat, Rounds):
+        player, rank, team, weight = (x[players] for x in flat[:4])
+        ceiling, noise = (None if x is None else x[number] for x in (flat.ceiling, flat.noise))
+        seat = None if flat.seat is None else flat.seat[players]
+        rounds = Rounds(player, rank, team, weight, flat.time[number], ceiling, noise, seat)
+        return Ragged(rounds, starts - starts[0], None)
+    begin = events.pair_start[low : high + 1]
+    pairs = slice(begin[0], begin[-1])
+    rest = flat.pair[pairs], flat.score[pairs], flat.time[number], context(flat.context, pairs)
+    return Ragged(Periods(flat.player[players], *rest), starts - starts[0], begin - begin[0])

@@ -1,0 +1,70 @@
+"""What a system of one's own needs: what a system is, hyperparameters, events, and the exchangeable parts of systems.
+
+The guide "A system of your own" has an example. `jaxrate.testing.check` says whether a system keeps its promises.
+"""
+
+from jaxrate.events import Context, Ragged
+from jaxrate.parameters import (
+    ANY,
+    MAYBE_ANY,
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    OPEN_UNIT_INTERVAL,
+    POSITIVE,
+    SIDE_ADVANTAGE,
+    UNIT_INTERVAL,
+    Parameter,
+    check_params,
+)
+from jaxrate.replay.schedule import schedule_by_level
+from jaxrate.system import (
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    clip_optional,
+    elapsed_time,
+    elapsed_within_period,
+    full_leaf,
+    rate_players,
+    signed_side_advantage,
+    split_sides,
+    system_factory,
+)
+from jaxrate.systems import SYSTEMS
+from jaxrate.systems.blat_mmr import kernels, luck
+from jaxrate.systems.rounds import densities
+
+__all__ = [
+    "ANY",
+    "MAYBE_ANY",
+    "MAYBE_NOT_NEGATIVE",
+    "MAYBE_POSITIVE",
+    "NOT_NEGATIVE",
+    "OPEN_UNIT_INTERVAL",
+    "POSITIVE",
+    "SIDE_ADVANTAGE",
+    "SYSTEMS",
+    "UNIT_INTERVAL",
+    "Context",
+    "Parameter",
+    "Ragged",
+    "Rating",
+    "RatingSystem",
+    "Rules",
+    "SystemTraits",
+    "check_params",
+    "clip_optional",
+    "densities",
+    "elapsed_time",
+    "elapsed_within_period",
+    "full_leaf",
+    "kernels",
+    "luck",
+    "rate_players",
+    "schedule_by_level",
+    "signed_side_advantage",
+    "split_sides",
+    "system_factory",
+]

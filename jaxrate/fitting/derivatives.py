@@ -1,0 +1,226 @@
+"""The losses of a history as functions of the free hyperparameters, with their slopes and curvature."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import Matches
+from jaxrate.fitting import evidence
+from jaxrate.fitting.free_parameters import FreeParameters, constrain
+from jaxrate.fitting.losses import prediction_losses
+from jaxrate.fitting.prediction_task import PredictionTask
+from jaxrate.memory_limits import device_memory
+from jaxrate.replay.checked_replay import run
+from jaxrate.replay.compile_options import compile_as_outermost, state_shapes
+from jaxrate.replay.sharding import is_sharded, shard_settings
+from jaxrate.system import Params, RatingSystem, resolve_sizes
+from jaxrate.types import Array, HostArray
+
+MEMORY = 1 << 29  # bytes that settings computed at once may take
+LONG = 1 << 17  # predictions from which slopes are taken in two halves at once: a replay keeps one core busy
+SUM_ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
+
+
+@jax.jit
+def _weighted_row_sums(weight: Array, x: Array) -> Array:
+    """[..., rows] of weight x [..., n], ROW at a time."""
+    x = weight * x
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % SUM_ROW)])
+    return jnp.sum(padded.reshape(*x.shape[:-1], -1, SUM_ROW), axis=-1)
+
+
+def _loss_sums(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """[2, rows] sums of the losses by each of two weights [2, n]."""
+    del event
+    return _weighted_row_sums(weight, losses(x)[None])
+
+
+def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """The same, and the slopes [axes, n] of the losses along axes [axes, k]."""
+    del event
+
+    def push(tangent: Array) -> Any:
+        return jax.jvp(losses, (x,), (tangent,))
+
+    value, slope = jax.vmap(push, out_axes=(None, 0))(axes)
+    return _weighted_row_sums(weight, value[None]), slope
+
+
+def _forward_derivatives(
+    map_settings: Callable[[Any], Any], halves: int, num_params: int, weight: Array, event: Array | None
+) -> Any:
+    """[S, 2, rows] sums, [S, k, rows] of slopes by the first weight, and [S, k, k] of products over events of these."""
+    axes = jnp.eye(num_params)
+    some = index_chunks(num_params, -(-num_params // halves))
+    parts = _run_in_threads(halves, [partial(map_settings, partial(_loss_sums_and_slopes, axes[at])) for at in some])
+    slope = parts[0][1] if len(parts) == 1 else jnp.concatenate([part[1] for part in parts], axis=1)[:, :num_params]
+
+    def sums(slope: Array) -> tuple[Array, Array]:
+        return _weighted_row_sums(weight[:1], slope), _slope_products(weight[0], slope, event)
+
+    return parts[0][0], *jax.vmap(sums)(slope)
+
+
+@jax.jit
+def _slope_products(weight: Array, slope: Array, event: Array | None) -> Array:
+    """[k, k] the sum, over events, of products of weighted slopes [k, n] that are summed over each."""
+    whole = weight[None] * slope
+    if event is not None:
+        whole = jnp.zeros_like(whole).at[:, event].add(whole)
+    return jnp.einsum("in,jn->ij", whole, whole, precision="highest")
+
+
+def _reverse_gradient(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+    """Sums [2, rows], slopes [k, 1], and 0 for products."""
+    del event
+
+    def total(x: Array) -> Any:
+        value = losses(x)
+        return jnp.sum(weight[0] * value), _weighted_row_sums(weight, value[None])
+
+    slope, value = jax.grad(total, has_aux=True)(x)
+    return value, slope[:, None], jnp.zeros((len(x), len(x)))
+
+
+def _second_derivatives(
+    axis_pairs: tuple[Array, Array], losses: Any, x: Array, weight: Array, event: Array | None
+) -> Any:
+    """[pairs, rows] of the sums by the first weight: the second slopes along pairs of axes [pairs, k]."""
+    del event
+
+    def slope(x: Array, along: Array) -> Array:
+        return jax.jvp(lambda x: _weighted_row_sums(weight[0], losses(x)), (x,), (along,))[1]
+
+    def bend(one: Array, two: Array) -> Array:
+        return jax.jvp(partial(slope, along=one), (x,), (two,))[1]
+
+    return jax.vmap(bend)(*axis_pairs)
+
+
+_DERIVATIVE_FUNCTIONS: dict[str, Any] = {"values": _loss_sums, "reverse": _reverse_gradient}
+
+
+def settings_per_batch(task: PredictionTask, count: int, copies_per_setting: int) -> int:
+    """How many settings are computed at once by a device, of `count`, each with so many numbers for one."""
+    state = state_shapes(task.system, task.num_players)
+    numbers = 6 * len(task.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
+    most = max(batch_memory_limit() // (copies_per_setting * numbers * jnp.dtype(float).itemsize), 1)
+    return -(-count // -(-count // most))
+
+
+def batch_memory_limit() -> int:
+    """Bytes that settings computed at once may take: where kernels are launched, as many as fit without crowding."""
+    have = device_memory(jax.devices()[0]) if has_launch_overhead() else None
+    return MEMORY if have is None else max(int(have) // 4, MEMORY)
+
+
+def devices_for_settings(task: PredictionTask, count: int) -> list[Any]:
+    """The devices over which so many settings are spread, unless the state is, or the user has chosen one."""
+    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if count == 1 or is_sharded(task.state) or chosen is not None:
+        return []
+    return jax.local_devices()
+
+
+def _run_in_threads(num_threads: int, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What they return; so many run at the same time, in threads to which the caller's precision is told."""
+    double = jnp.result_type(float) == np.float64
+
+    def call(one: Callable[[], Any]) -> Any:
+        with jax.enable_x64(double):
+            return jax.block_until_ready(one())
+
+    if num_threads == 1:
+        return [jax.block_until_ready(one()) for one in calls]
+    with ThreadPoolExecutor(num_threads) as pool:
+        return [task.result() for task in [pool.submit(copy_context().run, call, one) for one in calls]]
+
+
+def index_chunks(count: int, size: int) -> Iterator[HostArray]:
+    """Indices, always `size` at a time: the last one may be repeated."""
+    for low in range(0, count, size):
+        yield np.minimum(np.arange(low, low + size), count - 1)
+
+
+def _resize_rules(system: RatingSystem, free: FreeParameters, x: Array, unit: Array, params: Params) -> RatingSystem:
+    """The system with rules whose sizes hold for all these settings."""
+    if system.rules.sized_prepare is None:
+        return system
+    columns = jax.vmap(lambda x, params: constrain(free, x, unit, params))(x, params)
+    return system._replace(rules=resolve_sizes(system.rules, columns))
+
+
+def loss_derivatives(
+    quantity: str,
+    task: PredictionTask,
+    free: FreeParameters,
+    x: HostArray,
+    unit: HostArray,
+    params: Params,
+    weight: HostArray,
+    hessian_indices: HostArray | None = None,
+    devices: Sequence[Any] = (),
+) -> Any:
+    """Losses ("values"), their slopes ("forward", "reverse") or the "hessian", of many settings; each sum complete.
+
+    Args:
+      x: [S, k] the free parameters of each setting.
+      unit: [k].
+      params: leaves [S], the others.
+      weight: [2, n] of training and of validation.
+      curved: the parameters between which the hessian is wanted; 0 elsewhere. None: all.
+      devices: over which the settings are spread. None given: all of this process, if there are several settings.
+
+    Returns:
+      Leaves [S, 2], [S, k] or [S, k, k].
+    """
+    if task.history is not None:
+        return evidence.evidence_derivatives(quantity, task.history, free, x, unit, params, hessian_indices)
+    count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
+    x, params = shard_settings((x, params), devices)
+    unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
+    event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
+    system = _resize_rules(task.system, free, x, unit, params)
+
+    def one(function: Any, x: Array, params: Params) -> Any:
+        def losses(x: Array) -> Array:
+            now = constrain(free, x, unit, params)
+            options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+            guess = run(system, task.events, params=now, **options).prediction
+            return prediction_losses(task.loss, guess, task.score, weight)
+
+        return function(losses, x, weight, event)
+
+    def each(function: Any) -> Any:
+        with nullcontext() if quantity == "reverse" else compile_as_outermost():
+            return jax.vmap(partial(one, function))(x, params)
+
+    halves = 2 if len(task.weight) >= LONG and jax.default_backend() == "cpu" else 1
+    if quantity == "hessian":
+        axes, whole = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
+        chosen = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
+        i, j = (chosen[y] for y in np.triu_indices(len(chosen)))
+        some = [*index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))]
+        bends = _run_in_threads(
+            halves, [partial(each, partial(_second_derivatives, (axes[i[at]], axes[j[at]]))) for at in some]
+        )
+        for at, bend in zip(some, bends, strict=True):
+            whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = np.asarray(bend, np.float64).sum(axis=-1)
+        return whole[:count]
+    result = (
+        _forward_derivatives(each, halves, x.shape[1], weight, event)
+        if quantity == "forward"
+        else each(_DERIVATIVE_FUNCTIONS[quantity])
+    )
+    value, *slopes = result if isinstance(result, tuple) else (result,)
+    totals = [np.asarray(y, np.float64)[:count].sum(axis=-1) for y in (value, *slopes[:1])]
+    return (*totals, np.asarray(slopes[1], np.float64)[:count]) if slopes else totals[0]

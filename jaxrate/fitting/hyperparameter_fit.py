@@ -1,0 +1,261 @@
+"""Finding the hyperparameters that predict a history best, and how sure they are.
+
+A loss is a mean of predictions made one step ahead, each before its result was known; so the summed log loss is a
+likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and standard errors follow from its curvature.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import optax  # type: ignore[import-untyped]
+
+from jaxrate.argument_checks import AnyNumber, Key, check_arguments, to_floats
+from jaxrate.data.data_inputs import read_if_source
+from jaxrate.events import LAST_ID
+from jaxrate.fitting.evidence import check_evidence_options, prepare_evidence
+from jaxrate.fitting.fit_problem import (
+    FitProblem,
+    evaluate,
+    is_hessian_affordable,
+    parameter_covariance,
+    params_at,
+    prepare_fit,
+)
+from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
+from jaxrate.fitting.losses import system_for_loss
+from jaxrate.fitting.multistart_search import SearchResult, concatenate_results, minimise
+from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_task, split_weights
+from jaxrate.memory_limits import check_memory_fits
+from jaxrate.parallel_map import Executor, map_items
+from jaxrate.system import Params, RatingSystem, State, replace_params
+from jaxrate.types import Array, HostArray
+
+ERROR_METHODS = "information", "products", "sandwich"
+BYTES_PER_START = 1000.0  # bytes that a search keeps, about
+
+
+@check_arguments
+def fit(
+    system: RatingSystem | Fit,
+    events: Any,
+    *,
+    free: Sequence[str] | None = None,
+    method: str = "ahead",
+    loss: str | Callable[[Array, Array], Array] | None = None,
+    optimizer: optax.GradientTransformation | None = None,
+    steps: int = 100,
+    warm_up: AnyNumber | None = None,
+    weight: Any = None,
+    data_share: AnyNumber | None = None,
+    validation: float | None = None,
+    starts: int = 1,
+    errors: str | None = None,
+    mode: str | None = None,
+    state: State = None,
+    key: Key | None = None,
+    watch: Callable[[int, float], Any] | None = None,
+    executor: Executor | None = None,
+) -> Fit:
+    """The hyperparameters with which a system predicts a history best, starting from its own.
+
+        found = jr.fit(jr.elo(), data)
+        jr.rate(found.system, data)
+
+    Args:
+      system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
+        `Fit`, to go on from: free names and options that are not given are its own.
+      events: as for `run`, or a `Dataset`, or a table or path as `read` takes it.
+      free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
+        at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
+        those before do not, such as the last of those in points, where only ratios matter.
+      method: "ahead": by predictions made one step ahead; or "evidence", of `skills` of matches: by how likely all
+        results are together (see `smooth`), of which `loss` is minus the mean logarithm. It takes none of the options
+        but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, and not "logistic".
+      loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`);
+        or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that gives
+        what each loses, [n]. None: log_loss.
+      optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
+        each step.
+      steps: at most so many.
+      warm_up: a whole number: the matches of every player that are not scored, which are predicted from nothing; a
+        share below 1: the first part of all events, with 0.2 the first fifth, which is rated but not scored. None: 0.
+      weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
+        `np.arange(n) >= n // 2` scores the last half. None: 1.
+      data_share: the share of the matches or contests, the first ones, that is fitted. The rest is rated and scored
+        afterwards (see `Fit.rest`), and decides nothing. None: 1.
+      validation: the share of the events to fit, the last ones, that are not fitted but decide when to stop, and which
+        step was best. None: 0.
+      starts: of which all but one are random about the system's own values, by factors of about e; the best wins.
+      errors: "information": standard errors from the curvature of the summed log loss, right if the system is;
+        "products": from how slopes vary from event to event in its place, which takes no time, and is right if the
+        system is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": from both, right where it is not, where draws
+        are half a win (they vary less than coins), and for any loss. None: for the log loss of matches information,
+        or, from 8 million predictions times pairs of parameters on, products; else sandwich.
+      mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
+      state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
+      key: for random starts, and for systems that draw random numbers.
+      watch: called after every step with its number and the least loss so far, and ends the search by True; not where
+        an executor searches.
+      executor: whose workers each search from one of the `starts`, see `compare`. The numbers are those of searches
+        side by side, to rounding and how far a search goes.
+
+    Returns:
+      `Fit`. What the events leave `open` is named, and has an error of inf; the others have theirs all the same. Bounds
+      go with what they bound: one that equals the initial value at the start moves with it (`deviation_max` with
+      `initial_deviation`), any other gives way when that passes it (`Fit.moved_bounds`). If steps lead to losses
+      that are not finite, or end above the first, it is the best point seen, and `reason` is "diverged".
+
+    Raises:
+      ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,
+        or every score is the same; if the loss is not finite at the start; for other bad arguments.
+    """
+    began = time.perf_counter()
+    explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
+    system, free, options = resolve_options(
+        system, free, **explicit_options, errors=errors, mode=mode, state=state, key=key
+    )
+    _check_options(options, starts)
+    events = read_if_source(events)
+    task = task_from_options(system, events, options)
+    if method != "ahead":
+        check_evidence_options(method, explicit_options | {"errors": errors, "mode": mode, "state": state})
+        task = task._replace(history=prepare_evidence(system, events))
+    training, held_out, rest = split_weights(task, options.data_share, options.validation)
+    problem = prepare_fit(task, system, free, training, held_out, options.mode)
+    default_errors = "information" if is_hessian_affordable(problem) else "products"
+    error_method = options.errors or (default_errors if task.kind in task.loss.likelihood else "sandwich")
+    start_points = _starting_points(problem, starts, options.key)
+    if executor is None:
+        path = minimise(problem, start_points, system.params, optimizer, steps, watch)
+    else:
+        path = _search_starts_in_parallel(executor, problem, start_points, system.params, optimizer, steps)
+    best = int(np.nanargmin(path.selection_loss))
+    x, history = path.x[best], np.array(path.history[best])
+    params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
+    product = path.product[best] if problem.mode == "forward" else None
+    covariance = parameter_covariance(path.problem[best], x, error_method, product)
+    names = [problem.free.names[i] for i in problem.active]
+    left_open = tuple(name for name, error in zip(names, np.diag(covariance), strict=True) if not np.isfinite(error))
+    converged, reason = path.converged[best], path.reason[best]
+    if converged and reason != "validation" and left_open:
+        converged, reason = False, "flat"
+    return Fit(
+        replace_params(system, params),
+        params,
+        tuple(names),
+        tuple(name for name in problem.free.names if name not in names),
+        dict(zip(names, (x * problem.unit)[problem.active].tolist(), strict=True)),
+        float(path.loss[best]),
+        history[:, 0],
+        history[:, 1] if options.validation else None,
+        dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
+        covariance,
+        converged,
+        reason,
+        time.perf_counter() - began,
+        left_open,
+        options._replace(errors=error_method),
+        None if options.data_share == 1 else _held_out_losses(problem, path, best, rest),
+        tuple(x for x in params._fields if x not in names and getattr(params, x) != getattr(system.params, x)),
+    )
+
+
+def resolve_options(
+    system_or_fit: RatingSystem | Fit, free: Sequence[str] | None, **options: Any
+) -> tuple[RatingSystem, Sequence[str] | None, FitOptions]:
+    """The system, the names to free and the options: those given, else those of the `Fit` they come from, if any."""
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if "weight" in chosen:
+        chosen["weight"] = to_floats("weight", chosen["weight"]).copy()  # a copy, for it is remembered
+    if isinstance(system_or_fit, Fit):
+        return (
+            system_or_fit.system,
+            system_or_fit.free if free is None else free,
+            system_or_fit.options._replace(**chosen),
+        )
+    return system_or_fit, free, FitOptions(**chosen)
+
+
+def _check_options(options: FitOptions, starts: int) -> None:
+    """ValueError for what is wrong whatever the events are."""
+    if not 0.0 < options.data_share <= 1.0:
+        raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {options.data_share}")
+    if not 0.0 <= options.validation < 1.0:
+        raise ValueError(f"validation is a share of the events, from 0 and below 1, got {options.validation}")
+    check_count("starts", starts)
+    check_memory_fits(f"{starts:,} searches", BYTES_PER_START * starts)
+    if starts > 1 and options.key is None:
+        raise ValueError("random starts need a key, such as key=jax.random.key(0)")
+    if options.errors not in (None, *ERROR_METHODS):
+        raise ValueError(f"errors must be one of {', '.join(ERROR_METHODS)}, got {options.errors!r}")
+
+
+def task_from_options(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
+    return make_task(system, events, options.loss, options.warm_up, options.weight, options.key, options.state)
+
+
+def training_task(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
+    """The task, of which only what a fit with these options makes small is scored."""
+    task = task_from_options(system, events, options)
+    return task._replace(weight=split_weights(task, options.data_share, options.validation)[0])
+
+
+def _held_out_losses(problem: FitProblem, path: SearchResult, best: int, rest_weight: HostArray) -> HeldOutLosses:
+    """How what counts [n] was predicted with the hyperparameters of the start, and with the best."""
+    params = problem.system.params
+    start = mean_loss(problem, problem.start[None], params, rest_weight)
+    fitted = mean_loss(path.problem[best], path.x[best : best + 1], params, rest_weight)
+    constant = constant_loss(problem.task, problem.weight[0], rest_weight)
+    return HeldOutLosses(start, fitted, constant, int(np.count_nonzero(rest_weight)))
+
+
+def mean_loss(problem: FitProblem, x: HostArray, params: Params, weight: HostArray) -> float:
+    """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free."""
+    return float(evaluate(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
+
+
+def check_count(name: str, value: Any) -> None:
+    if not (isinstance(value, int) and value >= 1):
+        raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
+
+
+def _starting_points(problem: FitProblem, starts: int, key: Array | None) -> HostArray:
+    """[S, k] where searches begin: at the system's own values, and at random about them."""
+    begin = np.repeat(problem.start[None], starts, axis=0)
+    if starts > 1:
+        assert key is not None
+        random = jax.random.normal(jax.random.fold_in(key, LAST_ID), begin[1:].shape)
+        begin[1:] += np.asarray(random, np.float64)
+    return begin
+
+
+def _search_starts_in_parallel(
+    executor: Executor,
+    problem: FitProblem,
+    starts: HostArray,
+    params: Params,
+    optimizer: optax.GradientTransformation | None,
+    steps: int,
+) -> SearchResult:
+    """`minimise`, each start [S, k] by a worker, who sends no history back."""
+    one = partial(_search_from_start, problem, params, optimizer, steps)
+    paths, systems = zip(*map_items(executor, one, [*starts[:, None]]), strict=True)
+    base_task = problem.task
+    tasks = [
+        base_task if new == problem.system else base_task._replace(system=system_for_loss(base_task.loss, new))
+        for new in systems
+    ]
+    problems = [problem._replace(system=new, task=of) for new, of in zip(systems, tasks, strict=True)]
+    return concatenate_results(paths)._replace(problem=problems)
+
+
+def _search_from_start(
+    problem: FitProblem, params: Params, optimizer: optax.GradientTransformation | None, steps: int, start: HostArray
+) -> tuple[SearchResult, RatingSystem]:
+    """Where a search from one start [1, k] ended, without its problem, but with the system there."""
+    path = minimise(problem, start, params, optimizer, steps)
+    return path._replace(problem=[]), path.problem[0].system

@@ -1,0 +1,152 @@
+"""Many settings of the same history: their losses, and the least loss for each value of one parameter."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.argument_checks import Key, Numbers, check_arguments, format_value, to_floats
+from jaxrate.fitting.derivatives import devices_for_settings, index_chunks, loss_derivatives, settings_per_batch
+from jaxrate.fitting.fit_problem import params_at, prepare_fit
+from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile
+from jaxrate.fitting.free_parameters import FreeParameters, resolve_free_names
+from jaxrate.fitting.hyperparameter_fit import resolve_options, training_task
+from jaxrate.fitting.multistart_search import minimise
+from jaxrate.fitting.prediction_task import PredictionTask
+from jaxrate.parallel_map import Executor, map_items
+from jaxrate.replay.sharding import sharding_devices
+from jaxrate.system import Params, RatingSystem, State, replace_params
+from jaxrate.types import Array, HostArray
+
+SETTINGS_PER_PIECE = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
+
+
+@check_arguments
+def sweep_parameters(
+    system: RatingSystem | Fit,
+    events: Any,
+    params: Any,
+    *,
+    loss: str | Callable[[Array, Array], Array] | None = None,
+    warm_up: float | None = None,
+    weight: Any = None,
+    state: State = None,
+    key: Key | None = None,
+    executor: Executor | None = None,
+) -> HostArray:
+    """The mean losses of many settings, as many at once as take half a gigabyte, on a GPU a quarter of its memory.
+
+        jr.fitting.sweep_parameters(jr.elo(), data, jr.elo().params._replace(k=np.array([10.0, 20.0, 40.0])))
+
+    Args:
+      system, events, loss, warm_up, weight, state, key: as for `fit`; of a `Fit`, what it was fitted to is scored.
+      params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
+        `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid. The settings are spread over the
+        devices of these arrays, if they lie on several, else over all of this process.
+      executor: whose workers each take eight settings at a time, see `compare`; the losses are the same to rounding.
+
+    Returns:
+      [...] float64; NaN where the system fails.
+
+    Raises:
+      ValueError: as `fit`, and for a setting that the system's factory refuses, such as bounds that cross; also for
+        settings on devices of other processes.
+    """
+    system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    if getattr(params, "_fields", None) != system.params._fields:
+        named = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
+        example = f"jr.{system.name}().params._replace({named})"
+        raise ValueError(f"params must be hyperparameters, as {example}, got {format_value(params)}")
+    task, devices = training_task(system, events, options), sharding_devices(params)
+    shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
+    columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
+    count = math.prod(shape)
+    systems = [replace_params(system, jax.tree.map(lambda x: x[i], columns)) for i in range(count)]  # noqa: B023
+    if system.rules.sized_prepare is not None or all(one.rules == system.rules for one in systems):
+        return _mean_losses(task, columns, count, executor, devices).reshape(shape)
+    losses = map_items(executor, partial(_single_mean_loss, events, options), systems)
+    return np.concatenate(losses).reshape(shape)
+
+
+def _single_mean_loss(events: Any, options: FitOptions, system: RatingSystem) -> HostArray:
+    """[1] the mean loss of a system whose rules are its own."""
+    return _mean_losses(training_task(system, events, options), system.params, 1)
+
+
+def _mean_losses(
+    task: PredictionTask, settings: Params, count: int, executor: Executor | None = None, devices: Sequence[Any] = ()
+) -> HostArray:
+    """[count] the mean losses of settings: leaves [count], or one number."""
+    settings = jax.tree.map(np.atleast_1d, settings)
+    devices = devices or devices_for_settings(task, count)
+    size = min(max(len(devices), 1) * settings_per_batch(task, count, 1), count)
+    if executor is not None:
+        size, devices = min(size, SETTINGS_PER_PIECE), []
+    pieces = [jax.tree.map(lambda x: x[at], settings) for at in index_chunks(count, size)]  # noqa: B023
+    result = map_items(executor, partial(_summed_losses, task, size, devices), pieces)
+    return np.concatenate(result)[:count] / task.weight.sum()
+
+
+def _summed_losses(task: PredictionTask, size: int, devices: Sequence[Any], settings: Params) -> HostArray:
+    """[size] the summed losses of settings, leaves [size]."""
+    none, both = FreeParameters((), (), (), ()), np.stack([task.weight] * 2)
+    setting_arguments = np.zeros((size, 0)), np.zeros(0), settings, both
+    losses: HostArray = loss_derivatives("values", task, none, *setting_arguments, devices=devices)[:, 0]
+    return losses
+
+
+@check_arguments
+def profile_loss(
+    system: RatingSystem | Fit,
+    events: Any,
+    name: str,
+    values: Numbers,
+    *,
+    free: Sequence[str] | None = None,
+    loss: str | Callable[[Array, Array], Array] | None = None,
+    steps: int = 100,
+    warm_up: float | None = None,
+    weight: Any = None,
+    mode: str | None = None,
+    state: State = None,
+    key: Key | None = None,
+) -> LossProfile:
+    """The least loss for each of some values of one parameter, all others fitted anew: all values at once.
+
+        jr.fitting.profile_loss(jr.glicko(), data, "c", [5.0, 20.0, 50.0], free=["c", "initial_deviation"])
+
+    (Where twice the summed log loss lies less than 3.84 above its least, is a 95 % confidence interval.)
+
+    Args:
+      system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`. Each search starts from
+        `system.params`, best those of a `Fit`: then what it was fitted to is scored, and the others are those it freed.
+      name: of the parameter, in any `space`.
+      values: [V].
+
+    Raises:
+      ValueError: as `fit`, and for a value that the system's factory refuses.
+    """
+    explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
+    system, free, options = resolve_options(system, free, **explicit_options)
+    task, value = training_task(system, events, options), to_floats("values", values)
+    if value.ndim != 1:
+        raise ValueError(f"values must be [V] numbers, got the shape {value.shape}")
+    for x in value:
+        replace_params(system, system.params._replace(**{name: x}))
+    others = tuple(x for x in resolve_free_names(system, free) if x != name)
+    problem = prepare_fit(task, system, others, task.weight, mode=options.mode)
+    columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
+    size = settings_per_batch(task, len(value), 1 + len(others))
+    losses, best_params = [], []
+    for at in index_chunks(len(value), size):
+        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
+        path = minimise(problem, np.repeat(problem.start[None], size, axis=0), some, None, steps)
+        losses.append(path.loss)
+        best_params.append(params_at(problem, path.x, some))
+    params = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *best_params)
+    loss_of = np.concatenate(losses)[: len(value)]
+    likelihood = task.kind in task.loss.likelihood
+    return LossProfile(value, loss_of, params, system, name, float(task.weight.sum()), options.loss, likelihood)

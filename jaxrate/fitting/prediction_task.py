@@ -1,0 +1,215 @@
+"""A history that is to be predicted: its scores, what each prediction counts, and what it loses."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
+from jaxrate.events.dataset import count_first_share, resolve_events
+from jaxrate.fitting.evidence import EvidenceProblem
+from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, resolve_loss, system_for_loss
+from jaxrate.metrics.prediction_metrics import experience_mask
+from jaxrate.replay.blocks import Blocks
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.schedule import Plan, schedule_by_level
+from jaxrate.replay.state import check_events, check_ids, count_players
+from jaxrate.system import Params, RatingSystem, State
+from jaxrate.systems.outcome_probabilities import score_probabilities
+from jaxrate.types import Array, HostArray
+
+
+class PredictionTask(NamedTuple):
+    """A history to predict, and what the predictions lose."""
+
+    system: RatingSystem  # whose prediction the loss takes
+    loss: Loss
+    events: Matches | Ragged
+    kind: type  # Matches, Periods or Rounds
+    schedule: Plan | Blocks
+    score: Array  # [n] what was to be predicted
+    weight: HostArray  # [n] what each prediction counts; 0: not at all
+    event: HostArray  # [n] the number of its event, from 0 on
+    key: Array | None
+    state: State  # to carry on from, or None
+    num_players: int
+    levels: int  # how many scores a prediction gives probabilities; 0: it is an expected score
+    history: EvidenceProblem | None = None  # whose evidence is what counts, in place of predictions
+
+
+def make_task(
+    system: RatingSystem,
+    data: Any,
+    loss: Any,
+    warm_up: float = 0,
+    weight: Any = None,
+    key: Array | None = None,
+    state: State = None,
+) -> PredictionTask:
+    """See `fit` for the arguments and errors."""
+    events, _ = resolve_events(data)
+    check_events(system, events, key)
+    resolved_loss, flat = resolve_loss(loss), events.events if isinstance(events, Ragged) else events
+    if type(flat) not in resolved_loss.events:
+        kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
+        raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
+    levels, (score, counts, event) = 0, _read_scores(events)
+    if isinstance(flat, Rounds):
+        if not resolved_loss.teams and has_teammates(events):
+            raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
+    elif isinstance(flat, Matches):
+        levels = _count_score_levels(system_for_loss(resolved_loss, system), flat)
+    if len(score) == 0:
+        raise ValueError("there are no events to fit")
+    if callable(loss):
+        shape = (len(score), levels) if levels else (len(score),)
+        check_loss_shape(
+            resolved_loss, loss_label(loss), jax.ShapeDtypeStruct(shape, jnp.result_type(float)), len(score)
+        )
+    each = _prediction_weights(events, counts, event, weight, warm_up)
+    scored = score[each > 0]
+    if resolved_loss.predict is None and np.ptp(scored) == 0:
+        hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
+        raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
+    key = None if system.rules.draw is None else key
+    player_count = int(np.max(flat.player)) + 1
+    check_ids(system, flat.player, player_count, None, count_players(state))
+    num_players = player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0]))
+    schedule, score = schedule_by_level(events), as_device_arrays(score)
+    loss_system = system_for_loss(resolved_loss, system)
+    return PredictionTask(
+        loss_system, resolved_loss, events, type(flat), schedule, score, each, event, key, state, num_players, levels
+    )
+
+
+def split_weights(task: PredictionTask, data_share: float, validation: float) -> tuple[HostArray, HostArray, HostArray]:
+    """[n] what each prediction counts of those to fit, of those that decide when to stop, and of the rest: see `fit`.
+
+    ValueError if there is nothing to score in a part that was asked for.
+    """
+    place = task.event if task.kind is Rounds else np.arange(len(task.event))
+    count = int(place[-1]) + 1
+    rest = place >= (count if data_share == 1 else count_first_share(count, data_share))
+    last = int(np.max(task.event[~rest], initial=0))
+    later = ~rest & (task.event >= math.ceil((1.0 - validation) * (last + 1)))
+    if validation and not (task.weight * later).any():
+        raise ValueError(f"validation={validation} of the events leave nothing to validate on: none of them is scored")
+    if data_share < 1 and not (task.weight * rest).any():
+        raise ValueError(f"data_share={data_share} of the events leave no rest to score; take less")
+    return task.weight * ~(later | rest), task.weight * later, task.weight * rest
+
+
+def constant_loss(task: PredictionTask, past_weight: HostArray, scored_weight: HostArray) -> float:
+    """What predictions lose that are always the same: the mean score, or how frequent each score was; NaN of margins.
+
+    `past` and `following` are what scores [n] count for the prediction, and what predictions count.
+    """
+    if task.loss.even is not None:
+        return task.loss.even
+    if task.loss.predict is not None:
+        return math.nan
+    score = np.asarray(task.score, np.float64)
+    if task.levels:
+        level = np.rint(score * (task.levels - 1)).astype(int)
+        guess = np.bincount(level, past_weight, minlength=task.levels) / past_weight.sum()
+    else:
+        guess = np.asarray(np.average(score, weights=past_weight))
+    each = task.loss.each(jnp.asarray(np.broadcast_to(guess, (len(score), *guess.shape)), float), task.score)
+    return float(np.average(np.asarray(each, np.float64), weights=scored_weight))
+
+
+def _prediction_weights(
+    events: Any, is_informative: HostArray, event: HostArray, weight: Any, warm_up: float
+) -> HostArray:
+    """[n] what each prediction counts: nothing where `counts` is false. ValueError if none counts."""
+    rounds = isinstance(events, Ragged) and isinstance(events.events, Rounds)
+    n, what = len(is_informative), "participants" if rounds else "matches"
+    each = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    if each.shape != (n,):
+        raise ValueError(f"weight must be [{n}], one for each of the {what}, got {each.shape}")
+    fail_where(~((each >= 0) & (each < np.inf)), lambda row: f"weight is {each[row]}; it must be from 0, and finite")
+    each = np.where(is_informative, each, 0.0)
+    if not each.any():
+        raise ValueError(
+            "no contest ranks anybody" if not is_informative.any() else f"the weights leave no {what} to score"
+        )
+    if warm_up:
+        each = np.where(_is_after_warm_up(events, event, warm_up), each, 0.0)
+    if not each.any():
+        kind, less = ("games of every player", "fewer") if warm_up >= 1 else ("of the events", "less")
+        raise ValueError(f"warm_up={warm_up} {kind} leave no {what} to score; take {less}")
+    return each
+
+
+def _read_scores(events: Any) -> tuple[HostArray, HostArray, HostArray]:
+    """[n] the scores, whether they say anything, and the number of the event."""
+    flat = events.events if isinstance(events, Ragged) else events
+    if isinstance(flat, Rounds):
+        return _round_scores(events)
+    score = np.asarray(flat.score)
+    event = np.arange(len(score))
+    if isinstance(flat, Periods):
+        event = np.repeat(np.arange(len(flat.time)), np.diff(events.pair_start))
+    return score, np.ones(len(score), bool), event
+
+
+def has_draws(task: PredictionTask, weight: HostArray) -> bool:
+    """Whether any match that counts [n] ends in less than a whole win, or any contest with a tie of two teams."""
+    counts = weight > 0
+    if task.kind is not Rounds:
+        score = np.asarray(task.score)[counts]
+        return bool(((score > 0.0) & (score < 1.0)).any())
+    flat: Any = task.events.events  # type: ignore[union-attr]
+    team = np.stack([task.event, flat.team, np.asarray(flat.rank)])[:, counts]
+    place = np.unique(team, axis=1)[[0, 2]]
+    return np.unique(place, axis=1).shape[1] < place.shape[1]
+
+
+def _is_after_warm_up(events: Any, event: HostArray, warm_up: float) -> HostArray:
+    """[n] what comes after so many games of all who play, or after that share of the events."""
+    if not (0 <= warm_up < 1 or (warm_up >= 1 and float(warm_up).is_integer())):
+        raise ValueError(f"warm_up is a whole number of games, or a share of the events below 1, got {warm_up}")
+    return _has_played_before(events, int(warm_up)) if warm_up >= 1 else event >= warm_up * (event[-1] + 1)
+
+
+def _has_played_before(events: Any, games: int) -> HostArray:
+    """[n] whether all players of a match, or the participant, have played so many games before."""
+    if isinstance(events, Ragged) and events.pair_start is not None:
+        flat: Any = events.events
+        first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
+        events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
+    return experience_mask(events, games)
+
+
+def _round_scores(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
+    """[n] the share of the other teams that each participant's beat; whether their contest ranks any; its number."""
+    flat: Any = rounds.events
+    event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))
+    own = rounds.player_start[event] + flat.team
+    first, member = np.unique(own, return_index=True, return_inverse=True)[1:]  # one player of each team, in order
+    which, rank = event[first], np.asarray(flat.rank)[first]
+    ahead, behind = count_better(which, rank), count_better(which, -rank)
+    others = np.bincount(which, minlength=len(flat.time))[which] - 1
+    share = (behind + 0.5 * (others - ahead - behind)) / np.maximum(others, 1)
+    ranks = np.bincount(which, ahead, minlength=len(flat.time)) > 0
+    return share[member], ranks[event], event
+
+
+def _count_score_levels(system: RatingSystem, matches: Matches) -> int:
+    """How many scores a system gives probabilities, or 0; ValueError if it would give none to a score."""
+
+    def predict(params: Params, event: Matches) -> Any:
+        return score_probabilities(system.rules.predict(system.rules.prepare(params), system.init(params, 2), event))
+
+    if len(matches.score) == 0:
+        return 0
+    event = jax.tree.map(lambda x: x[0], as_device_arrays(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
+    guess = jax.eval_shape(predict, system.params, event)
+    if guess.ndim == 0:
+        return 0
+    last, score = guess.shape[-1] - 1, np.asarray(matches.score, np.float64)
+    off = np.abs(score * last - np.rint(score * last)) > 1e-4
+    fail_where(off, lambda row: f"{system.name} predicts the scores 0, 1/{last}, ..., 1, not {score[row]}")
+    return int(guess.shape[-1])

@@ -1,0 +1,224 @@
+"""Intervals of one hyperparameter by its likelihood profile, also where a fit leaves it open, and what they say.
+
+Twice the summed log loss above its least, all others fitted anew, has a chi-squared law of one degree of freedom at the
+true value (Wilks 1938). Where predictions have no joint likelihood, as in contests, twice the sum is divided by the
+factor that the variance of the contests' differences calls for (Varin, Reid and Firth 2011, section 2.4): near the best
+value, the sum of differences d of contests is delta^2 H / 2 and their variance delta^2 J, so that 2 sum(d) / sqrt(sum
+(d - mean d)^2) is about delta H / sqrt J, a standard normal. It needs no curvature.
+"""
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.fitting.fit_problem import NoEffectError, prepare_fit, remake_if_valid
+from jaxrate.fitting.fit_results import Fit, LossProfile
+from jaxrate.fitting.hyperparameter_fit import training_task
+from jaxrate.fitting.losses import prediction_losses
+from jaxrate.fitting.parameter_sweeps import profile_loss
+from jaxrate.fitting.prediction_task import PredictionTask
+from jaxrate.replay.checked_replay import run
+from jaxrate.system import Params, RatingSystem
+from jaxrate.types import HostArray
+
+MAX_LOG_DISTANCE = (
+    7.0  # a logarithm or logit of an open parameter is tried so far to either side: factors of about 1100
+)
+INITIAL_STANDARD_ERRORS = 5.0  # standard errors to either side that are tried first
+INITIAL_VALUES = 15  # that are tried first
+MAX_EXTENSIONS = 2  # how often as many more are tried beyond an end that is not refuted
+BORDER_VALUES = 3  # values that are tried on the way across the border
+
+
+class LikelihoodInterval(NamedTuple):
+    """Which values of a hyperparameter the events do not refute."""
+
+    name: str
+    low: float  # -inf: none of the values that were tried bounds it from below
+    high: float  # inf: nor from above
+    level: float
+    profile: LossProfile  # the values that were tried, for `jaxrate.plots.profile`
+    deviance: HostArray  # [V] of these the square root of twice the summed loss above its least, see this file
+
+    def __repr__(self) -> str:
+        tried, unit = self.profile.value, getattr(self.profile.system.space, self.name).unit
+        sure = f"with {100 * self.level:g} % confidence"
+        number = "" if unit in ("1", "share", "factor", "number") else f" {unit}"
+        above = f"no value up to {tried.max():.4g}, the largest tried, is refuted"
+        below = f"no value down to {tried.min():.4g}, the least tried, is refuted"
+        low, high = f"{self.low:.4g}", f"{self.high:.4g}"
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            return f"{self.name}: {low} to {high}{number} {sure}"
+        if math.isfinite(self.low):
+            return f"{self.name}: at least {low}{number} {sure}; {above}"
+        if math.isfinite(self.high):
+            return f"{self.name}: at most {high}{number} {sure}; {below}"
+        return f"{self.name}: open; no value from {tried.min():.4g} to {tried.max():.4g}{number} is refuted {sure}"
+
+
+@check_arguments
+def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95) -> LikelihoodInterval:
+    """The values of a fitted hyperparameter that the events do not refute, whether or not it has a standard error.
+
+        found = jr.fit(jr.glicko(deviation_max=None), data, free=["c", "initial_deviation"])
+        print(jr.fitting.likelihood_interval(found, data, "c"))
+
+    All others are fitted anew for each of some values, out to 5 standard errors, or by factors of 1100 where the fit
+    leaves the parameter open, and three times as far where that does not reach an end. An end is where the loss rises
+    too far for chance; an end at which it does not, is infinite: the interval is then one-sided, or the parameter open.
+    (Values beyond what the factory of the system takes are not tried, and others without any effect stay as they are.)
+
+    Args:
+      fit: of the log loss, or another. Where its sum is no log likelihood, as in contests, the variance of the loss
+        from contest to contest takes its place.
+      events: those that were fitted.
+      name: one of `fit.free`.
+      level: the share of such intervals that hold the truth.
+
+    Raises:
+      ValueError: for a parameter that was not fitted, or a level that is not above 0 and below 1.
+    """
+    if name not in fit.free:
+        raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
+    border = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    task = training_task(fit.system, events, fit.options)
+    space, best = getattr(fit.system.space, name).space, getattr(fit.params, name)
+    other = _with_effect(fit, task, tuple(x for x in fit.free if x != name))
+    error = fit.standard_error[name] * _transform_derivative(space, best)
+    finite = math.isfinite(error) and error > 0.0
+    wide = (
+        INITIAL_STANDARD_ERRORS * error
+        if finite
+        else MAX_LOG_DISTANCE * (1.0 if space != "real" else max(1.0, abs(best)))
+    )
+    wide = wide if space == "real" else min(wide, MAX_LOG_DISTANCE)
+    t = _to_unconstrained(space, best) + np.linspace(-wide, wide, INITIAL_VALUES)
+    tried_profile = _profile_at(fit, events, name, other, task, space, t)
+    for _ in range(MAX_EXTENSIONS):
+        root, t = (
+            _signed_root_deviance(task, tried_profile),
+            np.array([_to_unconstrained(space, x) for x in tried_profile.value]),
+        )
+        ends = [(end, sign) for end, sign, is_open in _open_ends(t, root, border) if is_open]
+        if not ends:
+            break
+        more = [end + sign * wide * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in ends]
+        tried = _profile_at(fit, events, name, other, task, space, np.concatenate(more))
+        if not len(tried.value):
+            break
+        tried_profile = _merge_profiles(tried_profile, tried)
+    for _ in range(2):
+        t = np.array([_to_unconstrained(space, x) for x in tried_profile.value])
+        root = _signed_root_deviance(task, tried_profile)
+        out = np.abs(root) > border
+        gaps = [np.linspace(t[i], t[i + 1], BORDER_VALUES + 2)[1:-1] for i in np.flatnonzero(out[1:] != out[:-1])]
+        if gaps:
+            tried_profile = _merge_profiles(
+                tried_profile, _profile_at(fit, events, name, other, task, space, np.concatenate(gaps))
+            )
+    root, t = (
+        _signed_root_deviance(task, tried_profile),
+        np.array([_to_unconstrained(space, x) for x in tried_profile.value]),
+    )
+    at = int(np.nanargmin(tried_profile.loss))
+    high, low = (
+        _border_crossing(t[at:], root[at:], border),
+        -_border_crossing(-t[: at + 1][::-1], -root[: at + 1][::-1], border),
+    )
+    low, high = (x if math.isinf(x) else _to_constrained(space, x) for x in (low, high))
+    return LikelihoodInterval(name, low, high, level, tried_profile, root)
+
+
+def _with_effect(fit: Fit, what: PredictionTask, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of other hyperparameters that change a prediction where the fit ended; the rest stay as it left them."""
+    try:
+        if names:
+            prepare_fit(what, fit.system, names, what.weight, mode=fit.options.mode)
+        return names
+    except NoEffectError as error:
+        return _with_effect(fit, what, tuple(x for x in names if x not in error.names))
+
+
+def _open_ends(t: HostArray, root: HostArray, border: float) -> list[tuple[float, float, bool]]:
+    """The last and the first value, their direction, and whether the deviance there is within the border."""
+    return [(float(t[-1]), 1.0, bool(root[-1] < border)), (float(t[0]), -1.0, bool(root[0] > -border))]
+
+
+def _to_unconstrained(space: str, x: float) -> float:
+    return math.log(x) if space == "positive" else math.log(x / (1.0 - x)) if space == "unit" else float(x)
+
+
+def _to_constrained(space: str, t: float) -> float:
+    return math.exp(t) if space == "positive" else 1.0 / (1.0 + math.exp(-t)) if space == "unit" else t
+
+
+def _transform_derivative(space: str, x: float) -> float:
+    return 1.0 / x if space == "positive" else 1.0 / (x * (1.0 - x)) if space == "unit" else 1.0
+
+
+def _profile_at(
+    fit: Fit, events: Any, name: str, other_names: tuple[str, ...], task: PredictionTask, space: str, t: HostArray
+) -> LossProfile:
+    """The profile at those of the values t that the factory takes."""
+    values = [_to_constrained(space, x) for x in t.tolist()]
+    fine = np.array([x for x in values if remake_if_valid(fit.system, fit.params._replace(**{name: x})) is not None])
+    if other_names:
+        return profile_loss(fit, events, name, fine)
+    params = jax.tree.map(lambda x: np.full(len(fine), x), fit.params)._replace(**{name: fine})
+    likelihood, weight = task.kind in task.loss.likelihood, float(task.weight.sum())
+    loss = np.array([_event_losses(task, fit.system, _params_at(params, i)).sum() for i in range(len(fine))]) / weight
+    return LossProfile(fine, loss, params, fit.system, name, weight, fit.options.loss, likelihood)
+
+
+def _merge_profiles(first: LossProfile, second: LossProfile) -> LossProfile:
+    """Both, by increasing value."""
+    value = np.concatenate([first.value, second.value])
+    order = np.argsort(value, kind="stable")
+    params = jax.tree.map(lambda x, y: np.concatenate([x, y])[order], first.params, second.params)
+    return first._replace(value=value[order], loss=np.concatenate([first.loss, second.loss])[order], params=params)
+
+
+def _params_at(params: Params, i: int) -> Params:
+    return jax.tree.map(lambda x: float(x[i]), params)
+
+
+def _event_losses(task: PredictionTask, system: RatingSystem, params: Params) -> HostArray:
+    """[events] the summed losses of each."""
+    run_options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+    guess = run(task.system, task.events, params=params, **run_options).prediction
+    weight = jnp.asarray(task.weight, float)
+    each = (
+        np.asarray(prediction_losses(task.loss, guess, task.score, jnp.stack([weight, weight])), np.float64)
+        * task.weight
+    )
+    return np.bincount(task.event, each)
+
+
+def _signed_root_deviance(task: PredictionTask, likelihood_profile: LossProfile) -> HostArray:
+    """[V] signed: below 0 for values under the best, and standard normal at the truth."""
+    at = int(np.nanargmin(likelihood_profile.loss))
+    side = np.sign(np.arange(len(likelihood_profile.value)) - at)
+    above = likelihood_profile.weight * np.maximum(
+        np.nan_to_num(likelihood_profile.loss, nan=np.inf) - likelihood_profile.loss[at], 0.0
+    )
+    if likelihood_profile.likelihood:
+        return np.asarray(side * np.sqrt(2.0 * above))
+    least = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, at))
+    spread = np.ones(len(likelihood_profile.value))
+    for i in range(len(likelihood_profile.value)):
+        difference = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, i)) - least
+        spread[i] = math.sqrt(np.sum((difference - difference.mean()) ** 2))
+    return np.asarray(side * 2.0 * above / np.where(spread > 0.0, spread, 1.0))
+
+
+def _border_crossing(t: HostArray, root: HostArray, border: float) -> float:
+    """Where, from the best value up, the deviance first reaches the border; inf if nowhere."""
+    out = np.maximum.accumulate(root)
+    return float(np.interp(border, out, t)) if out[-1] >= border else math.inf

@@ -1,0 +1,39 @@
+"""Forecasts of matches, contests, seasons, tournaments and knockout brackets, and who should play whom."""
+
+from jaxrate.forecasts.knockout_brackets import (
+    SeriesProbabilities,
+    best_of,
+    bracket_probabilities,
+    matchup_matrix,
+    simulate_bracket,
+)
+from jaxrate.forecasts.matchmaking import balance_teams, pair_players
+from jaxrate.forecasts.pairwise_probabilities import predict_pairs
+from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
+from jaxrate.forecasts.sklearn_estimator import RatingClassifier
+from jaxrate.forecasts.tournament_simulation import TournamentForecast, simulate_tournament
+from jaxrate.forecasts.upcoming_events import predict_fixtures
+from jaxrate.smoothing.hindsight_forecasts import forecast_by_smoothing
+from jaxrate.systems.calibration import calibrate
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, add_outcomes
+
+__all__ = [
+    "OutcomeProbabilities",
+    "RatingClassifier",
+    "SeasonForecast",
+    "SeriesProbabilities",
+    "TournamentForecast",
+    "add_outcomes",
+    "balance_teams",
+    "best_of",
+    "bracket_probabilities",
+    "calibrate",
+    "forecast_by_smoothing",
+    "matchup_matrix",
+    "pair_players",
+    "predict_fixtures",
+    "predict_pairs",
+    "simulate_bracket",
+    "simulate_season",
+    "simulate_tournament",
+]

@@ -1,0 +1,303 @@
+"""What win probabilities, of any system or of none, say of a series, of every possible match, and of a tournament."""
+
+import math
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_arguments, check_count
+from jaxrate.events import FARTHEST_TIME, fail_where, matches
+from jaxrate.league.query_time import parse_time_after_end
+from jaxrate.league.rated_history import Rated, find_player, unpack_rated
+from jaxrate.replay.checked_replay import predict
+from jaxrate.replay.state import count_players
+from jaxrate.system import Params, RatingSystem, State
+from jaxrate.systems.outcome_probabilities import expected_score
+from jaxrate.types import Array
+
+CHUNK = 1 << 22  # numbers, about, of the tournaments that are played at once
+
+
+class SeriesProbabilities(NamedTuple):
+    """How a series ends for one of the two players. The two rows add up to 1."""
+
+    win: Array  # [...]
+    final_won: Array  # [..., need] that the player wins, the other ending on 0, 1, ... games
+    final_lost: Array  # [..., need] that the player loses, ending on 0, 1, ... games
+
+
+@check_arguments
+def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -> SeriesProbabilities:
+    """A series of independent games, won by the first to win more than half of them: negative binomial distributions.
+
+    Every term is positive, so that nothing cancels, and derivatives are finite at 0 and 1 too.
+
+    Args:
+      probability: [...] to win a game; may be traced.
+      games: at most so many, an odd number; need = (games + 1) / 2 of them win.
+      score: games won so far, by the player and by the other. Where either has all they need, the series is decided.
+
+    Raises:
+      ValueError: if games is not odd, the score impossible, or a concrete probability outside [0, 1].
+    """
+    length = _check_integer("games", games)
+    if not isinstance(score, (tuple, list)) or len(score) != 2:
+        raise ValueError(f"score must be the games that each has won, as (1, 0), got {score}")
+    need, (won, lost) = (length + 1) // 2, (_check_integer("score", x) for x in score)
+    if length < 1 or length % 2 == 0:
+        raise ValueError(f"games must be an odd number from 1, got {games}")
+    if min(won, lost) < 0 or max(won, lost) > need or won + lost == 2 * need:
+        raise ValueError(f"no series of first to {need} stands at {won}:{lost}")
+    return _series_probabilities(_check_probability("probability", probability), need, np.array([won, lost], np.int32))
+
+
+@partial(jax.jit, static_argnums=1)
+def _series_probabilities(p: Array, need: int, score: Array) -> SeriesProbabilities:
+    """Not static in the score, so that all scores of a series share a compilation."""
+    win = jnp.stack([p, 1.0 - p])[None]
+    lose = win[:, ::-1]
+
+    def game(chance: Array, _: None) -> tuple[Array, Array]:
+        """[need + 1, 2, ...] of each number of games, for either player alone; those who have what they need go."""
+        stay = jnp.concatenate([lose * chance[:-1], jnp.zeros_like(chance[:1])])
+        return stay.at[1:].add(win * chance[:-1]), chance[-1]
+
+    start = (jnp.arange(need + 1, dtype=score.dtype)[:, None] == score[None, :]).astype(p.dtype)
+    start = jnp.broadcast_to(start.reshape(need + 1, 2, *[1] * p.ndim), (need + 1, 2, *p.shape))
+    _, arrived = lax.scan(game, start, length=2 * need)  # [2 need, 2, ...] with what they need after 0, 1, ... games
+
+    def final(me: int) -> Array:
+        """[..., need] that the player wins, by what the other ends on."""
+        other = jnp.arange(need, dtype=score.dtype)
+        after = jnp.where(other < score[1 - me], 2 * need, need - score[me] + other - score[1 - me])
+        return jnp.moveaxis(jnp.take(arrived[:, me], after, axis=0, mode="fill", fill_value=0), 0, -1)
+
+    return SeriesProbabilities(jnp.sum(final(0), axis=-1), final(0), final(1))
+
+
+@check_arguments
+def matchup_matrix(
+    system: RatingSystem | Rated,
+    state: State = None,
+    players: Any = None,
+    *,
+    time: Any = None,
+    category: Any = None,
+    params: Params = None,
+) -> Array:
+    """[N, N] the expected score of each player against each other one, 0.5 on the diagonal.
+
+    A draw is half a win in it, also where a bracket takes it for probabilities to win.
+
+    Args:
+      system, state, params: as in `jr.predict`; or a rated history in place of system and state.
+      players: [N] distinct ids; of a rated history also names. None: everyone, in order of id.
+      time: as of when, as in `ratings`. None: before all times, which ages nobody, since systems let no negative time
+        pass.
+      category: [N] integers, of each player in these matches, or [N, C] the shares of those they mix.
+
+    Raises:
+      ValueError: for repeated players, bad ids or categories, or a system that predicts no expected scores.
+    """
+    rated = system
+    system, state, names = unpack_rated(system, state)
+    now = parse_time_after_end(rated, state, time, names)
+    if players is None:
+        players = np.arange(count_players(state))
+    player = np.asarray(players if names is None else [find_player(names, player) for player in players])
+    if player.ndim != 1 or len(np.unique(player)) < len(player):
+        raise ValueError("players must be [N] distinct ids")
+    if category is not None and np.shape(category)[:1] != player.shape:
+        raise ValueError(
+            f"category has shape {np.shape(category)}, expected {player.shape}, or one row for each player"
+        )
+    first, second = pair = np.triu_indices(len(player), 1)
+    sides = np.stack(pair, axis=1)
+    category = None if category is None else np.asarray(category)[sides]
+    at = np.full(len(first), -FARTHEST_TIME if now is None else now)
+    score = expected_score(
+        predict(system, state, matches(player[sides], np.full(len(first), 0.5), at, category=category), params=params)
+    )
+    if np.shape(score) != first.shape:
+        raise ValueError(f"{system.name} predicts no expected scores of matches")
+    half = jnp.full((len(player), len(player)), 0.5, score.dtype)
+    return half.at[first, second].set(score).at[second, first].set(1.0 - score)
+
+
+@check_arguments
+def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
+    """Single elimination, exactly: the probability of each player to win their first r rounds.
+
+    A player wins round r by being there and beating whoever comes out of the opposite part of the bracket. That takes
+    N^2 operations in all, not one for every outcome, so a thousand players are as exact as sixteen. Matches are
+    independent.
+
+    Args:
+      win: [N, N] the probability of each player to beat each other one, or [R, N, N] of each round; may be traced.
+        win[i, j] + win[j, i] = 1; the diagonal is not read. (`best_of(matchups(...), 5).win` is of series.)
+      order: [2^R] the players as they stand in the bracket, from top to bottom, each at most once; -1 is a bye, which
+        loses to every player. None: 0 to N - 1.
+
+    Returns:
+      [N, R + 1], r = 0 to R: the first column is 1, the last the probability to win the tournament. A bye counts as a
+      round won. Players who are not in the order have zeros.
+
+    Raises:
+      ValueError: for an order that is no bracket, a shape that does not fit it, or concrete probabilities that are
+        outside [0, 1] or do not add up.
+    """
+    return _advance_probabilities(*_check_bracket_input(win, order))
+
+
+@jax.jit
+def _advance_probabilities(win: Array, slot: Array) -> Array:
+    reach = [jnp.ones(slot.shape, win.dtype)]
+    for number in range(len(slot).bit_length() - 1):
+        who, there = (x.reshape(-1, 2, 1 << number) for x in (slot, reach[-1]))  # [matches, 2, who may play it]
+        beats = _win_probability_in_round(win, number, who[:, :, :, None], who[:, ::-1, None, :])
+        reach.append((there * jnp.sum(beats * there[:, ::-1, None, :], axis=3)).reshape(-1))
+    return _scatter_to_players(jnp.stack(reach, axis=1), slot, win.shape[-1])
+
+
+@check_arguments
+def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int, order: Any = None) -> Array:
+    """`bracket` by chance: how often each player won their first r rounds in so many tournaments.
+
+    It serves what the exact one leaves out, uncertain strengths: a player better than believed is so in all rounds,
+    which are then not independent. This is such a function, for ratings with deviations on the 400-point scale:
+
+        rating = jr.ratings(system, state)
+        def win(key):
+            strength = rating.mean + rating.deviation * jax.random.normal(key, rating.mean.shape)
+            return jax.nn.sigmoid((strength[:, None] - strength[None, :]) * math.log(10) / 400)
+
+    Args:
+      key: a PRNG key; tournament i has `fold_in(key, i)`, however many there are.
+      win: as in `bracket`, or a function of a key that makes it, called for every tournament.
+      samples: how many tournaments; played in chunks, so that memory does not grow with them.
+      order: as in `bracket`.
+
+    Returns:
+      [N, R + 1] frequencies, of standard error sqrt(p (1 - p) / samples).
+
+    Raises:
+      ValueError: if there are no samples, or as `bracket` does; numbers that a function makes are not checked.
+    """
+    check_count("samples", samples, 1, MAX_SAMPLES)
+    if not callable(win):
+        chance, slot = _check_bracket_input(win, order)
+        return _simulate_fixed_bracket(key, chance, slot, int(samples), CHUNK // len(slot))
+    shape = jax.eval_shape(lambda k: jnp.asarray(win(k)), key).shape
+    slot = _check_order(order, shape)  # (compiled anew by every call: what the function closes over may have changed)
+    return _simulate_brackets(key, win, slot, shape[-1], int(samples), CHUNK // math.prod(shape))
+
+
+@partial(jax.jit, static_argnums=(3, 4))
+def _simulate_fixed_bracket(key: Array, win: Array, slot: Array, samples: int, size: int) -> Array:
+    return _simulate_brackets(key, lambda _: win, slot, win.shape[-1], samples, size)
+
+
+def _simulate_brackets(
+    key: Array, draw_probabilities: Callable[[Array], Any], slot: Array, players: int, samples: int, size: int
+) -> Array:
+    """`size` tournaments at a time."""
+    slot, size = jnp.asarray(slot), min(max(size, 1), samples)
+    place = jnp.arange(len(slot), dtype=jnp.int32)
+
+    def tournament(number: Array) -> Array:
+        """[2^R, R + 1] whether the player of each place won their first r rounds."""
+        drawing, playing = jax.random.split(jax.random.fold_in(key, number))
+        win = jnp.asarray(draw_probabilities(drawing), float)
+        luck = jax.random.uniform(playing, slot.shape, win.dtype)
+        there, won = place, [place >= 0]
+        while len(there) > 1:
+            upper, lower = there[::2], there[1::2]
+            chance = _win_probability_in_round(win, len(won) - 1, slot[upper], slot[lower])
+            there, luck = jnp.where(luck[: len(upper)] < chance, upper, lower), luck[len(upper) :]
+            won.append(jnp.repeat(there, len(slot) // len(upper)) == place)
+        return jnp.stack(won, axis=1) & (number < samples)
+
+    def some(total: Array, first: Array) -> tuple[Array, None]:
+        won = jax.vmap(tournament)(first + jnp.arange(size, dtype=jnp.int32))
+        return total + jnp.sum(won, axis=0, dtype=jnp.int32), None
+
+    none = jnp.zeros((len(slot), len(slot).bit_length()), jnp.int32)
+    total, _ = lax.scan(some, none, jnp.arange(0, samples, size, dtype=jnp.int32))
+    return _scatter_to_players(total.astype(float) / samples, slot, players)
+
+
+def _win_probability_in_round(win: Array, round_index: int, first: Array, second: Array) -> Array:
+    """The probability of the first to beat the second in a round; of two byes, one half."""
+    one = win if win.ndim == 2 else win[round_index]
+    met = one.at[first, second].get(mode="clip", wrap_negative_indices=False)
+    against_bye = jnp.where(first < 0, 0.5, 1.0).astype(win.dtype)
+    return jnp.where(second < 0, against_bye, jnp.where(first < 0, 0.0, met))
+
+
+def _scatter_to_players(values: Array, slot: Array, players: int) -> Array:
+    """[players, R + 1] from [2^R, R + 1]."""
+    row = jnp.where(slot < 0, players + jnp.arange(len(slot), dtype=slot.dtype), slot)
+    return jnp.zeros((players, values.shape[1]), values.dtype).at[row].set(values, mode="drop", unique_indices=True)
+
+
+def _check_bracket_input(win: Any, order: Any) -> tuple[Array, np.ndarray[Any, Any]]:
+    """Checked probabilities, and the order."""
+    chance = jnp.asarray(win, float)
+    slot = _check_order(order, chance.shape)
+    if not _is_traced(win):
+        array = np.where(np.eye(chance.shape[-1], dtype=bool), 0.5, np.asarray(win, np.float64))
+        _check_probability("win", array)
+        off = np.abs(array + np.swapaxes(array, -1, -2) - 1.0) > 1e-5
+        if off.any():
+            at = _first_true_index(off)
+            raise ValueError(f"win{at} is {array[*at]}, of the other {array[*at[:-2], at[-1], at[-2]]}: not 1 together")
+    return chance, slot
+
+
+def _check_order(order: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """[2^R] the players as they stand, checked against the shape of `win`."""
+    if len(shape) not in (2, 3) or shape[-1] != shape[-2]:
+        raise ValueError(f"win must be [N, N] or [R, N, N], got {shape}")
+    slot = np.arange(shape[-1]) if order is None else np.asarray(order)
+    if slot.ndim != 1 or slot.dtype.kind not in "iu" or len(slot).bit_count() != 1:
+        raise ValueError(f"the order must be [2^R] ids, filled up with byes, -1; got {slot.dtype} {slot.shape}")
+    fail_where((slot < -1) | (slot >= shape[-1]), lambda row: f"player {slot[row]} in the order is not in win")
+    count = np.bincount(slot[slot >= 0].astype(np.int64))
+    if count.max(initial=0) > 1:
+        raise ValueError(f"player {np.argmax(count)} is in the order more than once")
+    if len(shape) == 3 and 1 << shape[0] != len(slot):
+        raise ValueError(f"a bracket of {len(slot)} has {len(slot).bit_length() - 1} rounds, but win has {shape[0]}")
+    return slot.astype(np.int32)
+
+
+def _check_probability(name: str, probability: Any) -> Array:
+    """As numbers of the default precision; ValueError for a concrete one outside [0, 1]."""
+    if not _is_traced(probability):
+        array = np.asarray(probability, np.float64)
+        bad = ~((array >= 0.0) & (array <= 1.0))
+        if bad.any():
+            at = _first_true_index(bad)
+            raise ValueError(f"{name}{at or ''} is {array[*at]}, not in [0, 1]")
+    return jnp.asarray(probability, float)
+
+
+def _first_true_index(bad: Any) -> list[int]:
+    """The index of the first True."""
+    return [int(i) for i in np.unravel_index(np.argmax(bad), bad.shape)]
+
+
+def _is_traced(values: Any) -> bool:
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(values))
+
+
+def _check_integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value}") from None

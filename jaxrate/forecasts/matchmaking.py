@@ -1,0 +1,255 @@
+"""Balanced teams and fair pairings from a pool, exactly, by HiGHS (Huangfu and Hall 2018) in SciPy's `milp`.
+
+Teams: player p is in team t or not, x[p, t] in {0, 1}; each player is in one team, all teams have the same size, and
+the strongest and the weakest team, by the sum of their members' ratings, are as near as can be.
+
+Pairs: players i and j meet or not, x[i, j] in {0, 1}; each player has at most one match, as many as can be have one,
+and the sum of the costs of all pairs is least.
+"""
+
+import html
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.events import Rounds, rounds
+from jaxrate.forecasts.upcoming_events import predict_fixtures
+from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.league.prediction_columns import contest_prediction_columns
+from jaxrate.league.rated_history import Rated, find_player
+from jaxrate.league.ratings_at_times import ratings
+from jaxrate.replay.checked_replay import predict
+from jaxrate.types import HostArray
+
+EXACT_POOL_LIMIT = 64  # players of whom all pairs are considered
+NEIGHBOUR_LIMIT = 8  # of more players, so many who are next in strength
+EQUALITY_DIVISOR = 200.0  # teams that differ by this part of the pool's standard deviation are equal
+
+
+class Teams(NamedTuple):
+    """Teams of equal size. `print` lists them."""
+
+    teams: list[list[Any]]  # names, the strongest team first
+    strength: HostArray  # [teams] sums of ratings
+    share: HostArray | None  # [teams] of the other teams to be left behind; None for a system of no contests
+    optimal: bool  # whether no teams are closer; if not, the time was up
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def __str__(self) -> str:
+        return f"{self.columns()}\n{_optimality_note(self.optimal)}"
+
+    def _repr_html_(self) -> str:
+        return f"{self.columns()._repr_html_()}<p>{_optimality_note(self.optimal)}</p>"
+
+    def columns(self) -> ColumnTable:
+        """A row for each team."""
+        told: dict[str, Any] = {"team": np.arange(1, len(self.teams) + 1), "rating": self.strength}
+        told |= {} if self.share is None else {"share": self.share}
+        players = np.array([", ".join(map(str, team)) for team in self.teams])
+        return ColumnTable(told | {"player": players})
+
+
+class Pairings(NamedTuple):
+    """Who meets whom. `print` lists them, the fairest first."""
+
+    matches: ColumnTable  # as of `fixtures`
+    out: list[Any]  # who has no match
+    optimal: bool  # whether no pairing is fairer; if not, the time was up, or the pool too large to look at all pairs
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def __str__(self) -> str:
+        return f"{self.matches}\n{self._note()}"
+
+    def _repr_html_(self) -> str:
+        return f"{self.matches._repr_html_()}<p>{html.escape(self._note())}</p>"
+
+    def columns(self) -> ColumnTable:
+        """A row for each match."""
+        return self.matches
+
+    def _note(self) -> str:
+        out = f"; without a match: {', '.join(map(str, self.out))}" if self.out else ""
+        return f"{_optimality_note(self.optimal)}{out}"
+
+
+def _optimality_note(optimal: bool) -> str:
+    return "none are fairer" if optimal else "perhaps others are fairer"
+
+
+@check_arguments
+def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_limit: float = 2.0) -> Teams:
+    """Teams of equal size and of nearly equal strength, the sum of their members' ratings.
+
+        print(jr.forecasts.balance_teams(rated, ["Ada", "Bo", "Cy", "Di"]))
+
+    Two teams of equal sums have the same chance, and no other split has a better match quality in TrueSkill. Sums that
+    differ by less than 1/200 of the standard deviation of the pool's ratings count as equal.
+
+    Args:
+      rated: as from `rate` or `load`.
+      players: the pool, by name or id: a multiple of the number of teams.
+      teams: how many.
+      time_limit: seconds to search; then the best teams so far are taken.
+
+    Raises:
+      ValueError: for players who are unknown or named twice, a pool that cannot be divided, fewer than two teams, or a
+        time limit that is not above 0.
+    """
+    ids = _resolve_pool(rated, players, time_limit)
+    n = len(ids)
+    if teams < 2 or n < teams or n % teams:
+        raise ValueError(f"{n} players cannot be divided into {teams} teams of equal size")
+    mean = np.asarray(ratings(rated).mean, np.float64)[ids]
+    close = float(np.std(mean)) / EQUALITY_DIVISOR
+    score = mean - mean.mean()
+    unit = float(np.std(mean)) or 1.0
+    score, close = score / unit, close / unit
+    size = n * teams  # then come the greatest and the least sum
+    each = csr_matrix(np.hstack([np.kron(np.eye(n), np.ones(teams)), np.zeros((n, 2))]))
+    full = csr_matrix(np.hstack([np.kron(np.ones(n), np.eye(teams)), np.zeros((teams, 2))]))
+    sums = np.kron(score, np.eye(teams))
+    ends = np.zeros((2 * teams + 1, size + 2))
+    ends[:teams, :size], ends[:teams, size] = -sums, 1.0
+    ends[teams:-1, :size], ends[teams:-1, size + 1] = sums, -1.0
+    ends[-1, size:] = 1.0, -1.0
+    limits = [LinearConstraint(each, 1, 1), LinearConstraint(full, n // teams, n // teams)]
+    limits.append(LinearConstraint(csr_matrix(ends), np.append(np.zeros(2 * teams), close), np.inf))
+    lower, upper = np.zeros(size + 2), np.ones(size + 2)
+    lower[size:], upper[size:] = -np.inf, np.inf
+    lower[np.argmax(score) * teams] = 1.0  # the best is in the first team: all orders of teams are alike
+    cost = np.append(np.zeros(size), [1.0, -1.0])
+    kinds = np.append(np.ones(size), [0.0, 0.0])
+    solution = milp(
+        cost, integrality=kinds, bounds=Bounds(lower, upper), constraints=limits, options={"time_limit": time_limit}
+    )
+    if solution.x is None:
+        order = np.argsort(-score, kind="stable").reshape(-1, teams)
+        order[1::2] = order[1::2, ::-1]  # there and back again
+        which = np.empty(n, int)
+        which[order] = np.arange(teams)
+    else:
+        which = np.argmax(solution.x[:size].reshape(n, teams), axis=1)
+    total = np.array([mean[which == t].sum() for t in range(teams)])
+    best = np.argsort(-total, kind="stable")
+    members = [ids[which == t][np.argsort(-mean[which == t], kind="stable")] for t in best]
+    names = [[rated.players[i] for i in team] for team in members]
+    return Teams(names, total[best], _predict_team_shares(rated, members), solution.status == 0)
+
+
+def _predict_team_shares(rated: Rated, members: list[HostArray]) -> HostArray | None:
+    if Rounds not in rated.system.events or not rated.system.traits.teams:
+        return None
+    team = np.repeat(np.arange(len(members)), [len(x) for x in members])
+    player, zeros = np.concatenate(members), np.zeros(len(team), int)
+    coming = rounds(zeros, player, team, team=team, time=np.full(len(team), rated.last or 0.0))
+    share = contest_prediction_columns(predict(rated.system, rated.state, coming), coming)["prediction"]
+    return share[np.unique(team, return_index=True)[1]]
+
+
+@check_arguments
+def pair_players(
+    rated: Rated,
+    players: Sequence[Any],
+    *,
+    by: str = "even",
+    apart: Sequence[tuple[Any, Any]] = (),
+    time_limit: float = 2.0,
+) -> Pairings:
+    """Who meets whom in a pool, so that matches are as fair as they can be; of an odd number one has no match.
+
+        print(jr.forecasts.pair_players(rated, ["Ada", "Bo", "Cy", "Di"], apart=[("Ada", "Bo")]))
+
+    Args:
+      rated: as from `rate` or `load`, of matches.
+      players: the pool, by name or id.
+      by: "even": the sum of the distances of expected scores from 1/2 is least; "quality": the sum of match qualities,
+        of an `outlook`, is greatest.
+      apart: pairs who shall not meet, as those who have met.
+      time_limit: seconds to search; then the best pairing so far is taken. In pools of more than 64, players meet only
+        some of those who are next in strength.
+
+    Raises:
+      ValueError: for players who are unknown or named twice, fewer than two, quality where the system has none,
+        contests, a time limit that is not above 0, or if so many cannot be kept apart.
+    """
+    ids = _resolve_pool(rated, players, time_limit)
+    n = len(ids)
+    if by not in ("even", "quality") or n < 2:
+        raise ValueError("by must be even or quality, and the pool of at least two players")
+    mean = np.asarray(ratings(rated).mean, np.float64)[ids]
+    ids = ids[np.argsort(-mean, kind="stable")]
+    place = {int(x): i for i, x in enumerate(ids)}
+    never = {frozenset(place.get(find_player(rated.players, x), -1) for x in pair) for pair in apart}
+    first, second = np.triu_indices(n, 1)
+    some = (second - first <= (NEIGHBOUR_LIMIT if n > EXACT_POOL_LIMIT else n)) & np.array(
+        [frozenset(x) not in never for x in zip(first.tolist(), second.tolist(), strict=True)]
+    )
+    first, second = first[some], second[some]
+    names = rated.players[ids]
+    forecasts = predict_fixtures(rated, [*zip(names[first], names[second], strict=True)], side=None)
+    if by == "quality" and "quality" not in forecasts:
+        raise ValueError(f"{rated.system.name} tells no quality here; rate by jr.forecasts.add_outcomes of it")
+    cost = -forecasts["quality"] if by == "quality" else np.abs(forecasts["expected"] - 0.5)
+    edge = np.arange(len(first))
+    meets = csr_matrix((np.ones(2 * len(edge)), (np.append(first, second), np.append(edge, edge))), (n, len(edge)))
+    count = csr_matrix(np.ones((1, len(edge))))
+    limits = [LinearConstraint(meets, 0, 1), LinearConstraint(count, n // 2, n // 2)]
+    solution = milp(
+        np.asarray(cost, np.float64), integrality=np.ones(len(edge)), bounds=Bounds(0, 1), constraints=limits,
+        options={"time_limit": time_limit},
+    )  # fmt: skip
+    chosen = _pair_neighbours(n, first, second, cost)
+    if solution.x is not None:
+        solved = np.flatnonzero(solution.x > 0.5)
+        chosen = solved if chosen is None or cost[solved].sum() <= cost[chosen].sum() else chosen
+    if chosen is None:
+        why = "so many cannot be kept apart" if solution.status == 2 else "no pairing was found in time; give more"
+        raise ValueError(why)
+    chosen = chosen[np.argsort(cost[chosen], kind="stable")]
+    paired = {*first[chosen].tolist(), *second[chosen].tolist()}
+    matches = ColumnTable({name: values[chosen] for name, values in forecasts.items()})
+    return Pairings(
+        matches, [names[i] for i in range(n) if i not in paired], solution.status == 0 and n <= EXACT_POOL_LIMIT
+    )
+
+
+def _pair_neighbours(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
+    """Edges that pair those next to each other in strength; of an odd number the best one is left out."""
+    beside = np.full(n - 1, -1)
+    near = np.flatnonzero(second - first == 1)
+    beside[first[near]] = near
+    price = np.where(beside < 0, np.inf, cost[beside])
+    if n % 2 == 0:
+        pairs = beside[::2]
+    else:
+        before, after = np.append(0.0, np.cumsum(price[::2])), np.append(np.cumsum(price[1::2][::-1])[::-1], 0.0)
+        out = int(np.argmin(before + after))
+        pairs = np.append(beside[: 2 * out : 2], beside[2 * out + 1 :: 2])
+    return None if (pairs < 0).any() else pairs
+
+
+def _resolve_pool(rated: Rated, players: Sequence[Any], time_limit: float) -> HostArray:
+    ids = np.array([find_player(rated.players, x) for x in players], int)
+    if len(set(ids.tolist())) < len(ids):
+        raise ValueError("somebody is in the pool twice")
+    if not time_limit > 0:
+        raise ValueError(f"time_limit must be above 0, got {time_limit}")
+    return ids

@@ -1,0 +1,153 @@
+"""A rating system as an estimator of scikit-learn, which need not be installed."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.table_reading import read
+from jaxrate.data.table_sources import open_source
+from jaxrate.events import fail_where
+from jaxrate.events.dataset import Dataset
+from jaxrate.forecasts.upcoming_events import predict_fixtures
+from jaxrate.league.dataset_rating import rate
+from jaxrate.league.rated_history import Rated
+from jaxrate.league.system_choice import adapt_system, make_system
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+COLUMN_ROLES = "a", "b", "time", "side"  # of the columns of X, in this order
+RESULT_SCORES: dict[Any, float] = {"loss": 0.0, "draw": 0.5, "win": 1.0}  # what y may say instead of numbers
+EXPECTED_LABELS_HINT = 'expected 1, 0.5 or 0, or "win", "draw" or "loss"'
+
+
+class RatingClassifier:
+    """A rating system with the methods of a classifier of scikit-learn: for pipelines, searches and cross-validation.
+
+        model = jr.forecasts.RatingClassifier("glicko", c=30).fit([["Ada", "Bo"], ["Bo", "Cy"]], [1, 1])
+        model.predict_proba([["Ada", "Cy"]])
+
+    X is a frame, an array or a list of rows, whose columns in order are the two players, and perhaps the time of the
+    match and the side (1 where the first player has home or white, -1 where the second has). y is the result of the
+    first player: 1 or 0, or 1, 0.5 and 0, or "win", "draw" and "loss", which the measures of scikit-learn need where
+    there are draws.
+
+    `fit` replays the matches in the order of their rows, which must be the order of time. So cross-validation needs
+    splits that keep the order, as `TimeSeriesSplit` makes them. `partial_fit` carries on. `predict_proba` tells of each
+    match what is expected of it after all that was fitted, whatever the matches beside it; a time before the end of
+    what was fitted counts as that end. Players who were not fitted are newcomers.
+
+    Attributes:
+      rated_: the history, as from `rate`.
+      classes_: the classes, in the order of the columns of `predict_proba`: two, or where a draw was fitted three,
+        whose chances are as `fixtures` tells them.
+    """
+
+    def __init__(self, system: str = "glicko", **changes: Any) -> None:
+        """Of the system of this name, with these hyperparameters and settings."""
+        self.system, self.changes = system, changes
+
+    def __repr__(self) -> str:
+        return f"RatingClassifier({', '.join(f'{name}={x!r}' for name, x in self.get_params().items())})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The system, and the hyperparameters that were given."""
+        del deep
+        return {"system": self.system, **self.changes}
+
+    def set_params(self, **params: Any) -> "RatingClassifier":
+        """Change the system, or hyperparameters of it. ValueError if it has none of that name."""
+        system = params.pop("system", self.system)
+        make_system(system, self.changes | params)
+        self.system, self.changes = system, self.changes | params
+        return self
+
+    def __sklearn_clone__(self) -> "RatingClassifier":
+        return RatingClassifier(self.system, **self.changes)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = import_module("sklearn.utils")
+        tag_fields = {
+            "classifier_tags": tags.ClassifierTags(),
+            "input_tags": tags.InputTags(categorical=True, string=True),
+        }
+        return tags.Tags("classifier", tags.TargetTags(required=True), **tag_fields)
+
+    def fit(self, X: Any, y: Any) -> "RatingClassifier":
+        """Rate the matches. ValueError as `read` and `rate` raise it, with rows counted from 0."""
+        self.__dict__.pop("rated_", None)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "RatingClassifier":
+        """Carry on with further matches. `classes` may be given, as elsewhere, and is not needed."""
+        del classes
+        before: Rated | None = getattr(self, "rated_", None)
+        label, columns = np.asarray(y), _columns_by_role(X)
+        data = _read_columns(columns | {"score": _scores_from_labels(label)}, before)
+        system = adapt_system(self.system, self.changes, None, data) if before is None else before.system
+        self.rated_, self.n_features_in_ = rate(system, data, onto=before), len(columns)
+        values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.predictions["score"].to_numpy() else [0.0, 1.0]
+        if label.dtype.kind in "OUT":
+            self.classes_ = np.array(sorted(name for name, x in RESULT_SCORES.items() if x in values))
+        else:
+            self.classes_ = np.array(values, label.dtype if len(values) == 2 else float)
+        return self
+
+    def predict_proba(self, X: Any) -> HostArray:
+        """[n, 2] or [n, 3] the chance of each of `classes_`. ValueError before `fit`, or as `fixtures` raises it."""
+        rated: Rated | None = getattr(self, "rated_", None)
+        if rated is None:
+            raise ValueError("nothing has been fitted; fit(X, y) comes first")
+        data = _read_columns(_columns_by_role(X), rated, is_upcoming=True)
+        if data.clock is not None and rated.last is not None:
+            data = data._replace(events=data.matches._replace(time=np.maximum(data.matches.time, rated.last)))
+        chances = predict_fixtures(rated, data, newcomers=True)
+        has_draws = len(self.classes_) == 3
+        win = np.asarray(chances["win" if has_draws else "expected"], float)
+        loss = np.asarray(chances["loss"], float) if has_draws else 1.0 - win
+        chance: dict[float, Any] = {0.0: loss, 0.5: chances.get("draw"), 1.0: win}
+        proba = np.empty((len(win), len(self.classes_)))
+        proba[chances["row"]] = np.stack(
+            [chance[float(RESULT_SCORES.get(x, x))] for x in self.classes_.tolist()], axis=1
+        )
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> HostArray:
+        """[n] the likeliest class of each match."""
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of the matches whose likeliest class came true."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+def _columns_by_role(X: Any) -> dict[str, Any]:
+    """The columns of a frame or of rows, by what they are. ValueError unless there are two to four."""
+    if isinstance(X, (list, tuple, np.ndarray)) and not (len(X) and isinstance(X[0], Mapping)):
+        rows = np.array(X, object)
+        if rows.ndim != 2:
+            raise ValueError("X must have rows of two players, and perhaps time and side")
+        values = [column.tolist() for column in rows.T]
+    else:
+        table = open_source(X)
+        loaded = table.load(table.names, [], [])
+        values = [loaded[name] for name in table.names]
+    if not 2 <= len(values) <= len(COLUMN_ROLES):
+        raise ValueError(f"X must have two columns of players, and perhaps time and side, got {len(values)} columns")
+    return dict(zip(COLUMN_ROLES, values, strict=False))
+
+
+def _read_columns(columns: dict[str, Any], rated: Rated | None, is_upcoming: bool = False) -> Dataset:
+    roles: dict[str, Any] = {name: name for name in columns if name in ("time", "side")}
+    source = open_source(columns)._replace(noted=False)
+    return read(source, **roles, players=None if rated is None else rated.players, upcoming=is_upcoming)
+
+
+def _scores_from_labels(labels: HostArray) -> HostArray:
+    """[n] of results as numbers or words."""
+    scores = np.array([RESULT_SCORES.get(x, x) for x in labels.tolist()], object)
+    fail_where(
+        ~np.isin(scores, [0.0, 0.5, 1.0]), lambda row: f"y is {format_cell(scores[row])}, {EXPECTED_LABELS_HINT}"
+    )
+    return scores.astype(float)

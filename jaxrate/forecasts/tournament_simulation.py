@@ -1,0 +1,257 @@
+"""How a tournament of groups and a knock-out may end: played many times, with strengths drawn once each time.
+
+Strengths and chances are those of `seasons`.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.argument_checks import MAX_SAMPLES, Key, check_arguments, check_count
+from jaxrate.forecasts.season_simulation import (
+    CHUNK_NUMBERS,
+    TIE_BREAKS,
+    SimulationMatches,
+    build_simulation_matches,
+    rank_by_points,
+    sample_strengths,
+    simulate_match_scores,
+)
+from jaxrate.forecasts.upcoming_events import predict_fixtures
+from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.league.rated_history import Rated
+from jaxrate.types import Array, HostArray
+
+PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
+ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
+
+
+class TournamentForecast(NamedTuple):
+    """How often everybody came how far. `print` shows a table, the likeliest winners first."""
+
+    player: HostArray  # [N]
+    group: HostArray | None  # [N] their groups; None if there are none
+    place: HostArray | None  # [N, P] the probability of each place in the group
+    reach: HostArray  # [N, R + 1] to be in the knock-out, and to win its first 1, 2, ..., R rounds
+    samples: int
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> ColumnTable:
+        """The table: the chances to win the group, to reach each round, and to win."""
+        found: dict[str, Any] = {"player": self.player}
+        if self.group is not None and self.place is not None:
+            found |= {"group": self.group, "win_group": self.place[:, 0]}
+        rounds = self.reach.shape[1] - 1
+        for r in range(rounds + 1):
+            left = 1 << (rounds - r)
+            name = ROUND_NAMES.get(left, f"last_{left}")
+            if r or self.group is not None:
+                found[name] = self.reach[:, r]
+        return ColumnTable(found)
+
+    def __str__(self) -> str:
+        return f"{self.columns()}\n{self.samples:,} tournaments"
+
+    def _repr_html_(self) -> str:
+        return f"{self.columns()._repr_html_()}<p>{self.samples:,} tournaments</p>"
+
+
+class _TournamentPlan(NamedTuple):
+    """A plan with ids for names."""
+
+    names: list[Any]
+    groups: dict[str, list[int]]
+    rounds: int
+    points: tuple[float, ...]
+    ties: tuple[str, ...]
+    best: tuple[int, int]  # the place in a group, and how many of these go on
+    slots: tuple[int, ...]  # of the knock-out: indices into places of groups, the best, players, and a bye
+
+
+@check_arguments
+def simulate_tournament(
+    rated: Rated,
+    plan: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    samples: int = 10_000,
+    time: Any = None,
+    key: Key | None = None,
+    newcomers: bool = False,
+) -> TournamentForecast:
+    """How a tournament may end: groups, if there are some, and a knock-out, played many times.
+
+        plan = {"groups": {"A": ["Ada", "Bo", "Cy"], "B": ["Di", "Eve", "Flo"]}, "knockout": ["A1", "B2", "B1", "A2"]}
+        jr.forecasts.simulate_tournament(rated, plan)
+
+    Each time everybody has a strength drawn from their rating and its deviation, and keeps it in all matches. Nobody
+    has the side. A knock-out match that would be a draw is won by either half the time.
+
+    Args:
+      rated: as from `rate` or `load`, of matches.
+      plan: the tournament, or a TOML file that holds it. "groups": lists of players by the groups' names; in each of
+        them everybody meets everybody else "rounds" times (1). "points" for a win, a draw and a loss ([3, 1, 0]) and
+        "ties" are as in `season`. "knockout": who meets whom, from top to bottom, two, four, eight, ...: "A1" is the
+        winner of group A, other names are players, and "" is a bye. "best": [place, number], as [3, 8], lets the
+        best 8 of third places go on, as "best1" to "best8", by points, wins and the lot.
+      samples: how many tournaments.
+      time: when it is, as in `fixtures`.
+      key: a PRNG key. None: always the same one.
+      newcomers: as in `fixtures`.
+
+    Raises:
+      ValueError: for a plan that cannot be (says where), players whom the history does not have, or contests.
+    """
+    if rated.contests is not None:
+        raise ValueError("a tournament is of matches of two, and this history is of contests")
+    check_count("samples", samples, 1, MAX_SAMPLES)
+    parsed_plan = _parse_plan(plan)
+    n = len(parsed_plan.names)
+    pairs = np.array([*combinations(range(n), 2)], np.int32)
+    named = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
+    forecasts = predict_fixtures(rated, named, newcomers=newcomers, time=time, side=None)
+    games = build_simulation_matches(rated, parsed_plan.names, pairs, forecasts)
+    group = np.full(n, -1, np.int32)
+    for number, members in enumerate(parsed_plan.groups.values()):
+        group[members] = number
+    inside = np.repeat(
+        np.flatnonzero((group[pairs[:, 0]] == group[pairs[:, 1]]) & (group[pairs[:, 0]] >= 0)), parsed_plan.rounds
+    )
+    key = jax.random.key(0) if key is None else key
+    size = max(1, min(samples, CHUNK_NUMBERS // max(n * n, len(pairs))))
+    widths = tuple(map(len, parsed_plan.groups.values()))
+    place, reach = _simulate_tournaments(
+        key, games, jnp.asarray(inside), jnp.asarray(group), widths, parsed_plan.points,
+        parsed_plan.ties, parsed_plan.best, parsed_plan.slots, samples, size,
+    )  # fmt: skip
+    place, reach = np.asarray(place, np.float64) / samples, np.asarray(reach, np.float64) / samples
+    best = np.lexsort([*(-reach.T)])
+    labels = np.array(["", *parsed_plan.groups])[group + 1]
+    names = np.array(parsed_plan.names, rated.players.dtype)
+    shown = place[:, : max(widths, default=0)]
+    grouped = bool(parsed_plan.groups)
+    return TournamentForecast(
+        names[best], labels[best] if grouped else None, shown[best] if grouped else None, reach[best], samples
+    )
+
+
+def _parse_plan(plan: Any) -> _TournamentPlan:
+    if not isinstance(plan, Mapping):
+        with Path(plan).open("rb") as file:
+            try:
+                plan = tomllib.load(file)
+            except tomllib.TOMLDecodeError as error:
+                raise ValueError(f"{Path(plan).name}: {error}") from None
+    unknown = [name for name in plan if name not in PLAN_KEYS]
+    if unknown:
+        raise ValueError(f"a plan has no {unknown[0]!r}; it has {', '.join(PLAN_KEYS)}")
+    groups = {str(name): list(members) for name, members in plan.get("groups", {}).items()}
+    slots = list(plan.get("knockout", ()))
+    rounds, points, ties = (
+        plan.get("rounds", 1),
+        tuple(plan.get("points", (3, 1, 0))),
+        tuple(plan.get("ties", TIE_BREAKS)),
+    )
+    place, number = plan.get("best", (1, 0))
+    if len(points) != 3 or rounds < 1 or set(ties) - set(TIE_BREAKS):
+        raise ValueError(f"points must be three numbers, rounds at least 1, and ties of {', '.join(TIE_BREAKS)}")
+    if len(slots) < 2 or len(slots).bit_count() != 1:
+        raise ValueError(f"knockout must list two, four, eight, ... places, got {len(slots)}")
+    if number and not (0 < number <= len(groups) and all(0 < place <= len(x) for x in groups.values())):
+        raise ValueError(f"best must be [place, number], of {len(groups)} groups, got [{place}, {number}]")
+    names = [x for members in groups.values() for x in members]
+    known: dict[Any, int] = {}
+    start = 0
+    for name, members in groups.items():
+        known |= {f"{name}{i + 1}": start + i for i in range(len(members))}
+        start += len(members)
+    known |= {f"best{i + 1}": len(names) + i for i in range(number)}
+    alone = [x for x in slots if x not in known and x != ""]
+    everybody = [*names, *alone]
+    twice = [x for i, x in enumerate(everybody) if x in everybody[:i]]
+    twice += [x for i, x in enumerate(slots) if x != "" and x in slots[:i]]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is in the plan more than once")
+    offset = len(names) + number
+    known |= {x: offset + len(names) + i for i, x in enumerate(alone)}
+    bye = offset + len(everybody)
+    ids = {x: i for i, x in enumerate(everybody)}
+    return _TournamentPlan(
+        everybody,
+        {name: [ids[x] for x in members] for name, members in groups.items()},
+        rounds,
+        tuple(map(float, points)),
+        ties,
+        (place, number),
+        tuple(bye if x == "" else known[x] for x in slots),
+    )
+
+
+@partial(jax.jit, static_argnums=(4, 5, 6, 7, 8, 9, 10))
+def _simulate_tournaments(
+    key: Array, games: SimulationMatches, group_matches: Array, group: Array, group_sizes: Any, points: Any,
+    ties: Any, best: Any, slots: Any, samples: int, size: int,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Places in groups [N, N] and rounds reached [N, R + 1] of all tournaments together."""
+    n, dtype = len(group), games.logit.dtype
+    logit = jnp.zeros((n, n), dtype).at[games.player[:, 0], games.player[:, 1]].set(games.logit)
+    logit = logit - logit.T
+    few = games._replace(
+        player=games.player[group_matches], logit=games.logit[group_matches], odds=games.odds[group_matches]
+    )
+    a, b = few.player.T
+    begin = np.cumsum([0, *group_sizes])[:-1]
+    in_groups = sum(group_sizes)
+    within = np.concatenate([np.arange(width) for width in group_sizes] or [np.zeros(0, int)]).astype(np.int32)
+    bracket = np.array(slots, np.int32)
+
+    def one(number: Array) -> tuple[Array, Array]:
+        drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, number), 4)
+        strength = sample_strengths(drawing, games.spread)
+        score = simulate_match_scores(playing, few, strength)
+        none = jnp.zeros((n, n), dtype)
+        won = none.at[a, b].add((score == 1).astype(dtype)).at[b, a].add((score == 0).astype(dtype))
+        drawn = none.at[a, b].add((score == 0.5).astype(dtype)).at[b, a].add((score == 0.5).astype(dtype))
+        order, total = rank_by_points(lots, won, drawn, points, ties, jnp.where(group < 0, n, group))
+        order = order[:in_groups].astype(jnp.int32)
+        place = none.at[order, within].set(1.0)
+        known = [order]
+        if best[1]:
+            third = order[begin + best[0] - 1]
+            luck = jax.random.uniform(jax.random.fold_in(lots, 1), third.shape, dtype)
+            rank = jnp.lexsort([luck, -won.sum(axis=1)[third], -total[third]])
+            known.append(third[rank[: best[1]]])
+        everybody = jnp.concatenate([*known, jnp.arange(n, dtype=jnp.int32), jnp.full(1, n, jnp.int32)])
+        there = everybody[bracket]
+        reach = [jnp.zeros(n + 1, dtype).at[there].set(1.0)]
+        luck = jax.random.uniform(fighting, (len(slots),), dtype)
+        while len(there) > 1:
+            upper, lower = there[::2], there[1::2]
+            i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)
+            chance = jax.nn.sigmoid(logit[i, j] + strength[i] - strength[j])
+            chance = jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, chance))
+            there, luck = jnp.where(luck[: len(upper)] < chance, upper, lower), luck[len(upper) :]
+            reach.append(jnp.zeros(n + 1, dtype).at[there].set(1.0))
+        counts = (number < samples).astype(dtype)
+        return counts * place, counts * jnp.stack(reach, axis=1)[:n]
+
+    def some(carry: Any, first: Array) -> tuple[Any, None]:
+        found = jax.vmap(one)(first + jnp.arange(size, dtype=jnp.int32))
+        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, found), None
+
+    none = jnp.zeros((n, n), dtype), jnp.zeros((n, len(slots).bit_length()), dtype)
+    return jax.lax.scan(some, none, jnp.arange(0, samples, size, dtype=jnp.int32))[0]

@@ -1,0 +1,79 @@
+"""The careers of all players at once, one after the other: what a page for each of them is made of."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.league.rated_history import Rated
+from jaxrate.league.trajectories import build_trajectories, lookup_ids
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.types import HostArray
+
+
+class Careers(NamedTuple):
+    """Rows [M] of all players, each one's in order of time: those of player i are `start[i]` to `start[i + 1]`."""
+
+    start: HostArray  # [num_players + 1]
+    row: HostArray  # [M] of the predictions
+    first: HostArray | None  # [M] whether they are player 0 of that match; None of contests
+    opponent: HostArray | None  # [M] ids; None of contests
+    time: HostArray  # [M] on the clock of the history; NaN where there is none
+    mean: HostArray  # [M] the rating that the event left
+    deviation: HostArray | None  # [M] of that rating; None if the system has none
+    before: HostArray  # [num_players] the rating before the first event
+
+    def of(self, values: HostArray) -> HostArray:
+        """[M] of a column [n] of the predictions."""
+        return np.asarray(values)[self.row]
+
+    def pick_own(self, first: HostArray, second: HostArray) -> HostArray:
+        """[M] of the player whose row it is, from columns [n] of player 0's and of player 1's."""
+        return np.where(np.asarray(self.first), self.of(first), self.of(second))
+
+    def own_score(self, score: HostArray) -> HostArray:
+        """[M] the score of the player whose row it is, or its expectation, from a column [n] of player 0's."""
+        return self.pick_own(score, 1.0 - np.asarray(score))
+
+
+def build_careers(rated: Rated) -> Careers:
+    """What every player went through, as `career` tells it of one."""
+    trajectories = build_trajectories(rated)
+    is_event = trajectories.row >= 0
+    row, start = trajectories.row[is_event], trajectories.start - np.arange(len(trajectories.start))
+    deviation = None if trajectories.deviation is None else trajectories.deviation[is_event]
+    first = opponent = None
+    if rated.contests is None:
+        a, b = (lookup_ids(rated.predictions[name], rated.players)[row] for name in "ab")
+        first = a == np.repeat(np.arange(len(rated.players)), np.diff(start))
+        opponent = np.where(first, b, a)
+    before = trajectories.mean[trajectories.start[:-1]]
+    return Careers(
+        start, row, first, opponent, trajectories.time[is_event], trajectories.mean[is_event], deviation, before
+    )
+
+
+def smoothed_match_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:
+    """Means and deviations [n, 2] of both players of each match, given the whole history.
+
+    Args:
+      rated: the history.
+      smoothed: as from `jr.smooth` of the same matches, or the columns that `jaxrate rate --smooth` saved of it.
+
+    Raises:
+      ValueError: if it is of other matches.
+    """
+    if isinstance(smoothed, Smoothed):
+        score, rating = smoothed.matches.score, smoothed.rating
+        mean, deviation = np.asarray(rating.mean), np.asarray(rating.deviation)
+    else:
+        lacking = {"score", "rating_a", "deviation_a"} - set(smoothed if isinstance(smoothed, Mapping) else ())
+        if lacking:
+            raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
+        score = np.asarray(smoothed["score"])
+        mean, deviation = (
+            np.stack([smoothed[f"{name}_{x}"] for x in "ab"], axis=1) for name in ("rating", "deviation")
+        )
+    if rated.contests is not None or not np.array_equal(rated.predictions["score"].to_numpy(), score):
+        raise ValueError("smoothed must be of the same matches as the rated history, in their order")
+    return mean, deviation

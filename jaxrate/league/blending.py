@@ -1,0 +1,176 @@
+"""Several systems as one forecaster: their log-odds, weighed by how well they predicted.
+
+    log-odds of the blend = sum_k w_k log(p_k / (1 - p_k))
+
+There is no intercept: who is named first does not matter. The weights minimise the log loss of what has been predicted
+so far, one step ahead, plus sum_k K (w_k - 1 / K)^2 / 2 of K systems. That is a prior by which all count alike and the
+sum of the weights is 1 with a deviation of 1; it decides between systems that say the same, and is outweighed by some
+hundred matches. The problem is strictly convex, and is solved by Newton's method. (Satopaa and others 2014, "Combining
+multiple probability predictions using a simple logit model", with a weight for each forecaster.)
+
+No match is predicted with weights that have seen it: they are renewed whenever the history has doubled.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import ArgumentKind, check_arguments, is_iterable
+from jaxrate.events import Matches
+from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, format_metric, last_share_mask
+from jaxrate.metrics.prediction_metrics import match_metrics
+from jaxrate.replay.checked_replay import predict, run
+from jaxrate.replay.schedule import reuse_levels
+from jaxrate.system import RatingSystem, State
+from jaxrate.systems.outcome_probabilities import expected_score
+from jaxrate.types import HostArray
+
+Systems = ArgumentKind("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
+MIN_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
+MAX_NEWTON_STEPS = 100  # of Newton's method at most; some five are usual
+
+
+class Blend(NamedTuple):
+    """Several systems that have rated the same matches, and what each counts in a common forecast."""
+
+    systems: dict[str, RatingSystem]  # by name
+    weights: dict[str, float]  # of the log-odds, fitted to all of the matches: for what follows
+    states: dict[str, State]  # after them
+    prediction: HostArray  # [n] expected scores one step ahead, by weights that had seen nothing of it
+    quality: dict[str, float]  # of these predictions, where they are scored, by the name of each measure
+
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())
+        quality = ", ".join(f"{name} {format_metric(name, value)}" for name, value in self.quality.items())
+        return f"Blend of {weights}\n  {quality}"
+
+    def predict(self, data: Any) -> HostArray:
+        """[m] the expected scores of player 0 in upcoming matches, with the errors of `jr.predict`."""
+        guesses = [predict(system, self.states[name], data) for name, system in self.systems.items()]
+        return _blend_log_odds(log_odds([expected_score(guess) for guess in guesses]), [*self.weights.values()])
+
+
+@check_arguments
+def blend_systems(
+    systems: Annotated[Mapping[str, RatingSystem] | Iterable[RatingSystem], Systems],
+    data: Dataset,
+    *,
+    last: float = 1.0,
+) -> Blend:
+    """Rate the same matches by several systems, and weigh their predictions.
+
+    A blend is better than the best of them where they err in different ways, and about as good elsewhere:
+
+        both = jr.league.blend_systems([jr.elo(k=20), jr.glicko(c=20)], jr.data.datasets.nfl(), last=0.2)
+        print(both.weights, both.quality["log loss"])
+
+    Each system predicts every match before it learns from it. Weights for a match are fitted to what was predicted
+    before it: they are renewed where the last share begins, and whenever the history has doubled since; before the
+    64th match all systems count alike. Hyperparameters are taken as they are. Fit them to what comes before the last
+    share, or `quality` flatters the blend.
+
+    Args:
+      systems: two or more, as from `elo()`, `glicko()`, ...; two of one name by names of their own.
+      data: matches, as from `read`.
+      last: score this last share of the matches only.
+
+    Raises:
+      ValueError: for fewer than two systems, two of one name, systems that draw random numbers, contests, a `last` that
+        is not above 0 and at most 1, or as `run` does.
+    """
+    systems_by_name = _check_blend_systems(systems)
+    check_dataset("blend", data)
+    check_last_share(last)
+    matches = data.matches
+    plans: dict[int, Any] = {}
+    results = {name: run(x, matches, schedule=reuse_levels(x, matches, plans)) for name, x in systems_by_name.items()}
+    sides: Any = as_two_sided(data)
+    guesses = [expected_score(result.prediction) for result in results.values()]
+    weights, prediction, quality = blend_one_step_ahead(guesses, sides, last_share_mask(data, last))
+    states = {name: result.state for name, result in results.items()}
+    return Blend(
+        systems_by_name, dict(zip(systems_by_name, weights.tolist(), strict=True)), states, prediction, quality
+    )
+
+
+def blend_one_step_ahead(
+    guesses: list[Any], sides: TwoSidedEvents, mask: HostArray
+) -> tuple[HostArray, HostArray, dict[str, float]]:
+    """The weights [K], the predictions [n] one step ahead, and how good these are where `mask` [n] is true.
+
+    Args:
+      guesses: [K][n] expected scores of the first side by each system.
+      sides: scores [n] of the first side, and weights.
+      mask: false, then true.
+    """
+    x, score = log_odds(guesses), np.asarray(sides.score, np.float64)
+    count = np.ones(len(score)) if sides.weight is None else np.asarray(sides.weight, np.float64)
+    weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
+    end = max(int(np.argmax(mask)), MIN_FIT_MATCHES)
+    while begin < len(score):
+        prediction[begin:end] = _blend_log_odds(x[begin:end], weights)
+        weights = fit_weights(x[:end], score[:end], count[:end], weights)
+        begin, end = end, 2 * end
+    return weights, prediction, match_metrics(prediction, score, weight=sides.weight, mask=mask)
+
+
+def log_odds(guesses: list[Any]) -> HostArray:
+    """[n, K] of expected scores [K][n], which are kept from 0 and 1 by what rounding may be."""
+    columns = []
+    for guess in guesses:
+        p, least = np.asarray(guess, np.float64), float(np.finfo(np.asarray(guess).dtype).eps)
+        p = np.clip(p, least, 1.0 - least)
+        columns.append(np.log(p) - np.log1p(-p))
+    return np.stack(columns, axis=1)
+
+
+def fit_weights(x: HostArray, score: HostArray, match_weights: HostArray, initial_weights: HostArray) -> HostArray:
+    """The weights [K] by which log-odds [n, K] predict scores [n] best, each match counting `count` [n]."""
+    number = x.shape[1]
+    prior, w = 1.0 / number, initial_weights
+
+    def loss(w: HostArray) -> float:
+        z = x @ w
+        return float(match_weights @ (np.logaddexp(0.0, z) - score * z) + 0.5 * number * np.sum((w - prior) ** 2))
+
+    value = loss(w)
+    for _ in range(MAX_NEWTON_STEPS):
+        p = _blend_log_odds(x, w)
+        slope = x.T @ (match_weights * (p - score)) + number * (w - prior)
+        curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + number * np.eye(number)
+        step = np.linalg.solve(curvature, slope)
+        decrease, size = float(slope @ step), 1.0
+        if decrease <= 1e-9 * (1.0 + abs(value)):
+            return w - step  # as near as its square
+        while (new := loss(w - size * step)) > value - 0.25 * size * decrease and size > 1e-6:
+            size *= 0.5
+        w, value = w - size * step, new
+    return w
+
+
+def _blend_log_odds(x: HostArray, weights: Any) -> HostArray:
+    """[n] expected scores from log-odds [n, K]."""
+    return 1.0 / (1.0 + np.exp(-np.clip(x @ np.asarray(weights), -700.0, 700.0)))
+
+
+def _check_blend_systems(systems: Mapping[str, RatingSystem] | Iterable[RatingSystem]) -> dict[str, RatingSystem]:
+    """Systems by name."""
+    names_and_systems = (
+        systems.items() if isinstance(systems, Mapping) else [(getattr(x, "name", None), x) for x in systems]
+    )
+    by_name: dict[str, RatingSystem] = {}
+    for name, system in names_and_systems:
+        if not isinstance(system, RatingSystem):
+            raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
+        if system.rules.draw is not None:
+            raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
+        if Matches not in system.events:
+            raise ValueError(f"{name} rates no single matches; leave it out")
+        if name in by_name:
+            raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
+        by_name[str(name)] = system
+    if len(by_name) < 2:
+        raise ValueError(f"a blend takes two systems or more, got {len(by_name)}")
+    return by_name

@@ -1,0 +1,113 @@
+"""The table of a comparison of systems, and what stands beneath it."""
+
+import html
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.league.evaluation import format_metric
+from jaxrate.metrics.prediction_metrics import LogLossDifference
+from jaxrate.system import RatingSystem
+from jaxrate.text_format import format_number, format_table, html_table
+
+LOSS_DIFFERENCE_HEAD = "log loss behind"
+
+
+class SystemResult(NamedTuple):
+    """How a system did in one form."""
+
+    name: str
+    period: float | None  # the length of its rating periods; None: one event after the other
+    system: RatingSystem
+    quality: dict[str, float]  # by the name of each measure
+    speed: float | None  # matches or participations rated in a second; None: not measured
+    behind: LogLossDifference | None  # its log loss less that of the best; None of contests of many
+
+
+class BlendResult(NamedTuple):
+    """How all forms of all systems did together, see `blend`."""
+
+    weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
+    quality: dict[str, float]  # by the name of each measure
+
+
+class Comparison(NamedTuple):
+    """How systems predicted the same events, the best first, and their blend. `print` shows a table."""
+
+    results: list[SystemResult]
+    counts: dict[str, int]  # of matches, or of contests and participations
+    players: int
+    scored: int  # how many matches or contests, the last ones, were scored
+    scored_on: str  # what was scored, in words
+    notes: list[str]  # sentences: by which hyperparameters, and what was not known to whom
+    left_out: dict[str, str]  # why systems that nobody named were left out
+    blend: BlendResult | None  # of two or more, of matches; None of others
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> ColumnTable:
+        """The table as columns, of numbers: a row for each result, and one for the blend."""
+        results = self.results
+        columns: dict[str, Any] = {"system": [x.name for x in results]}
+        if any(x.period is not None for x in results):
+            columns["period"] = [np.nan if x.period is None else x.period for x in results]
+        columns |= {name: [x.quality[name] for x in results] for name in results[0].quality}
+        if self._has_differences:
+            columns["behind"] = [np.nan if x.behind is None else x.behind.difference for x in results]
+            columns["behind_error"] = [np.nan if x.behind is None else x.behind.error for x in results]
+        if self.blend is not None:
+            last = {"system": "(blend)"} | self.blend.quality
+            columns = {name: [*values, last.get(name, np.nan)] for name, values in columns.items()}
+        return ColumnTable({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
+
+    @property
+    def about(self) -> str:
+        """What was scored, by which hyperparameters, and what was not known to whom."""
+        return " ".join([self.scored_on, *self.notes])
+
+    @property
+    def head(self) -> list[str]:
+        """The names of the columns."""
+        forms = ["form"] * any(result.period is not None for result in self.results)
+        speeds = [f"{[*self.counts][-1]}/s"] * (self.results[0].speed is not None)
+        return ["system", *forms, *self.results[0].quality, *[LOSS_DIFFERENCE_HEAD] * self._has_differences, *speeds]
+
+    @property
+    def _has_differences(self) -> bool:
+        """Whether there is a column of differences."""
+        return len(self.results) > 1 and self.results[0].behind is not None
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """One for each result."""
+        rows = []
+        for result in self.results:
+            form = "by match" if result.period is None else f"periods of {format_number(result.period)}"
+            rows.append([result.name, *[form] * ("form" in self.head)])
+            rows[-1] += [format_metric(*measure) for measure in result.quality.items()]
+            if self._has_differences and result.behind is not None:
+                rows[-1] += [f"{result.behind.difference:+.4f} ± {result.behind.error:.4f}" if len(rows) > 1 else ""]
+            rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
+        if self.blend is not None:
+            measures = [format_metric(*measure) for measure in self.blend.quality.items()]
+            rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
+            rows[-1] += [""] * (len(self.head) - len(rows[-1]))
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join([format_table(self.head, self.rows, left_aligned=("system", "form")), "", *self.notes])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.head, self.rows, left_aligned=("system", "form")) + f"<p>{html.escape(self.about)}</p>"
+
+
+def result_label(result: SystemResult) -> str:
+    """The name of a system in one form."""
+    return result.name if result.period is None else f"{result.name}, periods of {format_number(result.period)}"

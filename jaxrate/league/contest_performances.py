@@ -1,0 +1,92 @@
+"""At what rating everybody performed in contests, and the rank that it would have taken."""
+
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+
+from jaxrate.argument_checks import OWN, check_arguments
+from jaxrate.events import Ragged, Rounds
+from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.league.event_ratings import History, record_history
+from jaxrate.league.rated_history import Rated
+from jaxrate.system import RatingSystem, check_system
+from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
+
+
+@check_arguments
+def performance_ratings(
+    system: RatingSystem | Rated, contests: Annotated[Ragged | Dataset | None, OWN] = None, **options: Any
+) -> Performances:
+    """At what rating everybody performed in each contest, and the rank that would have kept their rating.
+
+    The performance is what the system infers from the result before it moves the ratings: the zero of the paper's Q
+    (Ebtekar and Liu 2021, Theorem 3.3) in Elo-MMR and Elo-MMX, and what Codeforces and TopCoder call a performance;
+    under a ceiling, if there is one. A member of a team has the performance that is expected of them, given that of
+    the team. A rating rises if the performance lies above it, and falls if it lies below (of an asymmetric density of
+    Elo-MMR only nearly so).
+
+    The rank needed is the worst at which that performance would have been at least the rating before, had everybody
+    else come in the order in which they did: 1 + the number of others, or of other teams, ahead. Nobody ties there.
+
+        data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]])
+        jr.league.performance_ratings(jr.elo_mmr(), data)
+
+    Args:
+      system: `elo_mmr()`, `elo_mmx()`, `codeforces()` or `topcoder()`; or a history that one of them rated.
+      contests: as of `run`; none with a rated history, which has its own.
+      options: `params`, `state`, `num_players` and `schedule`, as of `run`.
+
+    Returns:
+      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests that change
+      nothing, as those of one participant; and ranks from 1, 0 in such contests and where even the first place would
+      not have kept the rating, since the ceiling lies below it.
+
+    Raises:
+      ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
+        `run` does.
+    """
+    if isinstance(system, Rated):
+        if contests is not None or options:
+            raise ValueError("a rated history has contests of its own; give nothing else")
+        table = system.predictions
+        if not set(PERFORMANCE_COLUMNS) <= {*table.column_names} or table["performance"].null_count == len(table) > 0:
+            _check_infers_performances(system.system)
+            raise ValueError("this history was rated without performances; rate the contests again")
+        performance, rank = (table[name].to_numpy().astype(float) for name in PERFORMANCE_COLUMNS)
+        return Performances(performance, np.nan_to_num(rank).astype(np.int32))
+    check_system(system)
+    _check_infers_performances(system)
+    _, inferred = history_with_performances(system, contests, **options)
+    assert inferred is not None
+    return inferred
+
+
+def _check_infers_performances(system: RatingSystem) -> None:
+    """ValueError for a system without performances."""
+    if system.traits.infer is None:
+        from jaxrate.systems import systems_with_trait
+
+        raise ValueError(f"{system.name} infers no performances; {', '.join(systems_with_trait('infer'))} do")
+
+
+def history_with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
+    """The history, and its performances on the host if these are contests and the system infers some."""
+    event_data, _ = resolve_events(events)
+    has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
+    result, inferred = record_history(system, events, system.traits.infer if has_contests else None, **options)
+    if inferred is None:
+        return result, None
+    return result, mask_uncontested(system, jax.tree.map(np.asarray, inferred), event_data)
+
+
+def mask_uncontested(system: RatingSystem, inferred: Performances, rounds: Ragged) -> Performances:
+    """The performances that a system inferred, none in contests that changed nothing."""
+    if not len(inferred.performance):
+        return inferred
+    flat: Any = rounds.events
+    start, performance = rounds.player_start, inferred.performance
+    counts = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
+    contested = np.repeat(np.logical_or.reduceat(counts, start[:-1]), np.diff(start))
+    performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
+    return Performances(performance, np.where(contested, inferred.rank_needed, np.int32(0)))

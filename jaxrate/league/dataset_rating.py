@@ -1,0 +1,312 @@
+"""Histories, rated and carried on with new events: every prediction beside its row."""
+
+import logging
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.argument_checks import Key, check_arguments
+from jaxrate.data.data_inputs import as_dataset
+from jaxrate.data.lookalike_names import unstorable_reason
+from jaxrate.data.table_sources import import_pyarrow, locate_data_errors
+from jaxrate.events import (
+    Matches,
+    Ragged,
+    Rounds,
+    check_contest_time_order,
+    count_better,
+    count_games,
+    count_teams,
+    period_number,
+    periods,
+)
+from jaxrate.events.dataset import Dataset
+from jaxrate.league.comparison_notes import has_sides, uses_side
+from jaxrate.league.contest_performances import history_with_performances
+from jaxrate.league.event_ratings import History
+from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
+from jaxrate.league.rated_history import Rated, count_rows, extend_seasons, format_time, to_dates
+from jaxrate.league.system_choice import add_seasons
+from jaxrate.storage.plain_tables import as_table, end_to_end, has_pyarrow
+from jaxrate.system import RatingSystem, check_system
+from jaxrate.systems.rounds.worst_ranks import Performances
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+
+@check_arguments
+def rate(
+    system: RatingSystem,
+    data: Any,
+    *,
+    period: float | None = None,
+    onto: Rated | None = None,
+    key: Key | None = None,
+) -> Rated:
+    """Rate the matches or contests of a table: predict each, then learn from it.
+
+        rated = jr.rate(jr.glicko(), data)
+        jr.rate(rated.system, new, onto=rated)  # to carry on with a table of new results
+
+    The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
+    their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
+    many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
+    rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
+    stands beside that of participants. Deviations are left out if the system has none. Systems that infer performances
+    add them, and the rank that would have kept the rating, see `performances`; both are null where there is none.
+
+    Of an `outlook` the chances stand beside the prediction, which is still the expected score, or the share: win, draw
+    and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and the
+    quality. Those of scores other than 0, 1/2 and 1 are named probability_0, ..., probability_1.
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      data: a `Dataset`, or a table or path as `read` takes it. What was read to carry on needs `players=onto.players`
+        and, where there are categories, `categories=onto.categories`; where there are seasons, `seasons=onto.seasons`:
+        the system learns of those that are new. A table is read so, with the columns that the command line saved.
+      period: the length of rating periods; None: match by match, or contest by contest.
+      onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
+        BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
+        new to it join as newcomers.
+      key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
+
+    A system is taken as it is: where the data have sides, and its `side_advantage` is 0, the logger "jaxrate" says so.
+
+    Raises:
+      ValueError: if the data are not events that the system rates, if names are of several types, or if the events
+        cannot follow `onto`: of another kind, another system, other parameters or periods, times of another kind,
+        players without their ids, or events before its end (names the row).
+    """
+    check_system(system)
+    data = as_dataset("rate", data, **_read_options(onto))
+    _check_names(system, data)
+    if onto is None and has_sides(data) and not uses_side(system):
+        warn_unused_side(system)
+    events, n = data.events, len(data.players)
+    if period is not None:
+        if data.clock is None:
+            raise ValueError("rating periods need times; name the column of time")
+        events = periods(data.matches, period)
+    if onto is not None:
+        system = add_seasons(system, (data.seasons or {}).values())
+        _check_can_continue(system, data, period, onto)
+    check_contest_times(system, data)
+    with locate_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+        system.check(data.events)
+    if system.rules.draw is not None and key is None:
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rows(onto))
+    state = None if onto is None else onto.state
+    result, performances = history_with_performances(system, events, state=state, key=key, num_players=n)
+    return build_rated(system, data, period, onto, result, performances)
+
+
+def _read_options(onto: Rated | None) -> dict[str, Any]:
+    """How to read a table that carries on a history."""
+    if onto is None:
+        return {}
+    known = {"categories": onto.categories, "seasons": onto.seasons}
+    columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
+    dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
+    return dates | columns | {"players": onto.players} | {name: x for name, x in known.items() if x is not None}
+
+
+@lru_cache(maxsize=64)
+def warn_unused_side(system: RatingSystem) -> None:
+    """A warning, once for a system, that data have sides which are worth nothing to it."""
+    if getattr(system.params, "side_advantage", None) == 0.0:
+        logging.getLogger("jaxrate").warning(
+            "%s is rated with side_advantage=0, though the data say who has the side; give it points or fit it",
+            system.name,
+        )
+
+
+def _check_names(system: RatingSystem, data: Dataset) -> None:
+    """ValueError unless a table can hold the names of players and categories."""
+    if _arrow_names(data.players) is None:
+        for name in data.players.tolist():
+            if reason := unstorable_reason(name):
+                raise ValueError(f"player {format_cell(name)} {reason}")
+        raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
+    categories = _category_names(system, data)
+    if categories is not None and (_arrow_names(categories) is None or isinstance(categories[0], bytes)):
+        raise ValueError("the names of categories must be all text, or all numbers, to be kept")
+
+
+def _category_names(system: RatingSystem, data: Dataset) -> HostArray | None:
+    """The names of categories, if the system knows them."""
+    return data.categories if system.settings.get("categories", 1) > 1 else None
+
+
+def build_rated(
+    system: RatingSystem,
+    data: Dataset,
+    period: float | None,
+    onto: Rated | None,
+    result: History,
+    performances: Performances | None,
+) -> Rated:
+    """The rated history that `rate` returns, of what a run left behind."""
+    matches, n = isinstance(data.events, Matches), len(data.players)
+    names = _arrow_names(data.players) if has_pyarrow() else data.players
+    flat = data.matches if matches else data.rounds.events
+    games = count_games(data.events if matches else data.rounds, n)
+    table = as_table(
+        rated_match_columns(data, result, names)
+        if matches
+        else _rated_contest_columns(data, result, performances, names, onto)
+    )
+    last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
+    if onto is not None:
+        games[: len(onto.games)] += onto.games
+        table = _end_to_end(onto.predictions, table)
+    clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
+    options = options | ({} if data.dates is None else {"dates": data.dates})
+    categories = _category_names(system, data)
+    seasons = data.seasons
+    if not seasons or tuple(seasons.values()) != system.settings.get("seasons"):
+        seasons = None
+    return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories, seasons)
+
+
+def check_contest_times(system: RatingSystem, data: Dataset) -> None:
+    """ValueError if the times of contests decrease, and the system takes notice; names the row of the source."""
+    if Rounds in system.events and not isinstance(data.events, Matches) and system.depends_on_time(system.params):
+        with locate_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+            check_contest_time_order(data.rounds, lambda time: format_time(time, data.clock))
+
+
+def rated_match_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
+    """The columns of the predictions of matches; `names` is an Arrow array, or one of NumPy."""
+    matches = data.matches
+    before = np.asarray(result.before.mean).reshape(-1, 2)
+    columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
+    columns |= {side: names.take(matches.player[:, i]) for i, side in enumerate("ab")}
+    columns |= {"score": matches.score} | match_prediction_columns(result.prediction)
+    columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
+    if result.before.deviation is not None:
+        deviation = np.asarray(result.before.deviation).reshape(-1, 2)
+        columns |= {"deviation_a": deviation[:, 0], "deviation_b": deviation[:, 1]}
+    return columns
+
+
+def _rated_contest_columns(
+    data: Dataset, result: History, performances: Performances | None, names: Any, onto: Rated | None
+) -> dict[str, Any]:
+    """The columns of the predictions. A contest without a name, or with one that no table holds, has its number."""
+    rounds: Any = data.rounds.events
+    size = np.diff(data.rounds.player_start)
+    contest_index = np.repeat(np.arange(len(size)), size)
+    teams = count_teams(data.rounds)
+    in_teams = bool((teams < size).any())
+    labels = None if data.contests is None else _arrow_names(data.contests)
+    if labels is None:
+        before = 0 if onto is None else onto.contests or 0
+        labels = np.arange(before, before + len(size))
+    time = to_dates(rounds.time) if data.clock == "dates" else rounds.time
+    columns = {
+        "row": data.rows,
+        "contest": labels.take(contest_index),
+        "time": time[contest_index] if data.clock else np.full(len(contest_index), np.nan),
+        "player": names.take(rounds.player),
+        "rank": (_team_ranks(data.rounds, contest_index) if in_teams else rounds.rank) + 1,
+        "participants": size[contest_index].astype(np.int32),
+    }
+    if in_teams:
+        columns["teams"] = teams[contest_index]
+    columns |= contest_prediction_columns(result.prediction, data.rounds) | {"rating": np.asarray(result.before.mean)}
+    if result.before.deviation is not None:
+        columns["deviation"] = np.asarray(result.before.deviation)
+    if performances is not None:
+        columns |= performances._asdict()
+    return columns
+
+
+def _team_ranks(rounds: Ragged, contest_index: HostArray) -> HostArray:
+    """[sum P] how many teams are strictly better than one's own; `which` [sum P] are the numbers of the contests."""
+    flat: Any = rounds.events
+    number = contest_index * (flat.team.max() + np.int64(1)) + flat.team
+    _, captain, team = np.unique(number, return_index=True, return_inverse=True)
+    return count_better(contest_index[captain], flat.rank[captain])[team]
+
+
+def _check_can_continue(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
+    if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
+        raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
+    same = extend_seasons(onto, system.settings.get("seasons") or ())
+    if (system.rules, system.params) != (same.rules, same.params):
+        raise ValueError(
+            f"the saved run is of {onto.system.name} with its own parameters; carry on with those, or rate all matches "
+            f"again by {system.name}"
+        )
+    if period != onto.period:
+        was = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
+        raise ValueError(f"the saved run was rated {was}; carry on the same way")
+    if not np.array_equal(data.players[: len(onto.players)], onto.players):
+        raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
+    if onto.categories is not None and not (
+        data.categories is not None and data.categories.tolist() == onto.categories.tolist()
+    ):
+        raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
+    of_matches = isinstance(data.events, Matches)
+    if of_matches != (onto.contests is None):
+        kinds = ("contests", "matches") if of_matches else ("matches", "contests")
+        raise ValueError("the saved run is of {}, these are {}".format(*kinds))
+    if data.clock != onto.clock and (of_matches or (data.clock and onto.clock)):
+        clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
+        new = "matches" if of_matches else "contests"
+        raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {new} have {clocks[data.clock]}")
+    clocked = of_matches or system.depends_on_time(system.params)
+    if onto.last is None or data.clock is None or not len(data.rows) or not clocked:
+        return
+    time = data.matches.time if of_matches else data.rounds.events.time
+    event, last = "match" if of_matches else "contest", format_time(onto.last, onto.clock)
+    first = f"row {data.rows[0]} (counting from 0): time {format_time(time[0], onto.clock)}"
+    if time[0] < onto.last:
+        raise ValueError(f"{first} is earlier than the last {event} of the saved run, {last}")
+    if period is not None and period_number(time[0], period) == period_number(onto.last, period):
+        raise ValueError(
+            f"{first} is in the same rating period as the last match of the saved run, {last}; a period is "
+            "rated as a whole, so carry on only where one has ended"
+        )
+
+
+def _arrow_names(values: HostArray) -> Any:
+    """An Arrow array of names; None if they are not of one plain type."""
+    arrow = import_pyarrow()
+    try:
+        names = arrow.array(values)
+    except (arrow.ArrowException, OverflowError, UnicodeError):
+        return None
+    kinds = ("is_string", "is_large_string", "is_binary", "is_integer", "is_floating", "is_boolean")
+    return names if any(getattr(arrow.types, kind)(names.type) for kind in kinds) else None
+
+
+def _end_to_end(one: Any, two: Any) -> Any:
+    """Two tables of predictions as one."""
+    if not has_pyarrow():
+        return end_to_end(one, two)
+    return import_pyarrow().concat_tables(_harmonize_tables(one, two), promote_options="permissive")
+
+
+def _harmonize_tables(*prediction_tables: Any) -> list[Any]:
+    """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
+
+    If some tell the numbers of teams, all do.
+    """
+    arrow, tables = import_pyarrow(), list(prediction_tables)
+    if any("teams" in table.column_names for table in tables):
+        for i, table in enumerate(tables):
+            if "teams" not in table.column_names:
+                place = table.column_names.index("participants")
+                tables[i] = table.add_column(place + 1, "teams", table["participants"])
+    for name, kind, wanted in (
+        ("time", arrow.types.is_date, arrow.timestamp("us")),
+        ("contest", lambda x: not arrow.types.is_integer(x), arrow.large_string()),
+    ):
+        types = {table[name].type for table in tables if name in table.column_names} - {arrow.null()}
+        if len(types) > 1 and any(map(kind, types)):
+            place = tables[0].column_names.index(name)
+            tables = [table.set_column(place, name, table[name].cast(wanted)) for table in tables]
+    return tables

@@ -1,0 +1,316 @@
+"""Leaderboards: who plays and is best, when they were, and who it was on any date."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import check_arguments, is_number
+from jaxrate.league.leaderboard_table import Leaderboard
+from jaxrate.league.query_time import parse_query_time
+from jaxrate.league.query_time import parse_time_after_end as not_before
+from jaxrate.league.rated_history import Rated, find_player, format_time, to_dates, unpack_rated
+from jaxrate.league.ratings_at_times import advance_state
+from jaxrate.league.trajectories import Trajectories, build_trajectories
+from jaxrate.replay.gather import check_concrete
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.system import Params, Rating, RatingSystem, State
+from jaxrate.types import HostArray
+
+YEAR_DAYS = 365.0
+DEFAULT_MIN_GAMES, MIN_SETTLED_PLAYERS = (
+    10,
+    20,
+)  # by default only those with so many games are listed, if there are so many of them
+EVERYBODY_HINT = 'active="all" for everybody'
+
+
+@check_arguments
+def leaderboard(
+    system: RatingSystem | Rated | Smoothed,
+    state: State = None,
+    players: Any = None,
+    *,
+    params: Params = None,
+    top: int = 20,
+    among: Any = None,
+    as_of: Any = None,
+    active: Any = None,
+    min_games: int | None = None,
+    since: Any = None,
+    cautious: float = 0.0,
+) -> Leaderboard:
+    """The `top` players by mean rating; ties by id.
+
+        jr.leaderboard(rated)  # of those who played in the last year, if there are dates
+        jr.leaderboard(rated, active="all")  # of all times
+        jr.leaderboard(rated, as_of="1999-12-31", min_games=20)
+        jr.leaderboard(system, state, players)
+        jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
+
+    A rated history has every prediction, and with it what each event left of its players. So lists of any date need no
+    rating: `as_of` a time before its end is what the last events up to then left, as `rating_at` tells of one player.
+    Those who had not played by then are left out; so they are with hindsight.
+
+    Args:
+      system, state, params: as in `ratings`.
+      players: [num_players] names. None: those of the rated history, if there is one.
+      top: how many.
+      among: only these players are listed, by name or id. None: everyone.
+      as_of: a moment, as `time` of `ratings`. None: as each left their last event. A state alone has no past: then it
+        must not be before its last event.
+      active: only those who played in so many days, or in the unit of time, up to that moment, or if the history has
+        ended by then, up to its end. Below 1: in this share of the history. "all": everybody, also those who have not
+        played, at their initial rating. None: 365 days if there are dates, otherwise everybody.
+      min_games: only those who had so many matches or contests by then. None: where recent players are listed by
+        default, and 20 of them had 10 or more, those with fewer are left out, since first ratings jump. Else nobody.
+      since: the moment with which ratings and ranks are compared, as `change` and `rank_then`: the rank on the list as
+        of then, made by the same rules. None: 365 days before, or half the history if that is less; of numbers not at
+        all.
+      cautious: rank and show the mean less so many deviations, of Elo-MMR less so many times what the deviation is
+        above its limit. With 3, as is usual, those who have played little stand low.
+
+    The peak is the highest rating that an event left, from a player's tenth on, since first ratings jump; of fewer
+    events the last.
+
+    Raises:
+      ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
+        about, `cautious` is no finite number, there is no such player, or as `ratings`; if `active` is no length of
+        time above 0, or if it, `since` or an early `as_of` need times and the history has none.
+    """
+    rated = system
+    system, state, players = unpack_rated(rated, state, players)
+    check_concrete("a leaderboard is made", (state, as_of, params), "; jr.ratings takes them")
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    if not np.isfinite(cautious):
+        raise ValueError(f"cautious must be finite, got {cautious}")
+    if isinstance(rated, Smoothed) and params is not None:
+        raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
+    params = system.params if params is None else params
+    view = _RatingView(system, params, cautious)
+    if isinstance(rated, (Rated, Smoothed)):
+        leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), players, among, active, min_games)
+        return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
+    if active is not None or min_games or since is not None:
+        raise ValueError("active, min_games and since need a rated history, which knows who played when")
+    rating = view.shown(
+        system.summary(params, advance_state(system, state, not_before(rated, state, as_of, players), params))
+    )
+    best = _ranked_ids(rating.mean, _eligible_players(among, players, len(rating.mean)))[:top]
+    columns = dict(zip(("rating", "deviation"), _take_ratings(rating, best), strict=True))
+    names = _player_names(players, best, len(rating.mean))
+    return Leaderboard({"rank": np.arange(1, len(best) + 1), "player": names} | columns)
+
+
+def ranks_over_time(
+    rated: Rated | Smoothed,
+    players: Any,
+    times: HostArray,
+    *,
+    active: Any = None,
+    min_games: int | None = None,
+    cautious: float = 0.0,
+) -> HostArray:
+    """[M, K] the ranks of players [K], by id, on the lists as of moments [M], the earliest first.
+
+    NaN where they are not listed. The lists are those of `leaderboard`.
+    """
+    view = _RatingView(rated.system, rated.system.params, cautious)
+    leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), rated.players, None, active, min_games)
+    leaderboards._check_has_times("a rank through time")
+    all_ranks = np.full((len(times), len(leaderboards.chosen)), np.nan)
+    for row, now, at in zip(all_ranks, times, leaderboards.course.iterate_points_at(times), strict=True):
+        best = leaderboards.ranked_list_at(float(now), at).best
+        row[best] = np.arange(1, len(best) + 1)
+    return all_ranks[:, list(players)]
+
+
+def _eligible_players(among: Any, players: Any, num_players: int) -> HostArray:
+    """[n] who may be listed."""
+    if players is not None and len(players) < num_players:
+        raise ValueError(f"{num_players} players are rated, but only {len(players)} names were given")
+    if among is None:
+        return np.ones(num_players, bool)
+    return np.isin(np.arange(num_players), [find_player(players, player, num_players) for player in among])
+
+
+def _ranked_ids(mean: Any, is_listed: HostArray) -> HostArray:
+    """The ids of those who are listed, best first."""
+    order = np.argsort(-np.asarray(mean), kind="stable")
+    return np.asarray(order[is_listed[order]])
+
+
+def _player_names(players: Any, player_ids: HostArray, num_players: int) -> HostArray:
+    return player_ids if players is None else np.asarray(players)[:num_players][player_ids]
+
+
+def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
+    return [None if x is None else np.asarray(x)[player_ids] for x in rating]
+
+
+class _RatingView(NamedTuple):
+    """How ratings are shown."""
+
+    system: RatingSystem
+    params: Params
+    cautious: float
+
+    def shown(self, rating: Rating) -> Rating:
+        """The mean and the deviation, or the cautious mean."""
+        system, params, cautious = self
+        if not cautious:
+            return rating
+        if rating.deviation is None:
+            raise ValueError(f"{system.name} has no deviations to be cautious about")
+        return Rating(rating.mean - cautious * (rating.deviation - system.settled_deviation(params)), None)
+
+
+class _RankedList(NamedTuple):
+    """Everybody as of a moment."""
+
+    rating: Rating  # leaves [N]
+    at: HostArray  # [N] their points
+    best: HostArray  # ids of those who are listed, best first
+
+
+class _HistoryLeaderboards:
+    """The lists of a history by the same rules, as of any moment."""
+
+    def __init__(
+        self,
+        rated: Any,
+        view: _RatingView,
+        trajectories: Trajectories,
+        players: Any,
+        among: Any,
+        active: Any,
+        min_games: int | None,
+    ) -> None:
+        self.rated, self.view, self.course, self.players, self.min_games = rated, view, trajectories, players, min_games
+        self.chosen = _eligible_players(among, players, len(trajectories.start) - 1)
+        self.timed = (
+            rated.clock is not None and trajectories.timed and len(trajectories.time) >= len(trajectories.start)
+        )
+        self.first = float(np.nanmin(trajectories.time)) if self.timed else np.nan
+        self.end = float(np.nanmax(trajectories.time)) if self.timed else np.nan
+        self.by_default, self.active = active is None, self._activity_window(active)
+
+    def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
+        if self.min_games is None:
+            self.min_games = self._default_min_games(now, self.course.points_at(now))
+        if since is not None or now is not None:
+            self._check_has_times("since" if now is None else "as_of")
+        rating, at, best = self.ranked_list_at(now)
+        trajectories, rated, top_ids = self.course, self.rated, best[:top]
+        names, (mean, deviation) = _player_names(self.players, top_ids, len(at)), _take_ratings(rating, top_ids)
+        columns = {"rank": np.arange(1, len(top_ids) + 1), "player": names, "rating": mean, "deviation": deviation}
+        columns["games"] = (at - trajectories.start[:-1])[top_ids]
+        score = self.view.shown(Rating(trajectories.mean, trajectories.deviation)).mean
+        peak = trajectories.highest(score, at)[top_ids]
+        columns["peak"] = np.where(peak < 0, np.nan, score[peak])
+        if self.timed:
+            dates = to_dates if rated.clock == "dates" else np.asarray
+            columns["last"] = dates(trajectories.time[at][top_ids])
+            columns["peak_time"] = dates(np.where(peak < 0, np.nan, trajectories.time[peak]))
+        since = self._default_since(now) if since is None else self._check_since(now, since)
+        if since is not None:
+            then = self.ranked_list_at(since)
+            rank = np.zeros(len(at), int)
+            rank[then.best] = np.arange(1, len(then.best) + 1)
+            change = np.asarray(rating.mean) - np.asarray(then.rating.mean)
+            change = np.where(then.at == trajectories.start[:-1], np.nan, change)
+            columns |= {"change": change[top_ids], "rank_then": rank[top_ids]}
+        return Leaderboard(columns, self._describe_scope(now, since, len(best)))
+
+    def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedList:
+        trajectories = self.course
+        points = trajectories.points_at(now) if points is None else points
+        games, rating = points - trajectories.start[:-1], self.view.shown(self._ratings_at(now, points))
+        least = self._default_min_games(now, points) if self.min_games is None else self.min_games
+        listed = self.chosen & (games >= least) & ~np.isnan(np.asarray(rating.mean))
+        past = now is not None and now < self.end
+        listed &= (games > 0) | (not past and points == trajectories.start[1:] - 1)  # not those who join later
+        if self.active is not None:
+            listed &= trajectories.time[points] >= self._activity_end(now) - self.active
+        return _RankedList(rating, points, _ranked_ids(rating.mean, listed))
+
+    def _ratings_at(self, now: float | None, points: HostArray) -> Rating:
+        """[N] ratings: as events before a moment left them, or if there is no later event, in the state as of then."""
+        rated, (system, params, _), trajectories = self.rated, self.view, self.course
+        if now is not None and isinstance(rated, Smoothed):
+            return rated.at(now)
+        final = system.summary(params, advance_state(system, rated.state, now, params))
+        over = points == trajectories.start[1:] - 1
+        return Rating(
+            *(
+                None if x is None or y is None else np.where(over, x, y[points])
+                for x, y in zip(final, (trajectories.mean, trajectories.deviation), strict=True)
+            )
+        )
+
+    def _default_min_games(self, now: float | None, points: HostArray) -> int:
+        """How many games count as enough where nobody says so, of players at these points."""
+        if not self.by_default or self.active is None:
+            return 0
+        recent = self.chosen & (self.course.time[points] >= self._activity_end(now) - self.active)
+        often = recent & (points - self.course.start[:-1] >= DEFAULT_MIN_GAMES)
+        return DEFAULT_MIN_GAMES if MIN_SETTLED_PLAYERS <= np.count_nonzero(often) < np.count_nonzero(recent) else 0
+
+    def _activity_end(self, now: float | None) -> float:
+        """The moment that recent play is counted back from."""
+        return float(self.end if now is None else min(now, self.end))
+
+    def _activity_window(self, active: Any) -> float | None:
+        """How long ago somebody may have played at most."""
+        if active is None:
+            return YEAR_DAYS if self.timed and self.rated.clock == "dates" else None
+        if isinstance(active, str) and active == "all":
+            return None
+        number_given = is_number(active)
+        if not number_given or not 0 < float(active) < np.inf:
+            raise ValueError(f'active must be a number of days above 0, a share below 1, or "all", got {active!r}')
+        self._check_has_times("active")
+        return float(active if active >= 1 else active * (self.end - self.first))
+
+    def _default_since(self, now: float | None) -> float | None:
+        """A year before, or half the history."""
+        if not self.timed or self.rated.clock != "dates":
+            return None
+        recent = self._activity_end(now)
+        back = min(YEAR_DAYS, (recent - self.first) / 2)
+        return recent - back if back > 0 else None
+
+    def _check_since(self, now: float | None, since: float) -> float:
+        if since >= (self.end if now is None else now):
+            then, end = (format_time(x, self.rated.clock) for x in (since, self.end if now is None else now))
+            raise ValueError(f"since {then} must be before the moment of the list, {end}")
+        return since
+
+    def _check_has_times(self, name: str) -> None:
+        if not self.course.timed and self.rated.clock is not None:
+            raise ValueError(f"some events of the history have no time, so that {name} cannot be told")
+        if not self.timed and name != "as_of":
+            raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
+
+    def _describe_scope(self, now: float | None, since: float | None, listed: int) -> str:
+        """Who is listed, if not everybody is, and since when ratings changed."""
+        conditions, clock, total = [], self.rated.clock, int(self.chosen.sum())
+        if self.active is not None:
+            until = format_time(
+                np.floor(self._activity_end(now)) if clock == "dates" else self._activity_end(now), clock
+            )
+            since_when = f"in the {self.active:.0f} days to" if clock == "dates" else f"in the {self.active:g} up to"
+            conditions.append(f"played {since_when} {until}")
+        if self.min_games:
+            conditions.append(
+                f"had played {self.min_games:,} times" if conditions else f"played {self.min_games:,} times"
+            )
+        lines = []
+        if conditions and listed < total:
+            hint = f" ({EVERYBODY_HINT})" if self.by_default and self.active is not None else ""
+            lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
+        if since is not None:
+            lines.append(
+                f"change and rank then: since {format_time(np.floor(since) if clock == 'dates' else since, clock)}"
+            )
+        return "\n".join(lines)

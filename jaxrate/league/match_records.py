@@ -1,0 +1,175 @@
+"""What a rated history remembers: two players against each other, wins that nobody expected, and form."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.league.leaderboards import leaderboard
+from jaxrate.league.player_history import career
+from jaxrate.league.rated_history import Rated, find_player
+from jaxrate.types import HostArray
+
+PRINTED_MATCHES = 20  # matches of two, the latest, that are printed
+RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
+
+
+class HeadToHead(NamedTuple):
+    """Two players against each other. `print` says how it stands, and lists the latest matches, the last first."""
+
+    player: Any
+    opponent: Any
+    won: int
+    drawn: int
+    lost: int
+    expected: float  # score of the player, of so many matches
+    matches: ColumnTable  # time, the player's score, the chance they were given, both ratings before
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> ColumnTable:
+        """The matches, the last first."""
+        return self.matches
+
+    def __str__(self) -> str:
+        n = len(self.matches["score"])
+        drawn = f"{self.drawn:,} drawn, " if self.drawn else ""
+        head = f"{self.player} against {self.opponent}: {self.won:,} won, {drawn}{self.lost:,} lost"
+        if not n:
+            return f"{self.player} and {self.opponent} have not met"
+        shown = self.matches.text(PRINTED_MATCHES)
+        rest = f"\nand {n - PRINTED_MATCHES:,} before" if n > PRINTED_MATCHES else ""
+        return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{shown}{rest}"
+
+
+@check_arguments
+def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
+    """All matches of two players, from the predictions of a rated history.
+
+        print(jr.league.head_to_head(rated, "Green Bay Packers", "Chicago Bears"))
+
+    What is neither a win nor a loss counts as drawn.
+
+    Raises:
+      ValueError: if there is no such player, if both are the same, or for contests.
+    """
+    _check_matches(rated)
+    one, two = (rated.players[find_player(rated.players, x)] for x in (player, opponent))
+    if one == two:
+        raise ValueError("head to head takes two different players")
+    compute, table = import_pyarrow().compute, rated.predictions
+    first, second = (
+        compute.and_(compute.equal(table["a"], a), compute.equal(table["b"], b)) for a, b in ((one, two), (two, one))
+    )
+    mine = first.to_numpy()
+    some = np.flatnonzero(mine | second.to_numpy())[::-1]
+    table, mine = table.take(some), mine[some]
+    score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
+    score, chance = (np.where(mine, x, 1.0 - x) for x in (score, chance))
+    ratings = [table[f"rating_{side}"].to_numpy() for side in "ab"]
+    columns = {} if rated.clock is None else {"time": table["time"].to_numpy()}
+    columns |= {"score": score, "probability": chance}
+    columns |= {"rating": np.where(mine, *ratings), "opponents_rating": np.where(mine, *ratings[::-1])}
+    won, lost = int((score == 1).sum()), int((score == 0).sum())
+    return HeadToHead(one, two, won, len(score) - won - lost, lost, float(chance.sum()), ColumnTable(columns))
+
+
+@check_arguments
+def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
+    """The wins that were least expected: time, winner, loser, the chance that the winner was given, both ratings.
+
+        print(jr.league.upsets(rated, top=5))
+        print(jr.league.upsets(rated, player="Green Bay Packers"))  # of theirs
+
+    Raises:
+      ValueError: if there is no such player, `top` is below 1, or for contests.
+    """
+    wins = _decisive_wins(rated, player, top)
+    return _take_rows(wins, np.argsort(wins["probability"], kind="stable")[:top])
+
+
+@check_arguments
+def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
+    """A player's wins against those who were rated highest then, as columns like those of `upsets`.
+
+        print(jr.league.best_wins(rated, "Ada", top=5))
+
+    Raises:
+      ValueError: as `upsets`.
+    """
+    wins = _decisive_wins(rated, player, top)
+    return _take_rows(wins, np.argsort(-wins["losers_rating"], kind="stable")[:top])
+
+
+def _decisive_wins(rated: Rated, player: Any, top: int) -> ColumnTable:
+    """All matches that were won outright, perhaps by one player."""
+    _check_matches(rated)
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    table = rated.predictions
+    score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
+    first, decided = score == 1, (score == 1) | (score == 0)
+    if player is not None:
+        name, equal = rated.players[find_player(rated.players, player)], import_pyarrow().compute.equal
+        decided &= np.where(first, *(equal(table[side], name).to_numpy() for side in "ab"))
+    some = np.flatnonzero(decided)
+    table, first = table.take(some), first[some]
+    both = [[table[f"{name}{side}"].to_numpy() for side in "ab"] for name in ("", "rating_")]
+    columns = {} if rated.clock is None else {"time": table["time"].to_numpy()}
+    for names, sides in (("winner", "loser"), both[0]), (("winners_rating", "losers_rating"), both[1]):
+        columns |= {names[0]: np.where(first, *sides), names[1]: np.where(first, *sides[::-1])}
+    probability = np.where(first, chance[some], 1.0 - chance[some])
+    return ColumnTable(columns | {"probability": probability})
+
+
+def _take_rows(columns: ColumnTable, rows: HostArray) -> ColumnTable:
+    return ColumnTable({name: values[rows] for name, values in columns.items()})
+
+
+@check_arguments
+def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int = 10) -> ColumnTable:
+    """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
+
+        print(jr.league.recent_form(rated, ["Green Bay Packers", "Chicago Bears"], last=5))
+
+    A result is W, D or L, or of other scores a number. `change` is of the rating, over these matches.
+
+    Args:
+      rated: as from `rate` or `load`, of matches.
+      players: names or ids. None: the first 20 of the leaderboard.
+      last: of so many matches.
+
+    Raises:
+      ValueError: if there is no such player, `last` is below 1, or for contests.
+    """
+    _check_matches(rated)
+    if last < 1:
+        raise ValueError(f"last must be at least 1, got {last}")
+    names = (
+        leaderboard(rated).player
+        if players is None
+        else [rated.players[find_player(rated.players, x)] for x in players]
+    )
+    rows = []
+    for name in names:
+        recent: dict[str, Any] = {key: x[-last:][::-1] for key, x in career(rated, name).items()}
+        score, chance = recent["score"], recent["probability"]
+        letters = [RESULT_LETTERS.get(float(x), f"{x:g}") for x in score]
+        results = ("" if all(len(x) == 1 for x in letters) else " ").join(letters)
+        rows.append((name, len(score), results, score.sum(), chance.sum(), recent["change"].sum()))
+    heads = "player", "games", "result", "score", "expected_score", "change"
+    return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*rows, strict=True), strict=True)})
+
+
+def _check_matches(rated: Rated) -> None:
+    if rated.contests is not None:
+        raise ValueError("this is of matches of two, and the history is of contests")

@@ -1,0 +1,53 @@
+"""Checkpoints of a long run: one file, replaced whole, and believed only if it is as it was written."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.table_sources import atomic_replacement
+from jaxrate.storage.atomic_folder import flush_to_disk
+from jaxrate.storage.run_validation import errors_naming_file, read_npz
+from jaxrate.types import HostArray
+
+CHECKPOINT_FILE = "checkpoint"
+FILE_HEADER = b"jaxrate checkpoint 2\n"
+RATE_ANEW_HINT = "rate all anew, in another folder"
+
+
+def write_checkpoint(folder: Path, metadata: Mapping[str, Any], arrays: Mapping[str, HostArray]) -> None:
+    """Write what JSON holds, and arrays, so that they are on the disk when this returns."""
+    packed = BytesIO()
+    np.savez(packed, allow_pickle=False, **arrays)
+    told = json.dumps(metadata).encode()
+    body: list[Any] = [len(told).to_bytes(8, "little"), told, packed.getbuffer()]
+    digest = hashlib.sha256()
+    for piece in body:
+        digest.update(piece)
+    with atomic_replacement(folder / CHECKPOINT_FILE) as (temporary,), temporary.open("wb") as file:
+        file.writelines([FILE_HEADER, digest.digest(), *body])
+        file.flush()
+        os.fsync(file.fileno())
+    flush_to_disk(folder)
+
+
+def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]] | None:
+    """The same again; None if there is none. ValueError if it is damaged."""
+    path = folder / CHECKPOINT_FILE
+    if not path.exists():
+        return None
+    with errors_naming_file(str(path)):
+        raw = memoryview(path.read_bytes())
+        start = len(FILE_HEADER) + hashlib.sha256().digest_size
+        if raw[: len(FILE_HEADER)] != FILE_HEADER:
+            raise ValueError(f"it is no checkpoint of this version of jaxrate; {RATE_ANEW_HINT}")
+        if raw[len(FILE_HEADER) : start] != hashlib.sha256(raw[start:]).digest():
+            raise ValueError(f"it is not as it was written; {RATE_ANEW_HINT}")
+        length = int.from_bytes(raw[start : start + 8], "little")
+        about = json.loads(bytes(raw[start + 8 : start + 8 + length]))
+        return about, read_npz(bytes(raw[start + 8 + length :]))

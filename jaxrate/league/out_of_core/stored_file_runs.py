@@ -1,0 +1,72 @@
+"""Rated histories whose predictions stand in files: what goes on from them has players, games and the clock."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.events import Matches
+from jaxrate.events.dataset import Dataset
+from jaxrate.league.dataset_rating import rated_match_columns
+from jaxrate.league.event_ratings import History
+from jaxrate.league.out_of_core.checkpoints import read_checkpoint
+from jaxrate.league.out_of_core.parquet_rating import GAMES_KEY, NAMES_KEY, RatedFiles
+from jaxrate.league.rated_history import Rated
+from jaxrate.storage.run_validation import errors_naming_file, read_ratings_table
+from jaxrate.system import Rating
+from jaxrate.types import HostArray
+
+
+def rated_from_files(rated_files: RatedFiles) -> Rated:
+    """What `rate_files` left behind as a rated history, which has no predictions of its own."""
+    none, clock = np.zeros(0), rated_files.clock
+    events = Matches(np.zeros((0, 2), np.int32), none, none)
+    data = Dataset(events, rated_files.players, np.zeros(0, np.int64), None, clock)
+    floats = np.zeros((0, 2), jnp.result_type(float))
+    deviation = rated_files.system.summary(
+        rated_files.system.params, rated_files.system.init(rated_files.system.params, 1)
+    ).deviation
+    before = Rating(floats, None if deviation is None else floats)
+    columns = rated_match_columns(
+        data, History(None, floats[:, 0], before), import_pyarrow().array(rated_files.players)
+    )
+    predictions = import_pyarrow().table(columns)
+    system, state, players, games = rated_files.system, rated_files.state, rated_files.players, rated_files.games
+    return Rated(system, state, players, games, rated_files.period, rated_files.last, clock, predictions, {})
+
+
+class StoredFileRun(NamedTuple):
+    """What a folder of `rate_files` tells of its run."""
+
+    about: dict[str, Any]  # as run.json would
+    state: dict[str, HostArray]  # leaves by name
+    players: HostArray
+    games: HostArray
+
+
+def read_file_run(folder: Path) -> StoredFileRun | None:
+    """The run of `rate_files` in a folder; None if there is none.
+
+    Raises:
+      ValueError: if it has not rated all matches, if it cannot be kept, or if a file is damaged.
+    """
+    read = read_checkpoint(folder)
+    if read is None:
+        return None
+    checkpoint, arrays = read
+    rows, whole = checkpoint["rows"], checkpoint.get("whole")
+    if whole is None or checkpoint["run"] is None:
+        made = f"how {checkpoint['how']['system']} was made, as another version of jaxrate or settings of one's own"
+        raise ValueError(f"the run by chunks does not tell {made}; take what `rate_files` returns, with resume=True")
+    if rows < whole:
+        raise ValueError(f"{rows:,} of {whole:,} matches are rated there; go on by `rate_files` with resume=True")
+    arrays.pop(NAMES_KEY, None)
+    games = arrays.pop(GAMES_KEY)
+    with errors_naming_file("ratings.parquet"):
+        players, counted = read_ratings_table((folder / "ratings.parquet").read_bytes(), checkpoint["known"])
+        if not np.array_equal(games, counted):
+            raise ValueError("it is of another run")
+    about = checkpoint["run"] | {"players": checkpoint["known"], "last": checkpoint["last"]}
+    return StoredFileRun(about, arrays, players, games)

@@ -1,0 +1,167 @@
+"""What became of players: their careers, and the table of their ratings."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.events import period_end
+from jaxrate.league.prediction_columns import columns_for_player
+from jaxrate.league.query_time import parse_query_time, parse_time_after_end
+from jaxrate.league.rated_history import Rated, find_player, to_dates, to_days
+from jaxrate.league.ratings_at_times import advance_state, ratings
+from jaxrate.replay.state import leaves_by_name
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.system import Rating
+from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
+from jaxrate.types import HostArray
+
+
+@check_arguments
+def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
+    """What a player went through, one row per match or contest.
+
+        jr.career(rated, "Green Bay Packers")
+        jr.career(jr.smooth(system, data), "Green Bay Packers")  # as it is known now
+
+    A row of a match has time, opponent, the player's score, the score that was expected (`probability`), the rating
+    before, its deviation (if the system has one), and the change. A row of a contest has time, contest, participants,
+    the player's rank, the one that was expected, the rating before, its deviation, and the change; and the number of
+    teams, where there are any, among which theirs is ranked. The change is up to the next row, so all the change of a
+    rating period stands at the player's last match there, and that of a contest in which they are in several teams at
+    the last of its rows. Of systems that infer performances the performance and the
+    rank needed follow, see `performances`; NaN where there is none.
+
+    With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the
+    match left, with its deviation, given the whole history.
+
+    Args:
+      rated: a rated history, or one with hindsight, as from `smooth`.
+      player: the name, as it stands in `rated.players` or as that reads in text; or the id, unless names are numbers.
+
+    Raises:
+      ValueError: if there is no such player.
+    """
+    if isinstance(rated, Smoothed):
+        return _smoothed_career(rated, player)
+    player_id = find_player(rated.players, player)
+    table, arrow, name = rated.predictions, import_pyarrow(), rated.players[player_id]
+    final = np.asarray(ratings(rated).mean)[player_id]
+    if rated.contests is not None:
+        table = table.filter(arrow.compute.equal(table["player"], name))
+        prediction_columns: dict[str, HostArray] = {key: table[key].to_numpy() for key in table.column_names}
+        several = ["time", "contest", "participants", "teams", "rank"]
+        columns = {key: prediction_columns[key] for key in several if key in prediction_columns}
+        sides = prediction_columns.get("teams", prediction_columns["participants"])
+        columns |= {key: prediction_columns[key] for key in ("win", "draw", "quality") if key in prediction_columns}
+        columns["expected_rank"] = 1.0 + (1.0 - prediction_columns["prediction"].astype(float)) * (sides - 1)
+        before = {key: prediction_columns[key] for key in ("rating", "deviation") if key in prediction_columns}
+    else:
+        mine = [arrow.compute.equal(table[side], name) for side in "ab"]
+        table = table.append_column("first", mine[0]).filter(arrow.compute.or_(*mine))
+        prediction_columns = {key: table[key].to_numpy() for key in table.column_names}
+        first = prediction_columns["first"]
+        before = {
+            key: np.where(first, prediction_columns[f"{key}_a"], prediction_columns[f"{key}_b"])
+            for key in ("rating", "deviation")
+            if f"{key}_a" in prediction_columns
+        }
+        columns = {
+            "time": prediction_columns["time"],
+            "opponent": np.where(first, prediction_columns["b"], prediction_columns["a"]),
+            "score": np.where(first, prediction_columns["score"], 1.0 - prediction_columns["score"]),
+            "probability": np.where(first, prediction_columns["prediction"], 1.0 - prediction_columns["prediction"]),
+        } | columns_for_player(prediction_columns, first)
+    change = {"change": np.append(before["rating"][1:], final) - before["rating"]}
+    after = {
+        key: prediction_columns[key].astype(float)
+        for key in PERFORMANCE_COLUMNS
+        if rated.contests is not None and key in prediction_columns
+    }
+    return columns | before | change | after
+
+
+def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
+    names, matches = smoothed.players, smoothed.matches
+    player_id = find_player(names, player, len(smoothed.state.time) if names is None else None)
+    row, side = np.nonzero(np.asarray(matches.player) == player_id)
+    other, first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
+    score, chance = matches.score[row], np.asarray(smoothed.prediction)[row]
+    return {
+        "time": to_dates(time) if smoothed.clock == "dates" else time,
+        "opponent": other if names is None else names[other],
+        "score": np.where(first, score, 1.0 - score),
+        "probability": np.where(first, chance, 1.0 - chance),
+        "rating": np.asarray(smoothed.rating.mean)[row, side],
+        "deviation": np.asarray(smoothed.rating.deviation)[row, side],
+    }
+
+
+@check_arguments
+def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
+    """The rating and deviation that a player had at a moment of a rated history, from its predictions.
+
+        jr.league.rating_at(rated, "Ada", "2024-06-30").mean
+
+    It is what the last of their events up to then had left, an event at that very moment included; a rating period
+    counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events the
+    deviation is the one that the next event found, for which all the time between has passed; after the last one, time
+    has passed until the moment, as in `ratings`.
+
+    Args:
+      rated: a rated history with times.
+      player: as in `career`.
+      date: a moment, as `time` of `ratings`. A date is its midnight in UTC, as in the data; `"2026-05-31T18:30"` is the
+        moment itself.
+
+    Raises:
+      ValueError: if there is no such player, if the history has no times, or if the date is no moment.
+    """
+    if rated.clock is None:
+        raise ValueError("the history has no times; name the column of time when it is read")
+    now, career_columns = parse_query_time(rated, date), career(rated, player)
+    if now is None:
+        raise ValueError("date must be a number or a date, got None")
+    times = to_days(career_columns["time"])
+    if np.isnan(times).any():
+        raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
+    if rated.period is not None:
+        times = period_end(times, rated.period)
+    later = np.flatnonzero(times > now)
+    if len(later):
+        deviation = career_columns.get("deviation")
+        return Rating(
+            float(career_columns["rating"][later[0]]), None if deviation is None else float(deviation[later[0]])
+        )
+    player_id, system = find_player(rated.players, player), rated.system
+    row = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
+    mean, deviation = system.summary(system.params, advance_state(system, row, now, system.params))
+    return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
+
+
+@check_arguments
+def rating_table(rated: Rated, time: Any = None) -> dict[str, HostArray]:
+    """Columns of the ratings, best first: the mean, the deviation if there is one, games, and what else the state says.
+
+        jr.data.write(jr.league.rating_table(rated), "ratings.parquet")
+
+    `time` is as in `ratings`.
+    """
+    now = parse_time_after_end(rated, rated.state, time, rated.players)
+    state = advance_state(rated.system, rated.state, now, rated.system.params)
+    rating = ratings(rated.system, state)
+    columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
+    if rating.deviation is not None:
+        columns["deviation"] = np.asarray(rating.deviation)
+    columns["games"] = rated.games
+    named_elsewhere = {"variance", "time", *columns}
+    more = {name: np.asarray(x) for name, x in leaves_by_name(state).items()}
+    columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in named_elsewhere and "." not in name}
+    if rated.categories is not None and "modifiers" in more:  # skills keep theirs in the mean
+        for i, name in enumerate(rated.categories):
+            columns[f"modifier {name}"] = more["modifiers"][:, i]
+            columns[f"deviation {name}"] = np.sqrt(more["modifier_variance"][:, i])
+    best = np.argsort(-columns["rating"], kind="stable")
+    return {name: values[best] for name, values in columns.items()}

@@ -1,0 +1,54 @@
+"""Predictions in full, as columns: the chances of a win, a draw and a loss, or of each score."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.events import Matches, Ragged, count_teams
+from jaxrate.events.dataset import Dataset
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, expected_score
+from jaxrate.types import HostArray
+
+PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
+
+
+def match_prediction_columns(prediction: Any) -> dict[str, HostArray]:
+    """The expected score [n] of player 0 as "prediction", and what else is predicted."""
+    columns = {"prediction": np.asarray(expected_score(prediction))}
+    if isinstance(prediction, OutcomeProbabilities):
+        win, draw, quality = (np.asarray(x) for x in (prediction.win, prediction.draw, prediction.quality))
+        return columns | {"win": win[:, 0], "draw": draw[:, 0], "loss": win[:, 1], "quality": quality[:, 0]}
+    chance = np.asarray(prediction)
+    if chance.ndim == 1:
+        return columns
+    last = chance.shape[1] - 1
+    several = [f"{PROBABILITY_PREFIX}{k / last:.3g}" for k in range(last + 1)]
+    names = {1: ["loss", "win"], 2: ["loss", "draw", "win"]}.get(last, several)
+    return columns | dict(reversed([*zip(names, chance.T, strict=True)]))
+
+
+def contest_prediction_columns(prediction: Any, rounds: Ragged) -> dict[str, HostArray]:
+    """The share [sum P] of the others to be left behind as "prediction", and what else is predicted."""
+    if not isinstance(prediction, OutcomeProbabilities):
+        return {"prediction": np.asarray(prediction)}
+    others = np.repeat(count_teams(rounds) - 1, np.diff(rounds.player_start))
+    win, draw, rank, quality = (np.asarray(x) for x in prediction)
+    share = np.clip(1.0 - (rank - 1.0) / np.maximum(others, 1).astype(rank.dtype), 0.0, 1.0)
+    share = np.where(others > 0, share, np.asarray(0.5, share.dtype))
+    return {"prediction": share, "win": win, "draw": draw, "quality": quality}
+
+
+def expected_outcomes(prediction: Any, data: Dataset) -> HostArray:
+    """[n] expected scores of matches, or shares of the others to be left behind, from predictions in any form."""
+    matches = isinstance(data.events, Matches)
+    columns = match_prediction_columns(prediction) if matches else contest_prediction_columns(prediction, data.rounds)
+    return columns["prediction"]
+
+
+def columns_for_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:
+    """What `of_matches` says beside the expected score: of player 0 where `first` [n] is true, else of the other."""
+    if "win" in columns:
+        swaps = {"win": "loss", "draw": "draw", "loss": "win", "quality": "quality"}
+        return {x: np.where(is_first, columns[x], columns[y]) for x, y in swaps.items() if x in columns}
+    names = [x for x in columns if x.startswith(PROBABILITY_PREFIX)]
+    return {x: np.where(is_first, columns[x], columns[y]) for x, y in zip(names, reversed(names), strict=True)}

@@ -1,0 +1,106 @@
+"""Moments of a history: which ones ratings can be as of."""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.date_parsing import parse_date
+from jaxrate.device import is_traced
+from jaxrate.events import DAYS, as_event_time, check_clock, is_date
+from jaxrate.league.rated_history import Rated, format_time
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.system import State
+
+PAST_RATINGS_HINT = (
+    "ratings are those after the last event: `leaderboard` lists any date of a rated history, `rating_at` one player"
+)
+
+
+def parse_query_time(rated: Any, time: Any) -> Any:
+    """A number or a date on the clock of a history; None, and what JAX traces, stay what they are.
+
+    Text may be a date as it was written in the file of the history, or in another way that is clear, as 15/07/2010.
+
+    Raises:
+      ValueError: if it is neither, a date where the times of a rated history are no dates, or a number that is no
+        day where they are.
+    """
+    if time is None or is_traced(time):
+        return time
+    if isinstance(rated, (Rated, Smoothed)) and is_date(time):
+        check_clock(rated.clock, time)
+    now = parse_written_date(time, written_date_format(rated)) if isinstance(time, str) else as_event_time("time", time)
+    if getattr(rated, "clock", None) == "dates" and abs(now) > DAYS:
+        raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
+    return now
+
+
+def written_date_format(rated: Any) -> str | None:
+    """How dates were written in the file of a history, as `dates` of `read`; None if they are those of ISO."""
+    date_format: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
+    return date_format if isinstance(date_format, str) else None
+
+
+def parse_written_date(text: str, date_format: str | None) -> float:
+    """Days since 1970-01-01 of a date in ISO, or as it is written in a file, see `read`.
+
+    Raises:
+      ValueError: if it is neither, or if its day and month cannot be told apart.
+    """
+    with suppress(ValueError):
+        return as_event_time("time", text)
+    try:
+        return parse_date(text, date_format)
+    except ValueError as error:
+        if "day is above 12" in str(error):
+            raise ValueError(f"time {text}: its day and month cannot be told apart; write 2026-05-31") from None
+    return as_event_time("time", text)  # which says what is wrong
+
+
+def parse_time_after_end(rated: Any, state: State, time: Any, players: Any = None) -> Any:
+    """`moment`, which must not be before the last event of anybody.
+
+    Args:
+      rated: the rated history, or a system.
+      state: its state. What has no clock knows no moments, and allows all.
+      time: as in `ratings`.
+      players: [num_players] names, or None.
+
+    Raises:
+      ValueError: as `moment`, or if somebody has played since: names the player, and the time of their last event.
+    """
+    now = parse_query_time(rated, time)
+    ends = getattr(state, "time", None)
+    if now is None or is_traced((now, ends)):
+        return now
+    history = rated if isinstance(rated, Rated) else None
+    if ends is not None:
+        ends = np.asarray(ends)
+        last_played = np.where(np.isfinite(ends), ends, -np.inf)
+        latest_player = int(np.argmax(last_played)) if last_played.size else 0
+        if last_played.size and now < last_played[latest_player] - 4.0 * np.spacing(
+            np.abs(ends[latest_player])
+        ):  # of float32, perhaps
+            _raise_too_early(history, now, float(last_played[latest_player]), _player_label(latest_player, players))
+    if history is not None and history.last is not None and now < history.last:
+        _raise_too_early(history, now, history.last, _last_player_label(history))
+    return now
+
+
+def _raise_too_early(rated: Rated | None, now: float, last: float, player: str) -> None:
+    clock = None if rated is None else rated.clock
+    ended = "ended" if rated is not None and rated.period is not None else "was"
+    early = f"time {format_time(now, clock)} is before the last event of {player}"
+    raise ValueError(f"{early}, which {ended} at {format_time(last, clock)}; {PAST_RATINGS_HINT}")
+
+
+def _player_label(player_id: int, players: Any) -> str:
+    has_name = players is not None and len(players) > player_id
+    return repr(np.asarray(players).tolist()[player_id]) if has_name else f"player {player_id}"
+
+
+def _last_player_label(rated: Rated) -> str:
+    """Who played last."""
+    last = rated.predictions.slice(len(rated.predictions) - 1)
+    return repr(last["player" if rated.contests is not None else "a"][0].as_py())

@@ -1,0 +1,102 @@
+"""Who was the greatest: every player at their best."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.league.column_table import table_to_json, table_to_pandas
+from jaxrate.league.leaderboard_table import format_times
+from jaxrate.league.rated_history import Rated, to_dates
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.text_format import format_intervals, format_table, html_table, rating_decimals
+from jaxrate.types import HostArray
+
+
+class PeakRatings(NamedTuple):
+    """The greatest first. `print` shows a table; `jr.data.to_frame` makes a data frame of the columns."""
+
+    rank: HostArray  # [top] from 1
+    player: HostArray  # [top] names, or ids if there are none
+    rating: HostArray  # [top] after the match at which they stood highest
+    deviation: HostArray | None  # [top] of the rating then; None if the system has none
+    match: HostArray  # [top] which match, or row of the predictions, that was
+    time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def __str__(self) -> str:
+        return format_table(*self._columns())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._columns())
+
+    def _columns(self) -> tuple[list[str], list[Any]]:
+        digits = rating_decimals(self.rating)
+        shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
+        if self.deviation is not None:
+            shown["95 % interval"] = format_intervals(self.rating, self.deviation)
+        if self.time is not None:
+            shown["time"] = format_times(self.time)
+        return [*shown], [*zip(*shown.values(), strict=True)]
+
+
+@check_arguments
+def peak_ratings(
+    rated: Rated | Smoothed, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None
+) -> PeakRatings:
+    """The players who stood highest, each at the best moment of their career.
+
+        print(jr.league.peak_ratings(rated, top=10))
+        print(jr.league.peak_ratings(jr.smooth(system, data), top=10))  # given the whole history
+
+    The interval is that of the rating then: of a rated history as the player's next event found it. The highest of many
+    uncertain ratings is likely to be one that looks too high: `cautious` ranks, and chooses the moment, by what a
+    player was at least.
+
+    Args:
+      rated: as from `rate` or `smooth`.
+      top: how many players.
+      cautious: rank by the mean less so many deviations (>= 0); shown is the mean.
+      min_games: only moments after so many matches or contests, and those who have had them. None: 10 of a rated
+        history, whose first ratings jump; 1 with hindsight.
+
+    Raises:
+      ValueError: if `top` is below 1, if `cautious` is negative or not finite, or if the system has no deviations to be
+        cautious about.
+    """
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    if not (np.isfinite(cautious) and cautious >= 0):
+        raise ValueError(f"cautious must be from 0, got {cautious}")
+    min_events = (1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS) if min_games is None else max(min_games, 1)
+    trajectories = build_trajectories(rated)
+    score = trajectories.mean
+    if cautious:
+        if trajectories.deviation is None:
+            raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
+        score = score - cautious * trajectories.deviation
+    last = trajectories.points_at()
+    enough = last - trajectories.start[:-1] >= min_events
+    highest = trajectories.highest(score, last, min_events)[enough]
+    best_first = np.argsort(-score[highest], kind="stable")[:top]
+    point = highest[best_first]
+    player_ids = np.flatnonzero(enough)[best_first]
+    time = None
+    if rated.clock is not None:
+        time = to_dates(trajectories.time[point]) if rated.clock == "dates" else trajectories.time[point]
+    return PeakRatings(
+        np.arange(1, len(best_first) + 1),
+        player_ids if rated.players is None else np.asarray(rated.players)[player_ids],
+        trajectories.mean[point],
+        None if trajectories.deviation is None else trajectories.deviation[point],
+        trajectories.row[point],
+        time,
+    )

@@ -1,0 +1,58 @@
+"""Leagues that have nothing to do with each other, each rated alone."""
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Any
+
+from jaxrate.argument_checks import Key, check_arguments
+from jaxrate.data.league_split import split_by_league
+from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.league.dataset_rating import rate
+from jaxrate.league.rated_history import Rated
+from jaxrate.parallel_map import Executor, map_items
+from jaxrate.system import RatingSystem
+from jaxrate.types import Array
+
+
+@check_arguments
+def rate_leagues(
+    system: RatingSystem,
+    data: Dataset,
+    league: Any,
+    *,
+    period: float | None = None,
+    key: Key | None = None,
+    executor: Executor | None = None,
+) -> dict[Hashable, Rated]:
+    """Rate each league of a table alone, as `rate` does: players of one name in two leagues are two.
+
+        table = {"a": ["Ada", "Eve", "Ada"], "b": ["Bo", "Al", "Bo"], "score": [1, 0, 1], "league": ["N", "S", "N"]}
+        for name, rated in jr.league.rate_leagues(jr.elo(), jr.read(table), table["league"]).items():
+            print(name, jr.leaderboard(rated))
+
+    Args:
+      system: as from `elo()`, `glicko()`, ...
+      data: events and names, as from `read`.
+      league: [N] which league each row of the source is of, of any hashable type; row i is that of number i in
+        `data.rows`.
+      period: as in `rate`.
+      key: as in `rate`; every league gets the same.
+      executor: whose workers each rate a league, see `compare`; the numbers are the same.
+
+    Returns:
+      The `Rated` of each league, in order of first appearance.
+
+    Raises:
+      ValueError: as `rate`; for a row without a league, or a contest in several.
+    """
+    check_dataset("rate_each", data)
+    with locate_data_errors("", lambda row: f"row {row} (counting from 0)"):
+        leagues = split_by_league(data, league)
+    return dict(
+        zip(leagues, map_items(executor, partial(_rate_league, system, period, key), leagues.values()), strict=True)
+    )
+
+
+def _rate_league(system: RatingSystem, period: float | None, key: Array | None, data: Dataset) -> Rated:
+    return rate(system, data, period=period, key=key)

@@ -1,0 +1,137 @@
+"""Systems by name: made, adapted to data, and the one of those who name none."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxrate.data.measurement_noise import measurement_noise
+from jaxrate.data.nested_teams import dataset_has_teams, split_teams
+from jaxrate.data.seasons_and_margins import first_player_lead
+from jaxrate.events import Matches, Periods, Rounds, slice_events
+from jaxrate.events.dataset import Dataset
+from jaxrate.side_advantage import mean_side_score
+from jaxrate.system import DataFacts, RatingSystem
+from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
+from jaxrate.systems.calibration import CalibrationParams, calibrate
+from jaxrate.systems.outcome_probabilities import DrawParams, add_outcomes
+from jaxrate.systems.prediction_wrapping import SystemWrapper
+from jaxrate.text_format import suggest_name
+
+NO_FACTS = DataFacts()
+PAST_SHARE = 0.2  # of the matches, that nothing is scored in
+PREDICTION_WRAPPERS: dict[
+    str, tuple[SystemWrapper, tuple[str, ...]]
+] = {  # to remake predictions, in order, and their hyperparameters
+    "calibrated": (calibrate, CalibrationParams._fields),
+    "outlook": (add_outcomes, DrawParams._fields),
+}
+
+
+def default_system_name(data: Dataset) -> str:
+    """The system of those who name none."""
+    kind = "matches" if isinstance(data.events, Matches) else "teams" if dataset_has_teams(data) else "contests"
+    return DEFAULT_SYSTEMS[kind]
+
+
+def make_system(name: str, changes: Mapping[str, Any], facts: DataFacts = NO_FACTS) -> RatingSystem:
+    """The system of this name with these hyperparameters and settings, else as these facts ask for.
+
+    A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
+    `calibrated`, or its `outlook` is taken.
+
+    Raises:
+      ValueError: if there is no such system, or as its factory does.
+    """
+    if name not in SYSTEMS:
+        raise ValueError(f"unknown system {name!r}{suggest_name(name, SYSTEMS)} (there are {', '.join(SYSTEMS)})")
+    default = SYSTEMS[name]()
+    several = {key for key, value in default.settings.items() if isinstance(value, tuple)}
+    options = {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in changes.items()}
+    lacking = options.keys() - {*default.params._fields, *default.settings}
+    asked = [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
+    options = default.traits.adapt(facts, options)
+    system = make_wrapped_system(asked, SYSTEMS[name], options)
+    if not facts.side or system.traits.lead_for_score is None or "side_advantage" in options:
+        return system
+    worth = float(f"{system.traits.lead_for_score(system.params, facts.side_score):.3g}")
+    return make_wrapped_system(asked, SYSTEMS[name], options | {"side_advantage": worth})
+
+
+def make_wrapped_system(
+    wrappers: Sequence[str], make: Callable[..., RatingSystem], options: Mapping[str, Any]
+) -> RatingSystem:
+    """What a factory makes of some of these hyperparameters and settings, remade by ways of `WAYS` with the others."""
+    other = {field for way in wrappers for field in PREDICTION_WRAPPERS[way][1]}
+    system = make(**{field: value for field, value in options.items() if field not in other})
+    for way in wrappers:
+        change, fields = PREDICTION_WRAPPERS[way]
+        system = change(system, **{field: options[field] for field in fields if field in options})
+    return system
+
+
+def wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
+    """The hyperparameters that the ways of `WAYS` would add to it."""
+    if Matches not in system.events and Periods not in system.events:
+        return ()
+    return CalibrationParams._fields if system.traits.outlook else CalibrationParams._fields + DrawParams._fields
+
+
+def adapt_system(
+    name: str,
+    changes: Mapping[str, Any],
+    period: float | None,
+    data: Dataset,
+    past_share: float = PAST_SHARE,
+    unscored_count: int = 0,
+) -> RatingSystem:
+    """The system of this name for these data, in rating periods of this length or, if None, event by event.
+
+    The size of margins and the noise of statistics are those of the first share `past` of the matches, or of a fifth:
+    what comes later may be scored. The side is worth what it was in the first matches that are `unscored`, so many, and
+    as much as usual without any.
+    """
+    seasons = tuple((data.seasons or {}).values())
+    facts = DataFacts(None, None, period, False, data.margin, data.covariates, seasons)
+    facts = facts._replace(league_season=data.league_season, statistics=data.statistics)
+    if data.categories is not None:
+        facts = facts._replace(categories=len(data.categories))
+    if isinstance(data.events, Matches):
+        score, side = data.events.score, data.events.context.side is not None
+        facts = facts._replace(score=score, side=side, side_score=mean_side_score(data.events, unscored_count))
+        if len(score):
+            facts = add_measurements(
+                facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))
+            )
+    return make_system(name, changes, facts)
+
+
+def add_measurements(facts: DataFacts, matches: Matches) -> DataFacts:
+    """With the size of margins, and the noise of statistics, as these matches have them."""
+    columns: Any = matches.context.columns
+    player, side = np.asarray(matches.player), matches.context.side
+    if facts.margin:
+        ahead = first_player_lead([np.asarray(columns[name], float) for name in facts.margin])
+        facts = facts._replace(margin_size=float(np.mean(np.abs(ahead))))
+    noise = (measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
+    return facts._replace(statistic_noise=tuple(noise))
+
+
+def add_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:
+    """The system, knowing further seasons: those that begin after its last one. The same if it knows none."""
+    known = system.settings.get("seasons") or ()
+    new = sorted(x for x in starts if known and x > known[-1])
+    if not new or system.make is None:
+        return system
+    return system.make(**system.settings | {"seasons": (*known, *new)}, **system.params._asdict())
+
+
+def rates_events(system: RatingSystem, data: Dataset) -> bool:
+    """Whether it rates such events, be it in rating periods."""
+    kinds = (Matches, Periods) if isinstance(data.events, Matches) else (Rounds,)
+    return any(kind in system.events for kind in kinds)
+
+
+def drop_unknown_teams(system: RatingSystem, data: Dataset) -> Dataset:
+    """The data, everyone on their own if the system knows no teams."""
+    return split_teams(data) if dataset_has_teams(data) and not system.traits.teams else data

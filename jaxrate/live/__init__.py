@@ -1,0 +1,8 @@
+"""Rated histories that go on: one match or contest at a time."""
+
+from jaxrate.live.live_ratings import Live, start_history
+
+__all__ = [
+    "Live",
+    "start_history",
+]

@@ -1,0 +1,1 @@
+"""Numerical building blocks: special functions, sums, transforms and roots."""

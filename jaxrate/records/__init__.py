@@ -1,1 +1,0 @@
-"""What a rated history says: ratings, careers, predictions and how good they were, and the folders that keep it."""

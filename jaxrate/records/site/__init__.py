@@ -1,1 +1,0 @@
-"""A rated history as a site of plain files."""

@@ -1,0 +1,1 @@
+"""The replay in one kernel of a GPU, and estimates of what a GPU takes."""

@@ -1,0 +1,190 @@
+"""Functions of small arrays taken apart into operations on single numbers, for programs that hold one in a register.
+
+A kernel has a match in each thread, and there every number of it is a value of its own: a pair of ratings is two. The
+compilers of kernels know neither slices of such pairs nor all functions, so what arranges numbers is done here, and
+only arithmetic is left.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Literal
+
+from jaxrate.numerics.special_functions import normal_tail
+from jaxrate.types import Array
+
+ScalarIndices = np.ndarray[Any, Any]  # of whole numbers: which of the values stands where in an array
+
+ARITHMETIC = {
+    "abs", "add", "and", "atan", "cbrt", "clamp", "convert_element_type", "cos", "div", "eq", "exp", "exp2", "expm1",
+    "floor", "ge", "gt", "integer_pow", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne",
+    "neg", "not", "or", "pow", "rem", "rsqrt", "select_n", "sign", "sin", "sqrt", "square", "sub", "tan", "tanh", "xor",
+}  # fmt: skip
+REDUCTIONS = {
+    "reduce_sum": lax.add,
+    "reduce_max": lax.max,
+    "reduce_min": lax.min,
+    "reduce_and": lax.bitwise_and,
+    "reduce_or": lax.bitwise_or,
+}
+CALL_PRIMITIVES = {
+    "jit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+}
+ROOT = 0.5**0.5
+
+
+def erfc(x: Array) -> Array:
+    """1 - erf(x), from the tail of the normal distribution: kernels know no such function."""
+    far = jnp.abs(x)
+    right = 2.0 * ROOT / np.pi**0.5 * jnp.exp(-far * far) / normal_tail(far / ROOT)[0]
+    return jnp.where(x < 0, 2.0 - right, right)
+
+
+def erf(x: Array) -> Array:
+    """The error function; near 0 its series."""
+    near, term, factor = jnp.zeros_like(x), x, 1.0
+    for k in range(12):
+        near = near + factor / (2 * k + 1) * term
+        term, factor = term * x * x, -factor / (k + 1)
+    return jnp.where(jnp.abs(x) < 0.5, 2.0 / np.pi**0.5 * near, 1.0 - erfc(x))
+
+
+REPLACEMENTS = {"erf": erf, "erfc": erfc}
+
+
+def unsupported_operations(closed: Any) -> set[str]:
+    """The names of the operations in a function, as `jax.make_jaxpr` made it, that cannot be taken apart."""
+    found: set[str] = set()
+    for equation in closed.jaxpr.eqns:
+        name = equation.primitive.name
+        if name in CALL_PRIMITIVES:
+            found |= unsupported_operations(_inner_jaxpr(equation))
+        elif (
+            name not in ARITHMETIC
+            and name not in REDUCTIONS
+            and name not in REPLACEMENTS
+            and name not in REARRANGEMENTS
+        ):
+            found.add(name)
+    return found
+
+
+def evaluate_on_scalars(closed: Any, given: list[Array]) -> list[Array]:
+    """The numbers of a function's results, from those of its arguments, each array's in the order of its memory.
+
+    Args:
+      closed: as `jax.make_jaxpr` made it, with nothing that is `refused`.
+      given: numbers, [] or all those of one shape, which stands for as many calls at once.
+    """
+    values, places, used = list(given), [], 0
+    for variable in closed.jaxpr.invars:
+        shape = variable.aval.shape
+        size = int(np.prod(shape, dtype=int))
+        places.append(np.arange(used, used + size).reshape(shape))
+        used += size
+    return [values[i] for found in _evaluate_jaxpr(closed, places, values) for i in found.ravel()]
+
+
+def _evaluate_jaxpr(closed: Any, given: list[ScalarIndices], values: list[Array]) -> list[ScalarIndices]:
+    known = dict(zip(closed.jaxpr.invars, given, strict=True))
+    known |= {
+        v: _append_constant(x, v.aval, values) for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+    }
+
+    def read(x: Any) -> ScalarIndices:
+        return _append_constant(x.val, x.aval, values) if isinstance(x, Literal) else known[x]
+
+    for equation in closed.jaxpr.eqns:
+        found = _apply_operation(equation, [read(x) for x in equation.invars], values)
+        known |= dict(zip(equation.outvars, found, strict=True))
+    return [read(x) for x in closed.jaxpr.outvars]
+
+
+def _apply_operation(equation: Any, given: list[ScalarIndices], values: list[Array]) -> list[ScalarIndices]:
+    name, params = equation.primitive.name, equation.params
+    if name in CALL_PRIMITIVES:
+        return _evaluate_jaxpr(_inner_jaxpr(equation), given, values)
+    if name in REARRANGEMENTS:
+        found = REARRANGEMENTS[name](params, *given)
+        return found if isinstance(found, list) else [found]
+    if name in REDUCTIONS:
+        return [_reduce_axes(REDUCTIONS[name], given[0], params["axes"], values)]
+    function = REPLACEMENTS.get(name) or (lambda *x: equation.primitive.bind(*x, **params))
+    return [_apply_elementwise(function, given, values)]
+
+
+def _inner_jaxpr(equation: Any) -> Any:
+    inner = equation.params[CALL_PRIMITIVES[equation.primitive.name]]
+    return inner if hasattr(inner, "consts") else ClosedJaxpr(inner, ())
+
+
+def _append_constant(value: Any, kind: Any, values: list[Array]) -> ScalarIndices:
+    """Room for the numbers of a constant, of NumPy, which stand in the program itself."""
+    array = np.asarray(value, kind.dtype)
+    values += list(array.ravel())
+    return np.arange(len(values) - array.size, len(values)).reshape(array.shape)
+
+
+def _apply_elementwise(
+    function: Callable[..., Array], given: list[ScalarIndices], values: list[Array]
+) -> ScalarIndices:
+    """Arithmetic on each number of some arrays."""
+    given = [*np.broadcast_arrays(*given)]
+    found = np.empty(given[0].shape, int)
+    for at in np.ndindex(found.shape):
+        found[at] = len(values)
+        values.append(function(*broadcast_to_common_shape([values[x[at]] for x in given])))
+    return found
+
+
+def broadcast_to_common_shape(given: list[Array]) -> list[Array]:
+    """Numbers of one shape."""
+    shape = max((np.shape(x) for x in given), key=len)
+    return [x if np.shape(x) == shape else jnp.broadcast_to(x, shape) for x in given]
+
+
+def _reduce_axes(
+    function: Callable[..., Array], x: ScalarIndices, axes: tuple[int, ...], values: list[Array]
+) -> ScalarIndices:
+    """Along each axis one number after the other."""
+    for axis in sorted(axes, reverse=True):
+        first, *rest = np.moveaxis(x, axis, 0)
+        for other in rest:
+            first = _apply_elementwise(function, [first, other], values)
+        x = first
+    return x
+
+
+def _broadcast_in_dim(params: Any, x: ScalarIndices) -> ScalarIndices:
+    shape = [1] * len(params["shape"])
+    for axis, size in zip(params["broadcast_dimensions"], x.shape, strict=True):
+        shape[axis] = size
+    return np.broadcast_to(x.reshape(shape), params["shape"])
+
+
+def _slice(params: Any, x: ScalarIndices) -> ScalarIndices:
+    strides = params["strides"] or (1,) * x.ndim
+    return x[tuple(slice(*cut) for cut in zip(params["start_indices"], params["limit_indices"], strides, strict=True))]
+
+
+REARRANGEMENTS: dict[str, Callable[..., Any]] = {
+    "broadcast_in_dim": _broadcast_in_dim,
+    "concatenate": lambda params, *x: np.concatenate(x, params["dimension"]),
+    "copy": lambda params, x: x,
+    "reshard": lambda params, x: x,
+    "reshape": lambda params, x: x.reshape(params["new_sizes"]),
+    "rev": lambda params, x: np.flip(x, params["dimensions"]),
+    "slice": _slice,
+    "split": lambda params, x: np.split(x, np.cumsum(params["sizes"])[:-1], params["axis"]),
+    "squeeze": lambda params, x: np.squeeze(x, params["dimensions"]),
+    "stack": lambda params, *x: np.stack(x, params["axis"]),
+    "stop_gradient": lambda params, x: x,
+    "transpose": lambda params, x: np.transpose(x, params["permutation"]),
+    "unstack": lambda params, x: [*np.moveaxis(x, params["axis"], 0)],
+}

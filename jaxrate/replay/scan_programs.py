@@ -1,0 +1,264 @@
+"""The programs that replay: with `kernel.py` the only place that gathers, scatters or scans.
+
+The scan carries the state *and the rows of the next event*, so that nothing reads the old state after it is written.
+Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
+number of players.
+
+Histories are padded (see `sizes.py`). With a `count` a loop ends where the history does, and padding costs no time;
+without one it goes on to the end of the padding, in which nothing happens, since a loop of a number of steps that is
+not known cannot be differentiated in reverse.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.replay.blocks import gather_events
+from jaxrate.replay.gather import (
+    PackedState,
+    draw_for_events,
+    gather_rows,
+    ids_to_write,
+    pack_state,
+    predict_event,
+    rate_event,
+    scatter_rows,
+)
+from jaxrate.system import Params, Rules, State, split_sides
+from jaxrate.types import Array
+
+Body = Callable[[Any, Any], tuple[Any, Any]]
+
+
+class MatchProgramShape(NamedTuple):
+    """What a program of matches must know before it is compiled."""
+
+    size: int  # how many predictions there is room for
+    steps: int | None  # how many steps are taken; None: `count`, or all
+    ids_checked: bool  # every id has its row
+
+
+def scan_first(body: Body, carry: Any, entries: Any, count: Array | None) -> tuple[Any, Any]:
+    """`lax.scan` over the first `count` entries; without a count over all."""
+    if count is None:
+        return lax.scan(body, carry, entries)
+    once: Any = jax.jit(body, inline=True)  # traced once for its shapes and for itself
+    length = len(jax.tree.leaves(entries)[0])
+    _, one = jax.eval_shape(once, carry, jax.tree.map(lambda x: x[0], entries))
+    room = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), one)
+
+    def next_one(index: Array, so_far: tuple[Any, Any]) -> tuple[Any, Any]:
+        carry, room = so_far
+        carry, found = once(carry, jax.tree.map(partial(read_index, i=index), entries))
+        return carry, jax.tree.map(partial(write_index, i=index), room, found)
+
+    final: tuple[Any, Any] = lax.fori_loop(0, count, next_one, (carry, room))
+    return final
+
+
+def read_index(x: Array, i: Array) -> Array:
+    return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
+
+
+def write_index(x: Array, y: Array, i: Array) -> Array:
+    return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
+
+
+def replay_stream(
+    rules: Rules,
+    shape: MatchProgramShape,
+    params: Params,
+    state: State,
+    events: Matches,
+    number: None,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """One match after the other.
+
+    Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
+    which stalls the store buffer (Glicko: 16 against 23 million matches/s).
+    """
+    del number
+    events = truncate_steps(events, shape.steps)
+    num_players = len(jax.tree.leaves(state)[0])
+
+    def rows_of(state: State, player: Array) -> tuple[State, State]:
+        first, second = player[0], player[1]
+        return jax.tree.map(lambda x: read_index(x, first), state), jax.tree.map(lambda x: read_index(x, second), state)
+
+    def body(carry: tuple[Any, ...], entry: tuple[Matches, Any]) -> tuple[tuple[Any, ...], Any]:
+        index, state, (first, second) = carry
+        event, drawn = entry
+        before = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
+        rows, guess = rate_event(rules, constants, before, event, drawn)
+        if not shape.ids_checked:
+            there = jnp.all((event.player >= 0) & (event.player < num_players))
+            rows = jax.tree.map(partial(jnp.where, there), rows, before)
+            guess = jax.tree.map(lambda x: jnp.where(there, x, jnp.zeros_like(x)), guess)
+        for player, row in zip((event.player[0], event.player[1]), split_sides(rows, event), strict=True):
+            state = jax.tree.map(partial(write_index, i=player), state, row)
+        return (index + 1, state, rows_of(state, read_index(events.player, index + 1))), guess
+
+    constants = rules.prepare(params)
+    entries = events, draw_for_events(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
+    (_, state, _), guess = scan_first(body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count)
+    return state, guess
+
+
+def _scan_steps(
+    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, drawn: Any, count: Array | None
+) -> tuple[State, Any]:
+    """Steps of disjoint events: `one` rates a step's on their rows."""
+
+    def body(carry: tuple[Array, State, State], entry: Any) -> tuple[tuple[Array, State, State], Any]:
+        number, state, rows = carry
+        event, drawn = entry
+        rows, guess = one(rows, event, drawn)
+        state = scatter_rows(state, ids_to_write(event), rows)
+        following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
+        return (number + 1, state, gather_rows(state, following)), guess
+
+    (_, state, _), guess = scan_first(
+        body, (jnp.int32(0), state, gather_rows(state, events.player[0])), (events, drawn), count
+    )
+    return state, guess
+
+
+def replay_levels(
+    rules: Rules,
+    shape: MatchProgramShape,
+    params: Params,
+    state: State,
+    events: Matches,
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """All matches of a step at once; slots are the last axis of events and the second of rows."""
+    events, index = truncate_steps((events, index), shape.steps)
+    one = jax.vmap(partial(rate_event, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
+    packed = pack_state(state, len(index))
+    state, guess = _scan_steps(
+        _on_packed_rows(packed, one), packed.state, events, draw_for_events(rules, key, index), count
+    )
+    return packed.apart(state), reorder_predictions(shape.size, index, guess)
+
+
+def _on_packed_rows(
+    packed: PackedState, one: Callable[[State, Any, Any], tuple[State, Any]]
+) -> Callable[..., tuple[Any, Any]]:
+    """`one` on rows of a state that is packed."""
+
+    def on_rows(rows: Any, event: Any, drawn: Any) -> tuple[Any, Any]:
+        rows, guess = one(packed.apart(rows), event, drawn)
+        return packed.pack(rows), guess
+
+    return on_rows
+
+
+def reorder_predictions(size: int, index: Array, guess: Any) -> Any:
+    """Predictions [steps, width, ...] in the order of the matches, with room for so many."""
+    return _scatter_predictions(jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), guess), index, guess)
+
+
+def truncate_steps(tree: Any, steps: int | None) -> Any:
+    """The first steps, or with None all."""
+    return tree if steps is None else jax.tree.map(lambda x: x[:steps], tree)
+
+
+def replay_block(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    so_far: tuple[State, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """Some steps, each of disjoint events."""
+    state, prediction = so_far
+    packed = pack_state(state, len(index))
+    state, prediction = _replay_packed_block(
+        rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
+    )
+    return packed.apart(state), prediction
+
+
+def _replay_packed_block(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    packed: PackedState,
+    so_far: tuple[Any, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[Any, Any]:
+    """The same of a packed state."""
+    state, prediction = so_far
+    events, position = gather_events(flat, starts, index, size)
+    one = partial(rate_event, rules, rules.prepare(params))
+    many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
+    state, guess = _scan_steps(_on_packed_rows(packed, many), state, events, draw_for_events(rules, key, index), count)
+    return state, _scatter_predictions(prediction, position, guess)
+
+
+def _without_batch_axis(one: Callable[..., Any]) -> Callable[..., Any]:
+    """What `vmap` would do with one event: then loops end when they do, and nothing is chosen."""
+
+    def call(*batched: Any) -> Any:
+        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], batched)))
+
+    return call
+
+
+def replay_block_chain(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    so_far: tuple[State, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+) -> tuple[State, Any]:
+    """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
+    packed = pack_state(so_far[0], index.shape[0] * index.shape[1])
+
+    def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
+        return _replay_packed_block(rules, size, params, packed, so_far, flat, starts, index, key, None), None
+
+    state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
+    return packed.apart(state), prediction
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def predict_rounds(
+    rules: Rules, size: tuple[int, int], params: Params, state: State, flat: Rounds, starts: tuple[Array, None]
+) -> Any:
+    """Predictions [P] of rounds, all at once, in which nothing is learnt."""
+    events, position = gather_events(flat, starts, jnp.arange(len(starts[0]) - 1, dtype=jnp.int32), size)
+    one = jax.vmap(partial(predict_event, rules, rules.prepare(params)))
+    guess = one(gather_rows(state, events.player), events)
+    room = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[2:]), x.dtype), guess)
+    return _scatter_predictions(room, position, guess)
+
+
+def _scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
+    """Put padded predictions where they belong; positions past the end are dropped."""
+
+    def write(o: Array, x: Array) -> Array:
+        return o.at[position.ravel()].set(x.reshape(-1, *o.shape[1:]), mode="drop", unique_indices=True)
+
+    return jax.tree.map(write, out, padded)

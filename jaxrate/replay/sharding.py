@@ -1,0 +1,76 @@
+"""What is spread over several devices: states along the players, by a `NamedSharding`, and settings."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from jaxrate.system import Params, State
+
+
+def device_count(tree: Any) -> int:
+    """Over how many devices it is spread; 1 for what is of NumPy or traced."""
+    concrete = [x for x in jax.tree.leaves(tree) if isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)]
+    return max((len(x.sharding.device_set) for x in concrete), default=1)
+
+
+def is_sharded(tree: Any) -> bool:
+    return device_count(tree) > 1
+
+
+def sharding_devices(tree: Any) -> list[Any]:
+    """The devices over which it is spread, in order; none if it is not. ValueError if some are of other processes."""
+    leaves = [x for x in jax.tree.leaves(tree) if device_count(x) > 1]
+    if not all(x.is_fully_addressable for x in leaves):
+        raise ValueError("params lie on devices of other processes; give each process settings on its own devices")
+    return sorted(leaves[0].sharding.device_set, key=lambda device: device.id) if leaves else []
+
+
+def shard_settings(tree: Any, devices: list[Any]) -> Any:
+    """Leaves [S, ...] of NumPy, as floats on devices of which each has as many, the last setting repeated."""
+    if len(devices) < 2:
+        return jax.tree.map(lambda x: jnp.asarray(x, float), tree)
+    along = NamedSharding(Mesh(np.array(devices), ("settings",)), PartitionSpec("settings"))
+
+    def place(x: Any) -> Any:
+        more = -len(x) % len(devices)
+        return jax.device_put(np.concatenate([x, np.repeat(x[-1:], more, axis=0)]).astype(kind), along)
+
+    kind = jnp.result_type(float)
+    return jax.tree.map(place, tree)
+
+
+def with_automatic_sharding(state: State) -> State:
+    """The same state where XLA divides the work by itself, also if its mesh leaves that to the user."""
+
+    def place(x: Any) -> Any:
+        if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or not isinstance(x.sharding, NamedSharding):
+            return x
+        mesh = Mesh(x.sharding.mesh.devices, x.sharding.mesh.axis_names)
+        return jax.device_put(x, NamedSharding(mesh, x.sharding.spec))
+
+    return jax.tree.map(place, state)
+
+
+def round_up_to_shards(state: State, rows: int) -> int:
+    """The least number of rows from `rows` on that every device has as many of."""
+    shards = max(x.shape[0] // x.sharding.shard_shape(x.shape)[0] for x in jax.tree.leaves(state))
+    return -(-rows // shards) * shards
+
+
+def append_newcomers(init: Any, params: Params, state: State, more: int) -> State:
+    """A copy of a state with so many newcomers, spread as it is."""
+    return _append_newcomers(init, more, jax.tree.map(lambda x: x.sharding, state), params, state)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _append_newcomers(init: Any, more: int, where: Any, params: Params, state: State) -> State:
+    newcomers = init(params, more)
+
+    def join(x: Any, new: Any, sharding: Any) -> Any:
+        return jax.lax.with_sharding_constraint(jnp.concatenate([x, new.astype(x.dtype)]), sharding)
+
+    return jax.tree.map(join, state, newcomers, where)

@@ -1,0 +1,74 @@
+// What is expected of any pair: tables as jaxrate/forecasts/pairwise_probabilities.py makes them.
+
+const tableOf = ({ players, scale, left, right }, skew) => {
+  const numbers = (packed) => new Int16Array(Uint8Array.from(atob(packed), (x) => x.charCodeAt(0)).buffer);
+  const [u, v] = [numbers(left), numbers(right)];
+  return (a, b) => {
+    const term = (k) => u[k * players + a] * v[k * players + b] - (skew ? v[k * players + a] * u[k * players + b] : 0);
+    return Math.min(Math.max(scale.reduce((sum, c, k) => sum + c * term(k), skew ? 0.5 : 0), 0), 1);
+  };
+};
+
+// The chances { win, draw, loss } of the first of two; nobody has the side, or the first or the second of them.
+
+const chancesOf = (packed) => {
+  const { even, draw, home, home_draw: homeDraw } = packed;
+  const [score, drawn, scoreAt, drawnAt] = [tableOf(even, true), ...[draw, home, homeDraw].map((x) => x && tableOf(x, false))];
+  return (a, b, side) => {
+    const turned = side === "second";
+    const given = turned ? [b, a] : [a, b];
+    const expected = side ? scoreAt(...given) : score(a, b);
+    const half = Math.min((side ? drawnAt : drawn)?.(...given) ?? 0, 2 * expected, 2 - 2 * expected) / 2;
+    const [win, loss] = [expected - half, 1 - expected - half];
+    return { win: turned ? loss : win, draw: 2 * half, loss: turned ? win : loss };
+  };
+};
+
+// The chance to win a series of independent games, from that of one.
+
+const series = (p, games) => {
+  const need = (games + 1) / 2;
+  let [total, term] = [0, p ** need];
+  for (let lost = 0; lost < need; lost++) {
+    total += term;
+    term *= ((1 - p) * (need + lost)) / (lost + 1);
+  }
+  return total;
+};
+
+// The fields of a page that choose two players, the side and the length of a series, and what is expected then.
+
+function pairFields(names, chances, places, who, changed = () => {}) {
+  const [games, side] = ["games", "side"].map(byId);
+  const answer = () => {
+    const [a, b] = places;
+    const known = a !== null && b !== null && a !== b;
+    byId("bar").hidden = !known;
+    if (!known) {
+      byId("answer").textContent = a === b && a !== null ? "Choose two different players." : "Choose two players.";
+      return;
+    }
+    let { win, draw, loss } = chances(a, b, side?.value ?? "");
+    const length = Number(games?.value ?? 1);
+    if (length > 1) {
+      win = series(draw ? win / (win + loss) : win, length);
+      [draw, loss] = [0, 1 - win];
+    }
+    const line = (kind, name, x) => make("p", { class: kind }, name, ` ${percent(x)}`);
+    const drawn = draw ? [line("draw", "draw", draw)] : [];
+    byId("answer").replaceChildren(line("win", who(a), win), ...drawn, line("loss", who(b), loss));
+    [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
+    changed(a, b);
+  };
+  ["first", "second"].forEach((id, i) => {
+    const chosen = (place) => {
+      places[i] = place;
+      answer();
+    };
+    const picker = new Picker(byId(id), byId(`${id}-names`), names, chosen);
+    picker.field.value = names[places[i]] ?? "";
+    picker.place = places[i];
+  });
+  [games, side].forEach((field) => field?.addEventListener("change", answer));
+  answer();
+}

@@ -1,0 +1,195 @@
+"""What all pages of a site are made of: careers, names, and what each page says."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.league.all_careers import Careers, build_careers, smoothed_match_ratings
+from jaxrate.league.leaderboard_table import Leaderboard
+from jaxrate.league.leaderboards import leaderboard
+from jaxrate.league.rated_history import Rated, to_days
+from jaxrate.site.wording import describe_current_players, format_count, format_time_span, format_times
+from jaxrate.text_format import coarse_decimals
+from jaxrate.types import HostArray
+
+EXTRA_DIGITS = 2  # decimals of ratings, beyond those that are shown, for who downloads them
+PAGE_TITLES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
+LETTER_SPELLINGS = str.maketrans(
+    dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True))
+)
+WINDOWS_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows keeps for itself
+
+
+class SiteData(NamedTuple):
+    """What all pages are made of."""
+
+    rated: Rated
+    careers: Careers
+    full_leaderboard: Leaderboard
+    order: HostArray  # [num_players] their ids
+    current: Leaderboard  # of those who have played lately
+    listed: HostArray  # their ids
+    names: list[str]
+    slugs: list[str]
+    columns: dict[str, HostArray]  # [n] of the predictions, by heading
+    points: tuple[HostArray, HostArray] | None
+    known: tuple[HostArray, HostArray] | None  # [n, 2] means and deviations with hindsight
+    digits: int
+
+
+def build_site_data(
+    rated: Rated,
+    names: Mapping[Any, str],
+    columns: Mapping[str, Any],
+    points: Any,
+    smoothed: Any,
+    leaderboard_options: Mapping[str, Any],
+) -> SiteData:
+    """What the arguments of `site` come to; `listed` are those of the leaderboard."""
+    n = len(rated.predictions)
+    if points is not None and rated.contests is not None:
+        raise ValueError("points are of matches of two; these are contests")
+    event_columns = {name: np.asarray(x) for name, x in columns.items()}
+    points = None if points is None else tuple(np.asarray(x) for x in points)
+    for name, x in [*event_columns.items(), *(("points", x) for x in points or ())]:
+        if x.shape != (n,):
+            raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
+    hindsight = None if smoothed is None else smoothed_match_ratings(rated, smoothed)
+    trajectories = build_careers(rated)
+    count = len(rated.players)
+    everybody, current = (
+        leaderboard(rated, active="all", top=count),
+        leaderboard(rated, top=count, **leaderboard_options),
+    )
+    place = {name: i for i, name in enumerate(rated.players.tolist())}
+    order, some = (np.array([place[x] for x in board.player.tolist()], int) for board in (everybody, current))
+    shown = display_names(rated.players, names)
+    files, digits = make_slugs(shown), coarse_decimals(everybody.rating)
+    return SiteData(
+        rated, trajectories, everybody, order, current, some, shown, files, event_columns, points, hindsight, digits
+    )
+
+
+def display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
+    """What players are called; those of one name are told apart by what the history calls them."""
+    texts = [" ".join(str(names.get(x, x)).split()) for x in players.tolist()]
+    count: dict[str, int] = {}
+    for text in texts:
+        count[text] = count.get(text, 0) + 1
+    own = players.tolist()
+    return [f"{text} ({own[i]})" if count[text] > 1 else text for i, text in enumerate(texts)]
+
+
+def make_slugs(names: list[str]) -> list[str]:
+    """A name of a file for each of the names, in letters and digits that every host knows; no two are alike."""
+    used_slugs: set[str] = set()
+    unique_slugs = []
+    for name in names:
+        spelt = unicodedata.normalize("NFKD", name.lower().translate(LETTER_SPELLINGS))
+        slug = re.sub(r"[^a-z0-9]+", "-", spelt.encode("ascii", "ignore").decode()).strip("-")[:60] or "player"
+        slug = f"{slug}-player" if WINDOWS_RESERVED.fullmatch(slug) else slug
+        tail, number_ = slug, 1
+        while tail in used_slugs:
+            number_ += 1
+            tail = f"{slug}-{number_}"
+        used_slugs.add(tail)
+        unique_slugs.append(tail)
+    return unique_slugs
+
+
+def site_context(data: SiteData, title: str) -> dict[str, Any]:
+    """What all pages say."""
+    rated = data.rated
+    matches = rated.contests is None
+    event, events = ("match", "matches") if matches else ("contest", "contests")
+    count = len(rated.predictions) if rated.contests is None else rated.contests
+    between = (
+        f"{', times ' if rated.clock == 'numbers' else ', '}{format_time_span(rated)}"
+        if format_time_span(rated)
+        else ""
+    )
+    dated = rated.clock == "dates"
+    last = "" if rated.last is None else format_times(np.array([rated.last]), dates=dated)[0]
+    score = rated.predictions["score"].to_numpy() if matches else np.zeros(0)
+    return {
+        "title": title,
+        "pages": [*PAGE_TITLES.items()],
+        "made": datetime.now(UTC).date().isoformat(),
+        "event": event,
+        "events": events,
+        "summary": f"{format_count(count, event)} of {format_count(len(data.names), 'player')}{between}.",
+        "last_said": f"Up to {last}." if last and dated else "",
+        "now_said": f"as of {last}" if last and dated else f"after the last {event}",
+        "some_current": len(data.listed) < len(data.order),
+        "current_said": describe_current_players(data.current),
+        "since": data.current.scope.partition("since ")[2],
+        "dated": dated,
+        "draws": bool(((score > 0) & (score < 1)).any()),
+        "full": "win" in rated.predictions.column_names,
+        "periods": rated.period is not None,
+        "hindsight": data.known is not None,
+        "chart_said": f"The rating after each {event}; point at the line to see which."
+        + (" The band is where the truth is, 19 times in 20." if data.careers.deviation is not None else ""),
+        "table_said": _table_note(data, event),
+    }  # fmt: skip
+
+
+def _table_note(data: SiteData, event: str) -> str:
+    before = "A chance is what was expected before the match" if event == "match" else "Expected is the place before"
+    moved = f" Ratings move at the end of each period, with the last {event} in it." if data.rated.period else ""
+    return f"{before}{' the contest' if event == 'contest' else ''}. The rating is the one after it.{moved}"
+
+
+def round_for_json(values: HostArray, digits: int) -> list[Any]:
+    """Numbers for JSON, with so many decimals; None where there is none."""
+    rounded = np.round(values.astype(float), digits)
+    if digits == 0:
+        return [None if x != x else int(x) for x in rounded.tolist()]
+    return [None if x != x else x for x in rounded.tolist()]
+
+
+def ratings_for_json(data: SiteData, ratings: HostArray) -> list[Any]:
+    """Ratings for JSON."""
+    return round_for_json(ratings, data.digits + EXTRA_DIGITS)
+
+
+def interval_half_widths(data: SiteData, deviation: HostArray) -> list[Any]:
+    return ratings_for_json(data, 1.96 * deviation)
+
+
+def leaderboard_columns(data: SiteData) -> dict[str, Any]:
+    """Columns of everybody, the best first; what only the list of current players tells is missing of others."""
+    board, current = data.full_leaderboard, data.current
+    place = np.argsort(data.order)[data.listed]
+    listed = np.zeros(len(data.order), int)
+    listed[place] = 1
+    columns: dict[str, Any] = {
+        "name": [data.names[i] for i in data.order],
+        "slug": [data.slugs[i] for i in data.order],
+        "rating": ratings_for_json(data, board.rating),
+        "games": np.asarray(board.games).tolist(),
+        "peak": ratings_for_json(data, np.asarray(board.peak)),
+        "current": listed.tolist(),
+    }
+    if board.deviation is not None:
+        columns["spread"] = interval_half_widths(data, board.deviation)
+    if board.last is not None:
+        columns |= {
+            "last": times_for_json(data, board.last),
+            "peaked": times_for_json(data, np.asarray(board.peak_time)),
+        }
+    if current.change is not None and current.rank_then is not None:
+        change, then = np.full(len(listed), np.nan), np.full(len(listed), np.nan)
+        change[place], then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
+        columns |= {"change": ratings_for_json(data, change), "then": round_for_json(then, 0)}
+    return columns
+
+
+def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
+    """Days since 1970-01-01 where there are dates; else the times."""
+    times = to_days(times)
+    return round_for_json(np.floor(times), 0) if data.rated.clock == "dates" else round_for_json(times, 3)

@@ -1,0 +1,76 @@
+"""What is coming: matches and what is expected of them, and how a season may end, as tables for people."""
+
+from typing import Any, NamedTuple
+
+from jaxrate.forecasts.season_simulation import SeasonForecast
+from jaxrate.league.column_table import ColumnTable
+
+EVENT_HEADINGS = {  # of the columns of fixtures and of a season; others are not shown
+    "time": "date",
+    "contest": "contest",
+    "player": "name",
+    "a": "first",
+    "b": "second",
+    "side": "home",
+    "win": "first wins",
+    "draw": "draw",
+    "loss": "second wins",
+    "odds_win": "odds first",
+    "odds_draw": "odds draw",
+    "odds_loss": "odds second",
+    "expected_rank": "expected place",
+}
+SEASON_HEADINGS = {
+    "player": "name",
+    "played": "played",
+    "points": "points",
+    "expected_points": "points in the end",
+    "win": "champion",
+    "top_4": "first four",
+    "relegated": "relegated",
+}
+PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
+
+
+class UpcomingTable(NamedTuple):
+    """A table of the page."""
+
+    title: str
+    file: str  # of the data, without its ending
+    rows: list[dict[str, Any]]  # by head
+    shown: list[list[str]]  # the same as text
+    note: str
+
+
+def build_upcoming_tables(coming: ColumnTable | None, season: SeasonForecast | None) -> list[UpcomingTable]:
+    """The tables there are."""
+    tables = []
+    if season is not None:
+        note = f"{season.samples:,} seasons were played, with one strength for everybody in each of them."
+        tables.append(_build_table("How the season may end", "season", season.columns(), SEASON_HEADINGS, note))
+    if coming is not None:
+        note = "Odds are fair ones: one divided by the chance." if "odds_win" in coming else ""
+        tables.append(_build_table("Coming events", "coming", coming, EVENT_HEADINGS, note))
+    return tables
+
+
+def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str, str], note: str) -> UpcomingTable:
+    names = [name for name in columns if name in headings]
+    chosen = ColumnTable({name: columns[name] for name in names})
+    rows = [{headings[name]: x for name, x in row.items()} for row in chosen.rows()]
+    return UpcomingTable(
+        title, file, rows, [[_format_value(name, x) for name, x in row.items()] for row in chosen.rows()], note
+    )
+
+
+def _format_value(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name in PROBABILITY_COLUMNS:
+        text = f"{100 * value:.{0 if 0.02 < value < 0.98 else 1}f}"
+        return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) } %"
+    if name.startswith("odds_"):
+        return f"{value:.2f}"
+    if name in ("expected_points", "expected_rank"):
+        return f"{value:.1f}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

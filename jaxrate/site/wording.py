@@ -1,0 +1,52 @@
+"""What pages say of a rated history, as text."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.league.leaderboard_table import Leaderboard
+from jaxrate.league.rated_history import Rated, to_dates
+from jaxrate.text_format import format_number
+from jaxrate.types import HostArray
+
+
+def format_times(values: HostArray, *, dates: bool) -> HostArray:
+    """As text: days, moments to the second, or numbers."""
+    if not dates:
+        return np.array([format_number(round(x, 2)) for x in values.tolist()], object)
+    days: Any = to_dates(values) if values.dtype.kind == "f" else values
+    unit: Any = "D" if days.dtype == "datetime64[D]" else "s"
+    texts = np.datetime_as_string(days, unit=unit, casting="unsafe").tolist()
+    return np.array([text.replace("T", " ") for text in texts], object)
+
+
+def format_settings(rated: Rated) -> list[tuple[str, str]]:
+    """The hyperparameters of the system by name, as people write numbers."""
+    params = rated.system.params._asdict() | dict(rated.system.settings)
+    said = {name: f"{x:,.6g}" if isinstance(x, float) else str(x) for name, x in params.items()}
+    return [(name.replace("_", " "), said[name]) for name, x in params.items() if x not in (None, ())]
+
+
+def describe_current_players(current: Leaderboard) -> str:
+    """Who current players are, as "played in the 365 days to 2026-07-19"."""
+    return current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
+
+
+def format_time_span(rated: Rated) -> str:
+    """From when to when, or when, if it was all at once."""
+    if rated.clock is None:
+        return ""
+    times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
+    ends = np.array([times.min(), times.max()])
+    return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]") if dated else ends, dates=dated)))
+
+
+def format_count(count: int, noun: str) -> str:
+    """As "1 match", "2 matches" or "3 players"."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
+def describe_period(rated: Rated) -> str:
+    """Of what length rating periods were; nothing if there are none."""
+    unit = " days" if rated.clock == "dates" else ""
+    return "" if rated.period is None else f" in periods of {rated.period:g}{unit}"

@@ -1,0 +1,1 @@
+"""Folders that keep rated histories: written atomically, checked when read."""

@@ -1,0 +1,295 @@
+"""Folders of files that belong together: all take their places at once, and none is believed that was changed.
+
+`run.json` tells the size and the SHA-256 of every file, and its last line the SHA-256 of all above it. Whatever
+run.json stands there is the run. Its files are beside it or, while a save is under way, in the hidden folder `.run-`
+with the first digits of the SHA-256 of this run.json. A save
+
+1. writes all files of the new run into such a folder, and sees that they are on the disk,
+2. moves the files of the old run into one, where they are still found,
+3. puts the new run.json in place of the old one, by one rename: the switch,
+4. moves the files of the new run to their places, and removes those of the old one.
+
+So a file at its own path is never older or newer than the run: it is away from before the switch until after it. What
+an interrupted save left behind, the next one puts in order first.
+
+Why a plain file that is replaced: this is one atomic step on every usual file system, and such a folder can be copied,
+packed and synchronised. A symbolic link to the generation needs rights on Windows, and tools that follow links turn it
+into a folder, which no rename replaces. Exchanging two folders is known to Linux alone, and takes along files of other
+names.
+
+One process at a time saves into a folder: it holds a lock on it, which the system drops when the process ends. (Windows
+has no such locks.) Readers need none.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+if sys.platform != "win32":
+    import fcntl
+
+RUN_FILE = "run.json"
+RUN_FILES = ("ratings.parquet", "predictions.parquet", "state.npz")  # of every run
+PLAIN = {"ratings.parquet": "ratings.npz", "predictions.parquet": "predictions.npz"}  # without pyarrow
+OPTIONAL_TABLES = "upcoming", "hindsight"  # of some; the former of earlier versions
+OPTIONAL_FILES = (
+    "ratings.csv",
+    "predictions.csv",
+    *(f"{name}.{kind}" for name in OPTIONAL_TABLES for kind in ("csv", "parquet")),
+)
+FORMAT_VERSION = 4  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
+READABLE_FORMATS = (3, FORMAT_VERSION)  # 3: without sizes, with CRC-32, and run.json itself unchecked
+PATIENCE = 10.0  # seconds to wait for another process
+MAX_RUN_FILE_BYTES = 1 << 26  # bytes of run.json
+LEFTOVER_PATTERN = re.compile(
+    r"\.(saving[a-z0-9_]{0,8}|run-[0-9a-f]{16})"
+)  # what interrupted saves leave, those of format 3 too
+CHANGED_MESSAGE = "{} was changed or belongs to another run; rate the matches again"
+CHECKSUM_PREFIX = ',\n  "checksum": "'
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Nobody else saves into the folder meanwhile; ValueError if somebody does and is not done soon."""
+    if sys.platform == "win32":
+        yield
+        return
+    lock, end = os.open(folder, os.O_RDONLY), time.monotonic() + PATIENCE
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise ValueError(f"{folder}: another process saves a run there; wait until it is done") from None
+                time.sleep(0.02)
+                continue
+            except OSError:
+                pass  # a file system without locks
+            break
+        yield
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_UN)
+    finally:
+        os.close(lock)
+
+
+def replace_run(
+    folder: Path, metadata: dict[str, Any], write: Callable[[Path], Any], obsolete_names: Collection[str] = ()
+) -> None:
+    """Replace the run in a folder that is `held`, wholly or not at all.
+
+    Args:
+      folder: files of other names in it stay.
+      about: what run.json tells besides.
+      write: writes the files into the folder it is given.
+      gone: further names of files that belong to the old run.
+
+    Raises:
+      ValueError: if something there is no file.
+      OSError: if the files cannot be written.
+    """
+    old, new = _read_run_file(folder), folder / ".saving"
+    mine = {*RUN_FILES, *obsolete_names, *_list_optional_files(old)}
+    for name in sorted(mine):
+        if (folder / name).is_dir():
+            raise ValueError(f"{folder / name} is a folder; save the run elsewhere")
+    switched = False
+    try:
+        finish_interrupted_save(folder)
+        new.mkdir()
+        write(new)
+        metadata = metadata | {"files": {file.name: _file_digest(file) for file in sorted(new.iterdir())}}
+        (new / RUN_FILE).write_bytes(raw := encode_run_file(metadata))
+        for path in (*new.iterdir(), new):
+            flush_to_disk(path)
+        new = new.rename(_hidden_folder(folder, raw))
+        _move_aside(folder, _hidden_folder(folder, old), mine)
+        os.replace(new / RUN_FILE, folder / RUN_FILE)
+        switched = True
+        flush_to_disk(folder)
+        finish_interrupted_save(folder)
+    except BaseException as error:
+        with suppress(OSError):
+            finish_interrupted_save(folder)
+        if isinstance(error, OSError):
+            said, reason = "was saved, but not put in order" if switched else "was not saved", error.strerror or error
+            raise OSError(error.errno or errno.EIO, f"the run {said}: {reason}", str(folder)) from error
+        raise
+
+
+def finish_interrupted_save(folder: Path) -> None:
+    """Put the files of the run in their places, and remove what interrupted saves left."""
+    home = _hidden_folder(folder, _read_run_file(folder))
+    if home.is_dir():
+        for file in home.iterdir():
+            if file.name != RUN_FILE:
+                os.replace(file, folder / file.name)
+    for path in folder.iterdir():
+        if LEFTOVER_PATTERN.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _move_aside(folder: Path, hidden_folder: Path, names: Collection[str]) -> None:
+    """Move the files of a run to where they are found until another takes its place."""
+    hidden_folder.mkdir(exist_ok=True)
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.replace(folder / name, hidden_folder / name)
+    for path in (hidden_folder, folder):
+        flush_to_disk(path)
+
+
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What run.json tells, and the bytes of its files: of one run, also while others are saved there.
+
+    Raises:
+      ValueError: if there is none, if a file was changed or cannot be read, or if the format is unknown.
+    """
+    before = None
+    while True:
+        if not (raw := _read_run_file(folder)):
+            made = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
+            raise ValueError(f"no saved run there: {RUN_FILE} is missing; {made}")
+        try:
+            about = decode_run_file(raw)
+            listed = _list_optional_files(raw)
+            names = (PLAIN[name] if PLAIN.get(name) in listed else name for name in RUN_FILES)
+            return about, {name: _read_run_member(folder, raw, name, about) for name in names}
+        except ValueError:
+            if raw == before:
+                raise
+            before = raw  # perhaps somebody has just saved
+
+
+def encode_run_file(metadata: dict[str, Any]) -> bytes:
+    """The bytes of run.json, with their checksum."""
+    try:
+        body = json.dumps(metadata, indent=2).removesuffix("\n}")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the options hold what JSON does not ({error})") from None
+    if len(body) > MAX_RUN_FILE_BYTES - 100:
+        raise ValueError(f"what run.json tells would take {len(body):,} bytes; {MAX_RUN_FILE_BYTES:,} are allowed")
+    return f'{body}{CHECKSUM_PREFIX}{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'.encode()
+
+
+def decode_run_file(raw: bytes) -> dict[str, Any]:
+    """What run.json tells, if these are its bytes as they were written, in a format that is known."""
+    try:
+        about = json.loads(raw)
+        writer, form = about["jaxrate"], about["format"]
+    except KeyError as error:
+        raise ValueError(f"{RUN_FILE} is damaged ({error.args[0]} is missing)") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{RUN_FILE} is damaged ({error})") from None
+    if not (isinstance(writer, str) and type(form) is int):
+        raise ValueError(f"{RUN_FILE} is damaged (no version in it)")
+    if form > FORMAT_VERSION:
+        raise ValueError(
+            f"{RUN_FILE}: jaxrate {writer:.20} wrote it in format {form}, this version knows {FORMAT_VERSION}; "
+            "install that one"
+        )
+    if form not in READABLE_FORMATS:
+        raise ValueError(f"{RUN_FILE}: jaxrate {writer:.20} wrote it in another form; rate the matches again")
+    body, mark, _ = raw.rpartition(CHECKSUM_PREFIX.encode())
+    if form == FORMAT_VERSION and not (
+        mark and raw == body + mark + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n'
+    ):
+        raise ValueError(f"{RUN_FILE} was changed; rate the matches again")
+    return about
+
+
+def _read_run_member(folder: Path, run_file_bytes: bytes, name: str, metadata: dict[str, Any]) -> bytes:
+    """The bytes of a file of the run, in its place or on the way there."""
+    home = _hidden_folder(folder, run_file_bytes)
+    problem = ValueError(f"no saved run there: {name} is missing")
+    for place in (home, folder, home):  # it may have moved between two looks
+        with suppress(FileNotFoundError, NotADirectoryError):
+            try:
+                return _read_verified(place / name, metadata)
+            except ValueError as error:
+                problem = error
+    raise problem
+
+
+def _read_verified(file: Path, metadata: dict[str, Any]) -> bytes:
+    try:
+        if metadata["format"] == FORMAT_VERSION:
+            told = metadata["files"][file.name]
+            raw = _read_plain_file(file, told["bytes"])
+            same = told["sha256"] == hashlib.sha256(raw).hexdigest()
+        else:
+            told = metadata["checksums"][file.name]
+            raw = _read_plain_file(file)
+            same = told == zlib.crc32(raw)
+    except (KeyError, TypeError):
+        raise ValueError(f"{RUN_FILE} is damaged (no checksum of {file.name} in it)") from None
+    if not same:
+        raise ValueError(CHANGED_MESSAGE.format(file.name))
+    return raw
+
+
+def _read_plain_file(file: Path, size: int | None = None) -> bytes:
+    """The bytes of a plain file, of this size; nothing else is read, or waited for."""
+    flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
+    try:
+        with open(os.open(file, os.O_RDONLY | sum(flags)), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError(f"{file.name} is no plain file")
+            if size is not None and status.st_size != size:
+                raise ValueError(CHANGED_MESSAGE.format(file.name))
+            if file.name == RUN_FILE and status.st_size > MAX_RUN_FILE_BYTES:
+                raise ValueError(f"{file.name} is too large")
+            return opened.read()
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, MemoryError) as error:
+        raise ValueError(f"{file.name} cannot be read ({getattr(error, 'strerror', None) or error!r})") from None
+
+
+def _read_run_file(folder: Path) -> bytes:
+    """The bytes of run.json; none if there is no run."""
+    try:
+        return _read_plain_file(folder / RUN_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+
+
+def _list_optional_files(run_file_bytes: bytes) -> set[str]:
+    """Which files that not every run has belong to this one."""
+    try:
+        return {*OPTIONAL_FILES, *PLAIN.values()} & set(decode_run_file(run_file_bytes)["files"])
+    except (ValueError, KeyError, TypeError):
+        return set()
+
+
+def _hidden_folder(folder: Path, run_file_bytes: bytes) -> Path:
+    return folder / f".run-{hashlib.sha256(run_file_bytes).hexdigest()[:16]}"
+
+
+def _file_digest(file: Path) -> dict[str, Any]:
+    with file.open("rb") as opened:
+        return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(opened, "sha256").hexdigest()}
+
+
+def flush_to_disk(path: Path) -> None:
+    """Return when a file, or the list of names in a folder, is on the disk and not only in memory."""
+    if path.is_dir() and sys.platform == "win32":
+        return
+    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,117 @@
+"""What a match says of one player, averaged over the strengths that the other one may have."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Matches
+from jaxrate.numerics.special_functions import grid_differences
+from jaxrate.systems.blat_mmr import likelihood_sums
+from jaxrate.systems.blat_mmr.hyperparameters import Params
+from jaxrate.systems.blat_mmr.likelihood_sums import ResultLikelihood
+from jaxrate.systems.blat_mmr.model import Constants, Model, SizedAlgorithms, State
+from jaxrate.types import Array
+
+
+def win_chances(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
+    """L(x, y) and L(y, x), where `side` is that of x."""
+    lead = side * params.side_advantage / model.luck.unit
+    first, second = (x + lead) / params.temperature, y / params.temperature
+
+    def with_luck(chance: Array) -> Array:
+        return (1.0 - params.beta) / 2.0 + params.beta * chance
+
+    return with_luck(model.luck.first(first, second, side)), with_luck(model.luck.first(second, first, -side))
+
+
+def average_over_beliefs(
+    model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
+) -> Array:
+    """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
+    if constants.form.summing == "low_rank":
+        _, weights = _interpolation_matrix(model, constants.form)
+        at = jnp.matmul(rows.belief, weights, precision=likelihood_sums.EXACT)
+        w = likelihood(*_match_log_chances(model, constants, event))
+        return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=likelihood_sums.EXACT))
+    return jnp.sum(rows.belief[0] * opponent_sums(model, constants, rows, event, likelihood)[0])
+
+
+def grid_points(model: Model) -> Array:
+    assert model.grid is not None
+    return jax.device_put(np.asarray(model.grid.points, jnp.result_type(float)))
+
+
+def _interpolation_matrix(model: Model, algorithms: SizedAlgorithms) -> tuple[Array, Array]:
+    """Nodes [r] and weights [n, r]."""
+    assert model.grid is not None and algorithms.nodes is not None
+    nodes, weights = likelihood_sums.barycentric_interpolation(model.grid, algorithms.nodes)
+    return jnp.asarray(nodes, float), jnp.asarray(weights, float)
+
+
+def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, side: Array | float) -> Any:
+    """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
+    if algorithms.summing == "low_rank":
+        nodes, _ = _interpolation_matrix(model, algorithms)
+        return likelihood_sums.log_chances(win_chances(model, params, nodes[:, None], nodes[None], side))
+    if algorithms.summing == "fft":
+        assert model.grid is not None
+        difference = model.grid.step * grid_differences(model.grid.size)
+        return likelihood_sums.log_chances(win_chances(model, params, difference, jnp.zeros_like(difference), side))
+    return None
+
+
+def _match_log_chances(model: Model, constants: Constants, event: Matches) -> Any:
+    """The table of a match."""
+    side = event.context.side
+    return constants.table if side is None else log_chance_table(model, constants.form, constants.params, side)
+
+
+def _player_supports(model: Model, rows: State) -> Array:
+    """The supports of both players, [2, ...]."""
+    return jnp.stack([grid_points(model)] * 2) if rows.support is None else rows.support
+
+
+def _chance_matrices(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
+    """L [n, n] of every two strengths, or of every two distributions (Example 2.15), and the same of the second."""
+    x, y = _player_supports(model, rows)
+    side = 0.0 if event.context.side is None else event.context.side
+    if rows.inner is None:
+        return win_chances(model, constants.params, x[:, None], y[None], side)
+    inner = rows.inner
+    both = win_chances(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
+    one, two = (jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=likelihood_sums.EXACT) for c in both)
+    return one, two
+
+
+def opponent_sums(
+    model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
+) -> Array:
+    """[2, n] of what `sums` describes."""
+    form = constants.form
+    if form.summing == "low_rank":
+        return likelihood_sums.low_rank_sums(
+            _interpolation_matrix(model, form)[1], _match_log_chances(model, constants, event), rows.belief, likelihood
+        )
+    if form.summing == "fft":
+        return likelihood_sums.fft_sums(_match_log_chances(model, constants, event), rows.belief, likelihood)
+    return likelihood_sums.naive_sums(_chance_matrices(model, constants, rows, event), rows.belief, likelihood)
+
+
+def win_loss_sums(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
+    """The sums [2, n] of L(x, y) and of L(y, x)."""
+    if constants.form.summing != "laplace":
+        wins, losses = (
+            opponent_sums(model, constants, rows, event, power)
+            for power in (likelihood_sums.win_chance, likelihood_sums.loss_chance)
+        )
+        return wins, losses
+    params = constants.params
+    lead = 0.0 if event.context.side is None else event.context.side * params.side_advantage / model.luck.unit
+    both = likelihood_sums.laplace_sums(
+        model.luck.laplace, _player_supports(model, rows), rows.belief, jnp.asarray(lead, float), params.temperature
+    )
+    mass = jnp.sum(rows.belief, axis=-1)[::-1, None]
+    wins, losses = ((1.0 - params.beta) / 2.0 * mass + params.beta * x for x in both)
+    return wins, losses

@@ -1,0 +1,160 @@
+"""Predictions in full: who wins, whether nobody does, the ranks, match quality; every score.
+
+A system that has draws of its own tells what it believes of them. Any other system of matches predicts an expected
+score p, and Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison
+experiments", equation 2.5) divides it: win, draw and loss have chances in the proportion r^2 : nu r : 1. The root r of
+their odds is that with which win + draw / 2 = p, the positive solution of
+
+    r^2 (1 - p) + nu r (1/2 - p) - p = 0
+
+nu is `draw_odds`. Where draws depend on strength (Glickman 2025), log nu grows by `draw_strength` for each point that
+the mean rating of both players lies above a newcomer's.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable import bind
+from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
+from jaxrate.system import RatingSystem, State, check_names, split_sides
+from jaxrate.systems.prediction_wrapping import (
+    InnerSystem,
+    WrappedConstants,
+    check_not_wrapped,
+    make_wrapped,
+    wrap_predictions,
+)
+from jaxrate.types import Array
+
+LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
+
+
+class OutcomeProbabilities(NamedTuple):
+    """A prediction in full: [n, 2] for both players of matches, [P] for the team of each participant of rounds."""
+
+    win: Array  # the probability that it beats every other team by more than the margin
+    draw: Array  # the probability that no team does; of a match, that it is drawn
+    rank: Array  # the expected rank among the teams, from 1; a draw is half a place
+    quality: Array  # match quality: the density of a draw of all, relative to equals whose skills are known
+
+
+class DrawParams(NamedTuple):
+    """The hyperparameters of Davidson's draws."""
+
+    draw_odds: float | Array
+    draw_strength: float | Array | None
+
+
+DRAW_SPACE = DrawParams(
+    draw_odds=Parameter(
+        "positive", POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True
+    ),
+    draw_strength=Parameter(
+        "real",
+        MAYBE_ANY,
+        "1 per point",
+        "growth of log(draw_odds) with the mean rating of both above a newcomer's",
+        concerns_draws=True,
+    ),
+)
+
+
+@check_arguments
+def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
+    """The same system, predicting in full, in `jr.run` and in `jr.predict`.
+
+    TrueSkill, and skills with a draw margin, predict an `Outlook` by their own margin of draws, TrueSkill also of
+    rounds; Urnings [n, m + 1], the probabilities of the scores 0, 1/m, ..., 1 of player 0. In rounds of P participants
+    TrueSkill's probabilities to win take time of order P^2 (and memory of order P).
+
+    Every other system of matches predicts an `Outlook` by Davidson's model, which agrees with its expected scores: two
+    hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance of a draw
+    relative to that between equals. Rounds it does not rate.
+
+        found = jr.fit(jr.forecasts.add_outcomes(jr.glicko(), draw_strength=0.0), data)
+
+    Rated histories keep what it says beside the expected scores, see `rate`; measures and pictures take the expected
+    scores of it.
+
+    Args:
+      system: of matches; or one whose `traits` have an outlook.
+      **given: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of them
+        (> 0), at first 1: nu, with which they draw nu / (nu + 2) of their matches. draw_strength: growth of
+        log(draw_odds) with the mean rating of both above a newcomer's (1 per point, any number or None), at first None.
+
+    Raises:
+      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `outlook` already.
+    """
+    predict = system.traits.outlook
+    if predict is None:
+        check_names("add_outcomes", draw_params, DrawParams._fields)
+        return wrap_predictions(
+            system,
+            add_outcomes,
+            DrawParams(**{"draw_odds": 1.0, "draw_strength": None} | draw_params),
+            DRAW_SPACE,
+            predict_davidson,
+        )
+    if draw_params:
+        raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
+    check_not_wrapped(system, "add_outcomes")
+    make = None if system.make is None else bind(make_wrapped, add_outcomes, (), system.make)
+    traits = system.traits._replace(remade=(*system.traits.remade, "outlook"))
+    return system._replace(rules=system.rules._replace(predict=predict), traits=traits, make=make)
+
+
+def is_outlook(system: RatingSystem) -> bool:
+    """Whether the system is one that `add_outcomes` made."""
+    return "outlook" in system.traits.remade
+
+
+def predict_davidson(
+    inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods
+) -> OutcomeProbabilities:
+    """Of matches leaves [2], of the pairs of a period [M, 2]."""
+    score, draws = inner.rules.predict(constants.inner, rows, event), constants.params
+    odds = jnp.log(draws.draw_odds)
+    if draws.draw_strength is not None:
+        one, two = split_sides(inner.summary(inner.own(draws), rows).mean, event)
+        odds = odds + draws.draw_strength * (0.5 * (one + two) - constants.newcomer)
+    return davidson_outlook(score, jnp.exp(jnp.clip(odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)))
+
+
+def davidson_outlook(score: Array, draw_odds: Array) -> OutcomeProbabilities:
+    """Win, draw and loss with these expected scores [...] of the first player, and these odds of a draw of equals.
+
+    1 / r of the better player is the root that loses no digits, and it is at most 1.
+    """
+    score = jnp.clip(score, 0.0, 1.0)
+    ahead = score >= 0.5
+    more, less = jnp.where(ahead, score, 1.0 - score), jnp.where(ahead, 1.0 - score, score)
+    lean = draw_odds * (more - 0.5)
+    root = 2.0 * less / (lean + jnp.sqrt(lean * lean + 4.0 * more * less))
+    both = 1.0 + draw_odds * root + root * root
+    better, worse, draw = 1.0 / both, root * root / both, draw_odds * root / both
+    win = jnp.stack([jnp.where(ahead, better, worse), jnp.where(ahead, worse, better)], axis=-1)
+    even = draw * ((2.0 + draw_odds) / draw_odds)
+    draw, even = (jnp.stack([x, x], axis=-1) for x in (draw, even))
+    return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, even)
+
+
+def score_probabilities(prediction: Any) -> Any:
+    """Expected scores [...], or probabilities [..., K]; of an `Outlook` of matches, of a loss, a draw and a win."""
+    if isinstance(prediction, OutcomeProbabilities):
+        return jnp.stack([prediction.win[..., 1], prediction.draw[..., 0], prediction.win[..., 0]], axis=-1)
+    return prediction
+
+
+def expected_score(prediction: Any) -> Any:
+    """[n] of player 0, from predictions of matches in any form: these, those of an outlook, or [n, K] of each score."""
+    if isinstance(prediction, OutcomeProbabilities):
+        if prediction.win.ndim != 2:
+            raise ValueError("this outlook is of rounds, which have no expected scores")
+        return prediction.win[:, 0] + 0.5 * prediction.draw[:, 0]
+    if getattr(prediction, "ndim", 1) != 2:
+        return prediction
+    last = prediction.shape[1] - 1
+    return sum(prediction[:, k] * (k / last) for k in range(1, last + 1))

@@ -1,0 +1,127 @@
+"""Predictions remade: a system learns as it did, and what it predicts goes through a map with hyperparameters."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable import bind
+from jaxrate.parameters import check_params, make_params_class
+from jaxrate.system import Constants, Params, RatingSystem, Rules, State
+from jaxrate.types import Array
+
+SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
+
+
+class InnerSystem(NamedTuple):
+    """What is kept of the system whose predictions are remade."""
+
+    space: Params
+    init: Callable[[Params, int], State]
+    summary: Callable[[Params, State], Any]
+    rules: Rules
+
+    def own(self, params: Params) -> Params:
+        """Its hyperparameters among these."""
+        return type(self.space)(*(getattr(params, name) for name in self.space._fields))
+
+
+class WrappedConstants(NamedTuple):
+    """The constants of remade predictions."""
+
+    inner: Constants
+    params: Params  # all of them
+    newcomer: Array  # the rating of one
+
+
+WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what traits and saved runs call the wrappers
+WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Matches | Periods], Any]
+
+
+def wrap_predictions(
+    system: RatingSystem, wrapper: SystemWrapper, extra_params: Params, extra_space: Params, predict: WrappedPredict
+) -> RatingSystem:
+    """A system of matches that predicts what `guess` makes of its rows, and has these hyperparameters besides.
+
+    Args:
+      way: what remakes it so; its name is added to those of the system's traits.
+      given, space: values of the further hyperparameters, and what they mean.
+
+    Raises:
+      ValueError: if the system rates no matches, was remade so before, has a hyperparameter of such a name, or if a
+        value is out of range.
+    """
+    name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in (Matches, Periods))
+    if not kinds:
+        raise ValueError(f"{name} is of matches, which {system.name} does not rate")
+    check_not_wrapped(system, name)
+    for field in extra_params._fields:
+        if field in system.params._fields:
+            raise ValueError(f"{name}: {system.name} has a hyperparameter {field} of its own")
+    extra_params, params_class = (
+        check_params(name, extra_params, extra_space),
+        make_params_class((*system.params._fields, *extra_params._fields)),
+    )
+    inner, rules = InnerSystem(system.space, system.init, system.summary, system.rules), system.rules
+    return system._replace(
+        params=params_class(*system.params, *extra_params),
+        space=params_class(*system.space, *extra_space),
+        events=kinds,
+        init=bind(_call_with_inner_params, system.init, inner),
+        rules=Rules(
+            bind(_prepare, inner),
+            bind(_advance, rules.advance),
+            bind(predict, inner),
+            bind(_update, rules.update),
+            rules.draw,
+            None if rules.sized_prepare is None else bind(_sized_prepare, inner),
+        ),
+        summary=bind(_call_with_inner_params, system.summary, inner),
+        depends_on_time=bind(_call_with_inner_params, system.depends_on_time, inner),
+        settled_deviation=bind(_call_with_inner_params, system.settled_deviation, inner),
+        traits=system.traits._replace(
+            outlook=None, margin_loss=None, infer=None, remade=(*system.traits.remade, WRAPPER_KEYS[name])
+        ),
+        make=None if system.make is None else bind(make_wrapped, wrapper, extra_params._fields, system.make),
+    )
+
+
+def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
+    """ValueError if its predictions were remade so before, or are in full already."""
+    for known in (wrapper_name, "add_outcomes"):
+        if WRAPPER_KEYS[known] in system.traits.remade:
+            raise ValueError(
+                f"this {system.name} is one of jr.forecasts.{known} already; take {wrapper_name} of the system before "
+                "that"
+            )
+
+
+def make_wrapped(
+    wrapper: SystemWrapper, fields: tuple[str, ...], make: Callable[..., RatingSystem], **changes: Any
+) -> RatingSystem:
+    """What a factory makes, remade; the way takes the hyperparameters of these names."""
+    mine = {name: changes.pop(name) for name in fields if name in changes}
+    return wrapper(make(**changes), **mine)
+
+
+def _call_with_inner_params(function: Callable[..., Any], inner: InnerSystem, params: Params, *args: Any) -> Any:
+    return function(inner.own(params), *args)
+
+
+def _prepare(inner: InnerSystem, params: Params) -> WrappedConstants:
+    own = inner.own(params)
+    return WrappedConstants(inner.rules.prepare(own), params, inner.summary(own, inner.init(own, 1)).mean[0])
+
+
+def _sized_prepare(inner: InnerSystem, params: Params) -> Any:
+    assert inner.rules.sized_prepare is not None
+    return bind(
+        _prepare, inner._replace(rules=inner.rules._replace(prepare=inner.rules.sized_prepare(inner.own(params))))
+    )
+
+
+def _advance(advance: Any, constants: WrappedConstants, rows: State, time: Array) -> State:
+    return advance(constants.inner, rows, time)
+
+
+def _update(update: Any, constants: WrappedConstants, rows: State, event: Any, key: Any) -> State:
+    return update(constants.inner, rows, event, key)

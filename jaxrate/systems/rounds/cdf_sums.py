@@ -1,0 +1,366 @@
+"""Sums over everybody in a round, as functions of one rating: what makes rounds of any size cost linear time.
+
+A system of ranked rounds asks, for a rating x, how many participants would stand below it: sum_j g_j F((x - m_j) s_j),
+with a cdf F, centres m, inverse scales s and gains g. Everybody asks the same question, so in large rounds the answer
+is tabulated once at equidistant ratings, with two derivatives, and read off by quintic interpolation (Hermite). The sum
+and its complement have a table each, so both keep their relative accuracy, in exponential tails too.
+
+The interpolation is off by at most h^6/46080 of the sixth derivative, with the step h in units of the smallest scale:
+below 1e-6 rating points with 432 points, and 0.01 with 72, if the step is below 0.3 and 1.1 scales (logistic).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy.special import erfc
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import Rounds
+from jaxrate.numerics.roots import decreasing_root
+from jaxrate.types import Array, HostArray
+
+UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
+MAX_STEP_SCALES = 1.5  # scales between the points of a table in float32, the most
+DIRECT_LIMIT = 64  # participants up to which the sums are taken directly
+PAIR_LIMIT = 1 << 22  # of participants, which are looked at together elsewhere than on a CPU
+_BLOCK_SIZE = 256  # participants whose cdfs at all points fit in a cache
+
+DistributionFunction = Callable[
+    [Array], tuple[Array, Array, Array, Array]
+]  # cdf, its complement, density and its derivative
+SumFunction = Callable[
+    [Array, Array | bool], tuple[Array, Array]
+]  # of ratings x [...]: the sum below (True) or above, slope
+InverseFunction = Callable[[Array], Array]  # of logarithms of below / above: nearly the rating where they are so
+DoubtFunction = Callable[[Array], Array]  # of ratings [...]: whether sums say too little there
+
+
+class PerformanceDistribution(NamedTuple):
+    """A distribution of performances."""
+
+    shape: DistributionFunction
+    deviation: float  # of the standard form
+    nodes: HostArray  # of a quadrature over that form
+    weights: HostArray
+
+
+class Participants(NamedTuple):
+    """Everybody in a round."""
+
+    centre: Array  # [P] ratings
+    inverse: Array  # [P] 1 / scale
+    gain: Array  # [P] what each counts; 0 for padding
+    low: Array  # [] no rating that is asked for lies below, or
+    high: Array  # [] above
+    unit: Array  # [] the size of differences of ratings, for which numbers close to 0 are exact enough
+
+
+def logistic_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
+    """The logistic distribution."""
+    e = jnp.exp(-jnp.clip(z, -80.0, 80.0))
+    below = 1.0 / (1.0 + e)
+    above = e * below
+    density = below * above
+    return below, above, density, density * (above - below)
+
+
+def normal_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
+    """The standard normal distribution."""
+    above = 0.5 * erfc(jnp.abs(z) * 0.5**0.5)
+    density = jnp.exp(-0.5 * z * z) * (0.5 / jnp.pi) ** 0.5
+    left = z < 0
+    return jnp.where(left, above, 1.0 - above), jnp.where(left, 1.0 - above, above), density, -z * density
+
+
+def _make_distribution(
+    distribution: DistributionFunction,
+    deviation: float,
+    density: Callable[[HostArray], HostArray],
+    step: float,
+    count: int,
+) -> PerformanceDistribution:
+    """With the trapezoidal rule, which converges exponentially for functions like these."""
+    nodes = step * np.arange(-count, count + 1)
+    return PerformanceDistribution(distribution, deviation, nodes, density(nodes) / density(nodes).sum())
+
+
+# Exact to 2e-5 against opponents down to half as wide as oneself; down to a sixteenth; down to a third.
+LOGISTIC = _make_distribution(logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13)
+LOGISTIC_FINE = _make_distribution(
+    logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13
+)
+NORMAL_FINE = _make_distribution(normal_distribution, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
+
+
+def table_points_for(deviation: float, spread: float = 350.0) -> int:
+    """Points of a table for scales of this deviation or wider, in float32: one scale apart in the widest rounds.
+
+    Ratings lie as far apart as they do where newcomers have the deviation `spread`.
+
+    Systems take it from their own parameters. With much narrower ones given to `run` performances are as right, but not
+    their slopes, and large rounds take longer.
+    """
+    return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / 350.0 * spread / deviation)), 72, 2304))
+
+
+def points_in_precision(table_points: int) -> int:
+    """The points of a table in the default precision, from those in float32."""
+    return table_points if jnp.result_type(float) == np.float32 else 6 * table_points
+
+
+def comparison_batch_size(count: int) -> int:
+    """How many of a round are compared with everybody at once: on a CPU those whose pairs fit in a cache."""
+    return min(count, max(PAIR_LIMIT // count, 64) if has_launch_overhead() else 64)
+
+
+def pairwise_limit(evaluations: int = 1) -> int:
+    """Participants up to which everybody is compared with everybody, at so many ratings of each."""
+    return max(math.isqrt(PAIR_LIMIT // evaluations), DIRECT_LIMIT) if has_launch_overhead() else DIRECT_LIMIT
+
+
+def participant_mask(event: Rounds) -> Array:
+    """[P] who takes part; the others are padding."""
+    return event.weight > 0
+
+
+def participant_weights(event: Rounds) -> Array:
+    """[P] what the round counts for each; 1 for padding."""
+    return jnp.where(participant_mask(event), event.weight, 1.0)
+
+
+def rating_interval(centre: Array, margin: Array, mask: Array) -> tuple[Array, Array]:
+    """The interval of ratings from the lowest centre to the highest, and a margin beyond, wider than their rounding."""
+    centre, margin = lax.stop_gradient((centre, margin))  # no answer depends on them
+    some = jnp.any(mask)  # in a padded round nobody is
+    farthest = jnp.max(jnp.where(mask, jnp.abs(centre), 0.0))
+    margin = jnp.maximum(margin, 16.0 * float(np.finfo(centre.dtype).eps) * farthest)
+    margin = jnp.where(some, margin, 1.0)
+    low = jnp.min(jnp.where(mask, centre, jnp.inf))
+    high = jnp.max(jnp.where(mask, centre, -jnp.inf))
+    return jnp.where(some, low, 0.0) - margin, jnp.where(some, high, 0.0) + margin
+
+
+def rating_unit(widest: Array) -> Array:
+    """[] `Field.unit`, of the widest scale, which is 0 if nobody is there."""
+    widest = lax.stop_gradient(widest)
+    return jnp.where(widest > 0, UNIT_SCALES * widest, 1.0)
+
+
+def make_cdf_sums(
+    distribution: DistributionFunction, participants: Participants, table_points: int, evaluations: int = 1
+) -> tuple[SumFunction, InverseFunction, DoubtFunction]:
+    """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; an approximate inverse; and doubts.
+
+    Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
+    They are asked at `each` ratings of everybody.
+    """
+    at = jnp.linspace(participants.low, participants.high, table_points)
+    if len(participants.centre) <= pairwise_limit(evaluations):
+        read = partial(direct_sums, distribution, participants)
+        (below, first), (above, _) = (read(at, side) for side in (True, False))
+        return (
+            read,
+            partial(_interpolate_inverse, at, below, above),
+            partial(_is_doubtful, participants, at, _is_flat(participants, below, above, first)),
+        )
+    below, above, first, second = _tabulate_sums(distribution, participants, at)
+    doubtful = _is_flat(participants, below, above, first) | is_too_coarse(participants, table_points)
+    step = at[1] - at[0]
+    sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
+    cells = [
+        jnp.stack(hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides
+    ]
+    return (
+        partial(_interpolate_sums, cells, participants, at),
+        partial(_interpolate_inverse, at, below, above),
+        partial(_is_doubtful, participants, at, doubtful),
+    )
+
+
+def is_too_coarse(participants: Participants, table_points: int) -> Array:
+    """[] whether points of a table would be too far apart for somebody."""
+    most = jnp.max(jnp.where(participants.gain > 0, participants.inverse, 0.0))
+    return (participants.high - participants.low) * most > table_points * (
+        MAX_STEP_SCALES if most.dtype == jnp.float32 else 0.2 * MAX_STEP_SCALES
+    )
+
+
+def _is_flat(participants: Participants, below: Array, above: Array, slope: Array) -> Array:
+    """[points] where rounding of the smaller sum moves the rating of such a sum too far."""
+    eps = float(np.finfo(slope.dtype).eps)
+    return jnp.minimum(below, above) * (10.0 * eps**0.5) > slope * participants.unit
+
+
+def _is_doubtful(participants: Participants, grid: Array, doubtful: Array, x: Array) -> Array:
+    number, _, _ = _locate_cell(participants, grid, x)
+    return doubtful[number] | doubtful[number + 1]
+
+
+def _interpolate_inverse(grid: Array, below: Array, above: Array, target: Array) -> Array:
+    """Linear interpolation."""
+    tiny = float(np.finfo(grid.dtype).tiny)
+    ratio = jnp.log(jnp.maximum(below, tiny)) - jnp.log(jnp.maximum(above, tiny))
+    number = jnp.clip(jnp.sum(target[:, None] > ratio[None, :], axis=1) - 1, 0, len(grid) - 2)
+    left, right = ratio[number], ratio[number + 1]
+    part = jnp.clip((target - left) / jnp.where(right > left, right - left, 1.0), 0.0, 1.0)
+    return lax.stop_gradient(grid[number] + part * (grid[1] - grid[0]))
+
+
+def direct_sums(
+    distribution: DistributionFunction, participants: Participants, x: Array, below: Array | bool
+) -> tuple[Array, Array]:
+    centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (participants.centre, participants.inverse))
+    z = (x[..., None] - centre) * inverse
+    value, _, density, _ = distribution(jnp.where(jnp.asarray(below)[..., None], z, -z))
+    return value @ participants.gain, density @ (participants.gain * participants.inverse)
+
+
+def _tabulate_sums(distribution: DistributionFunction, participants: Participants, grid: Array) -> list[Array]:
+    """[points] each: the sums of the cdf, its complement and two derivatives."""
+
+    def one(centre: Array, inverse: Array, gain: Array) -> list[Array]:
+        values = distribution((grid[None, :] - centre[:, None]) * inverse[:, None])
+        gains = gain, gain, gain * inverse, gain * inverse**2
+        return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
+
+    return sum_in_blocks(one, participants[:3], grid)
+
+
+def sum_in_blocks(
+    block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array
+) -> list[Array]:
+    """Four sums [points] over everybody in the round, some of whom at a time are `one`'s."""
+    if has_launch_overhead():
+        return block_sums(*participant_columns)
+    blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
+
+    def add(total: list[Array], block: list[Array]) -> tuple[list[Array], None]:
+        return [x + y for x, y in zip(total, block_sums(*block), strict=True)], None
+
+    return lax.scan(add, [jnp.zeros_like(grid)] * 4, blocks)[0]
+
+
+def hermite_coefficients(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
+    """Six coefficients of polynomials with values f, slopes d and second derivatives s at 0, and g, e and t at 1."""
+    rise = g - f
+    return (
+        f,
+        d,
+        0.5 * s,
+        10.0 * rise - 6.0 * d - 4.0 * e - 1.5 * s + 0.5 * t,
+        -15.0 * rise + 8.0 * d + 7.0 * e + 1.5 * s - t,
+        6.0 * rise - 3.0 * (d + e) + 0.5 * (t - s),
+    )
+
+
+def _locate_cell(participants: Participants, grid: Array, x: Array) -> tuple[Array, Array, Array]:
+    """Which cell each rating lies in, where in it, in [0, 1], and 1 / step."""
+    cells = len(grid) - 1
+    per_point = cells / (participants.high - participants.low)
+    place = jnp.clip((x - participants.low) * per_point, 0.0, float(cells))
+    number = jnp.minimum(place.astype(jnp.int32), cells - 1)
+    return number, place - number.astype(place.dtype), per_point
+
+
+def _interpolate_sums(
+    cells: list[Array], participants: Participants, grid: Array, x: Array, below: Array | bool
+) -> tuple[Array, Array]:
+    number, u, per_point = _locate_cell(participants, grid, x)
+    c = cells[below][number] if isinstance(below, bool) else jnp.stack(cells)[below.astype(jnp.int32), number]
+    c = jnp.moveaxis(c, -1, 0)
+    return horner(c, u), jnp.abs(polynomial_slope(c, u)) * per_point
+
+
+def horner(c: Array, u: Array) -> Array:
+    """The polynomials c [6, ...] at u [...]."""
+    return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
+
+
+def polynomial_slope(c: Array, u: Array) -> Array:
+    """The derivatives of these polynomials."""
+    return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
+
+
+def everett_interpolation(values: Sequence[Array], u: Array) -> tuple[Array, Array]:
+    """Everett's interpolation between the third and the fourth of six equidistant values, at u in [0, 1]; its slope."""
+    second, third, fourth, fifth = (values[i - 1] - 2.0 * values[i] + values[i + 1] for i in range(1, 5))
+    sides = (
+        (1.0 - u, values[2], third, second - 2.0 * third + fourth),
+        (u, values[3], fourth, third - 2.0 * fourth + fifth),
+    )
+    value, slope = [], []
+    for v, y, two, four in sides:
+        s = v * v
+        value.append(v * (y + (s - 1.0) / 6.0 * (two + (s - 4.0) / 20.0 * four)))
+        slope.append(y + (3.0 * s - 1.0) / 6.0 * two + (5.0 * s * s - 15.0 * s + 4.0) / 120.0 * four)
+    return value[0] + value[1], slope[1] - slope[0]
+
+
+def exclude_self(is_below: Array, smaller: Array, mask: Array) -> tuple[Array, Array]:
+    """[P] the numbers below and above without one's own halves, from the smaller one of each, with them, and which."""
+    small = jnp.maximum(smaller - 0.5, 0.0)
+    rest = jnp.maximum(jnp.sum(mask.astype(small.dtype)) - 1.0, 0.0) - small
+    return jnp.where(is_below, small, rest), jnp.where(is_below, rest, small)
+
+
+def tie_counts(event: Rounds) -> Array:
+    """[P] how many share each one's rank, themselves included."""
+    rank = jnp.minimum(event.rank, len(event.rank) - 1)
+    return sum_by_group(rank, participant_mask(event).astype(jnp.int32))[rank]
+
+
+def is_contested(event: Rounds, skip_ties: bool) -> Array:
+    """[] whether a contest counts: two players or teams take part; with `skip_ties` also, somebody beats another."""
+    return jnp.any(participant_mask(event) & ((event.rank if skip_ties else event.team) > 0))
+
+
+def sum_by_group(group: Array, values: Array) -> Array:
+    """[P, ...] the sums of values [P, ...] by group, a number from 0 to P - 1."""
+    if has_launch_overhead() and len(group) <= pairwise_limit():  # a kernel in place of two
+        number = jnp.arange(len(group), dtype=group.dtype)
+        member = (group[None] == number[:, None]).reshape(*group.shape * 2, *(values.ndim - 1) * (1,))
+        return jnp.sum(jnp.where(member, values[None], jnp.zeros_like(values)), axis=1, dtype=values.dtype)
+    return jnp.zeros_like(values).at[group].add(values)
+
+
+def ratings_at_sum(
+    sum_function: SumFunction, from_below: Array, target: Array, guess: Array, mask: Array, participants: Participants
+) -> Array:
+    """The ratings [P] at which sums are as given.
+
+    Args:
+      sums: below or above a rating.
+      from_below: [P] which of them is given: the smaller one keeps its relative accuracy.
+      target: [P] what it is.
+      guess: [P] to start from; it stays where nobody is there.
+      there: [P] where the answer is asked for.
+      everyone: in the round, with the interval in which it lies.
+    """
+
+    def log_ratio(x: Array) -> tuple[Array, Array]:
+        """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
+        found, slope = sum_function(x, from_below)
+        found = jnp.where(mask, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
+        value = jnp.log(jnp.where(mask, target, 1.0) / found)
+        return jnp.where(from_below, value, -value), -slope / found
+
+    return solve_ratings(log_ratio, guess, mask, participants)
+
+
+def solve_ratings(
+    function: Callable[[Array], tuple[Array, Array]], guess: Array, mask: Array, participants: Participants
+) -> Array:
+    """The zeros of a function, decreasing, that comes with its slope, in the interval of everybody in the round."""
+
+    def where_asked(x: Array) -> tuple[Array, Array]:
+        value, slope = function(x)
+        return jnp.where(mask, value, guess - x), jnp.where(mask, slope, -1.0)
+
+    low, high = (jnp.broadcast_to(x, guess.shape) for x in (participants.low, participants.high))
+    guess = jnp.where(mask, jnp.clip(guess, low, high), low)
+    return decreasing_root(where_asked, guess, low, high, participants.unit)

@@ -1,0 +1,179 @@
+"""Whom each is expected to beat in large rounds of normal performances: from tables that everybody reads.
+
+Participant i, of rating r_i and deviation s_i, is expected to beat sum_j Phi((r_i - r_j) / hypot(s_i, s_j)). A normal
+performance is the sum of two, so for any a up to s_i that is the mean over z, standard normal, of
+
+    T_a(r_i + z sqrt(s_i^2 - a^2)),  T_a(x) = sum_j Phi((x - r_j) / hypot(a, s_j))
+
+There is a table T_a for each class of deviations, from m to 2 m, with a^2 = 3/4 m^2 and the points as far apart as
+hypot(a, the least deviation) allows. So narrow opponents are smooth to wide participants, who need no more nodes than
+others, and wide classes need few points. The tables of all levels are one list of points, as dense as it can be.
+
+Where deviations are so small that the points would lie too far apart, the table takes them for larger ones, and
+`pairs` puts the numbers right: the time is then no longer linear in the participants. Slopes stay those of the table.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.numerics.special_functions import replace_where_needed
+from jaxrate.systems.rounds import cdf_sums, pairwise_wins
+from jaxrate.systems.rounds.pairwise_wins import PriorPerformances
+from jaxrate.types import Array, HostArray
+
+LEVEL_COUNT = 6
+_FLOOR_COUNT = 64  # powers of two by which deviations may have to be raised
+
+
+class TablePrecision(NamedTuple):
+    """What suits float32 or float64."""
+
+    density: int  # of the points, by what is enough for float32
+    widest: float  # the largest step, in scales
+    nodes: HostArray  # of the trapezoidal rule
+    weights: HostArray
+
+
+def _make_precision(density: int, widest: float, step: float, count: int) -> TablePrecision:
+    nodes = step * np.arange(-count, count + 1)
+    weights = np.exp(-0.5 * nodes * nodes)
+    return TablePrecision(density, widest, nodes, weights / weights.sum())
+
+
+SINGLE_PRECISION, DOUBLE_PRECISION = _make_precision(1, 1.25, 0.5, 10), _make_precision(4, 0.35, 0.35, 21)
+
+
+class LevelLayout(NamedTuple):
+    """Where the points of each level [L] lie."""
+
+    edge: Array  # its least deviation m
+    square: Array  # a^2
+    start: Array  # the first point
+    step: Array
+    first: Array  # its number
+    count: Array  # how many; 0: the level is not in use
+
+
+def interpolated_wins_and_losses(
+    performances: PriorPerformances, mask: Array, table_points: int
+) -> tuple[Array, Array]:
+    """[P] how many each is expected to beat of the others, and to be beaten by; `points` are enough for float32."""
+    precise = SINGLE_PRECISION if performances.centre.dtype == jnp.float32 else DOUBLE_PRECISION
+    table_points *= precise.density
+    layout, narrow = _lay_out_levels(precise, performances, mask, table_points)
+    floor = layout.edge[0]
+    wide = performances._replace(deviation=jnp.where(narrow, floor, performances.deviation))
+    wins = _interpolate_wins(precise, layout, wide, mask, table_points)
+    return replace_where_needed(
+        jnp.any(narrow),
+        partial(pairwise_wins.batched_wins_and_losses, pairwise_wins.normal_win_probability),
+        performances,
+        mask,
+        wins,
+    )
+
+
+def _lay_out_levels(
+    precision: TablePrecision, performances: PriorPerformances, mask: Array, table_points: int
+) -> tuple[LevelLayout, Array]:
+    """The points, and who [P] is too narrow for them."""
+    centre, deviation, margin = lax.stop_gradient(performances)
+    least, most = jnp.min(jnp.where(mask, deviation, np.inf)), jnp.max(jnp.where(mask, deviation, 0.0))
+    least, most = (jnp.where(jnp.any(mask), x, 1.0) for x in (least, most))  # in a padded round nobody is
+    beyond = 0.0 if margin is None else jnp.max(jnp.where(mask, margin, 0.0))
+    low = jnp.min(jnp.where(mask, centre, np.inf)) - beyond
+    high = jnp.max(jnp.where(mask, centre, -np.inf)) + beyond
+    low, high = (jnp.where(jnp.any(mask), x, 0.0) for x in (low, high))
+
+    floor = least * 2.0 ** jnp.arange(_FLOOR_COUNT, dtype=least.dtype)
+    edge = floor[:, None] * 2.0 ** jnp.arange(LEVEL_COUNT, dtype=least.dtype)[None]  # [floors, L]
+    square = 0.75 * edge**2
+    scale = jnp.sqrt(square + floor[:, None] ** 2)
+    used = (edge <= most) | (np.arange(LEVEL_COUNT) == 0)[None]
+    rest = jnp.sqrt(jnp.minimum(4.0 * edge**2, jnp.maximum(most, floor)[:, None] ** 2) - square)
+    reach = float(precision.nodes[-1]) * rest
+    first, last = _level_ends(precision, performances, mask, edge[0])
+    start, end = (low - reach).at[0].set(first), (high + reach).at[0].set(last)
+    width = jnp.where(used, jnp.maximum(end - start, 0.0), 0.0)
+    step = jnp.sum(width / scale, axis=1) / (
+        table_points - 2.0 * jnp.sum(used.astype(least.dtype), axis=1)
+    )  # in scales
+    fits = (step <= precision.widest) & (most < 2.0**LEVEL_COUNT * floor)
+    chosen = jnp.argmax(fits)
+    edge, square, scale, used, start, width = (x[chosen] for x in (edge, square, scale, used, start, width))
+    step = jnp.where(used, step[chosen] * scale, 1.0)
+    count = jnp.where(used, (width / step).astype(jnp.int32) + 2, 0)
+    first = jnp.sum(jnp.where(np.tri(LEVEL_COUNT, LEVEL_COUNT, -1, bool), count[None], 0), axis=1, dtype=jnp.int32)
+    return LevelLayout(edge, square, start, step, first, count), mask & (deviation < floor[chosen])
+
+
+def _level_ends(
+    precision: TablePrecision, performances: PriorPerformances, mask: Array, edge: Array
+) -> tuple[Array, Array]:
+    """[L] the least and the largest rating that anybody of each level asks for, if no deviation is raised."""
+    centre, deviation, margin = lax.stop_gradient(performances)
+    member = mask[None] & (deviation[None] >= edge[:, None]) & (deviation[None] < 2.0 * edge[:, None])
+    rest = jnp.sqrt(jnp.where(member, deviation[None] ** 2 - 0.75 * edge[:, None] ** 2, 1.0))
+    reach = float(precision.nodes[-1]) * rest + (0.0 if margin is None else margin[None])
+    low = jnp.min(jnp.where(member, centre[None] - reach, np.inf), axis=1)
+    high = jnp.max(jnp.where(member, centre[None] + reach, -np.inf), axis=1)
+    anybody = jnp.any(member, axis=1)
+    return jnp.where(anybody, low, 0.0), jnp.where(anybody, high, 0.0)
+
+
+def _interpolate_wins(
+    precision: TablePrecision, layout: LevelLayout, performances: PriorPerformances, mask: Array, table_points: int
+) -> tuple[Array, Array]:
+    centre, deviation, margin = performances
+    number = jnp.arange(table_points, dtype=jnp.int32)
+    level = jnp.sum((number[:, None] >= layout.first[None]) & (layout.count > 0)[None], axis=1, dtype=jnp.int32) - 1
+    step = layout.step[level]
+    at = layout.start[level] + (number - layout.first[level]).astype(step.dtype) * step
+    below, above, first, second = _tabulate_sums(performances, mask, at, layout.square[level])
+    first, second = first * step, second * step**2
+    sides = (above, -first, -second), (below, first, second)
+    cells = jnp.stack(
+        [
+            jnp.stack(cdf_sums.hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1)
+            for side in sides
+        ]
+    )
+    own = jnp.sum((deviation[:, None] >= layout.edge[None]) & (layout.count > 0)[None], axis=1, dtype=jnp.int32) - 1
+    own = jnp.maximum(own, 0)  # of padding
+    mine = jax.tree.map(lambda x: x[own], layout)
+
+    def cell(x: Array) -> tuple[Array, Array]:
+        """The cells that ratings [P, n] lie in, and where in them."""
+        one = jax.tree.map(lambda y: y[:, None], mine)
+        place = jnp.clip((x - one.start) / one.step, 0.0, (one.count - 1).astype(x.dtype))
+        inside = jnp.clip(place.astype(jnp.int32), 0, one.count - 2)
+        return one.first + inside, place - inside.astype(x.dtype)
+
+    middle = cells[:, cell(centre[:, None])[0][:, 0], 0]
+    side = (middle[1] < middle[0]).astype(jnp.int32)  # the smaller one keeps its relative accuracy
+    nodes, weights = (jnp.asarray(x, centre.dtype) for x in (precision.nodes, precision.weights))
+    rest = jnp.sqrt(jnp.where(mask, deviation**2 - mine.square, 1.0))
+    total, shifts = jnp.zeros_like(centre), (0.0,) if margin is None else (-margin, margin)
+    for shift in shifts:
+        index, u = cell((centre + shift)[:, None] + rest[:, None] * nodes[None])
+        c = jnp.moveaxis(cells[side[:, None], index], -1, 0)
+        total += cdf_sums.horner(c, u) @ weights / len(shifts)
+    return cdf_sums.exclude_self(side == 1, total, mask)
+
+
+def _tabulate_sums(performances: PriorPerformances, mask: Array, grid: Array, square: Array) -> list[Array]:
+    """[points] each: the sums of the cdf, its complement and two derivatives."""
+
+    def one(centre: Array, variance: Array, gain: Array) -> list[Array]:
+        inverse = lax.rsqrt(variance[:, None] + square[None])
+        below, above, density, bend = cdf_sums.normal_distribution((grid[None] - centre[:, None]) * inverse)
+        values = below, above, density * inverse, bend * inverse**2
+        return [jnp.dot(gain, x, precision=lax.Precision.HIGHEST) for x in values]
+
+    columns = performances.centre, jnp.where(mask, performances.deviation, 1.0) ** 2, mask.astype(grid.dtype)
+    return cdf_sums.sum_in_blocks(one, columns, grid)

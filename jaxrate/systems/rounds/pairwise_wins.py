@@ -1,0 +1,109 @@
+"""Whom each participant of a round is expected to beat, summed over all pairs: exact, for rounds of moderate size.
+
+The difference of two normal performances is normal. Of two logistic ones the narrower is integrated over, by the
+trapezoidal rule: to it the wider one's cdf is smooth, so a few nodes are exact however much their deviations differ.
+Whether i beats j and whether j beats i add up to 1 to rounding, and every probability and share lies in [0, 1].
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.systems.rounds import cdf_sums
+from jaxrate.types import Array
+
+_NODES = np.arange(-22.0, 23.0)
+_WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
+NODE_COUNT = len(_NODES)
+
+WinProbability = Callable[
+    [Array, Array, Array], tuple[Array, Array]
+]  # of a lead and two deviations: P(beats), P(is beaten)
+
+
+class PriorPerformances(NamedTuple):
+    """Everybody's performances."""
+
+    centre: Array  # [P] their means
+    deviation: Array  # [P]
+    margin: Array | None  # [P] within which a difference is a draw, which is half a win; None: there are no draws
+
+
+def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
+    """Of normal performances."""
+    below, above, _, _ = cdf_sums.normal_distribution(lead / jnp.sqrt(deviation**2 + other_deviation**2))
+    return below, above
+
+
+def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
+    """Of logistic performances, to 1e-8."""
+    widest = jnp.maximum(deviation, other_deviation)
+    inverse, part = cdf_sums.LOGISTIC.deviation / widest, jnp.minimum(deviation, other_deviation) / widest
+    if has_launch_overhead():
+        return _logistic_win_unrolled(lead * inverse, part)
+    nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
+    below, above, _, _ = cdf_sums.logistic_distribution((lead * inverse)[..., None] + part[..., None] * nodes)
+    return jnp.sum(weights * below, axis=-1), jnp.sum(weights * above, axis=-1)
+
+
+def _logistic_win_unrolled(lead: Array, part: Array) -> tuple[Array, Array]:
+    """The same, one pair after the other: with all nodes of a pair at once few exponentials are left, and no array.
+
+    With e = exp(-lead), the cdf F misses 2 by e (c + 2 e) / (1 + e c + e^2) at two nodes, F(lead + x) + F(lead - x),
+    where c = 2 cosh x; and cosh (k + 1) x follows from cosh k x.
+    """
+    e, step = jnp.exp(-jnp.abs(lead)), jnp.exp(part)
+    first = step + 1.0 / step
+    before, c, behind = jnp.full_like(e, 2.0), first, _WEIGHTS[NODE_COUNT // 2] * e / (1.0 + e)
+    for weight in _WEIGHTS[NODE_COUNT // 2 + 1 :]:
+        behind += weight * (e * (c + 2.0 * e) / (1.0 + e * (c + e)))
+        before, c = c, first * c - before
+    ahead = lead > 0
+    return jnp.where(ahead, 1.0 - behind, behind), jnp.where(ahead, behind, 1.0 - behind)
+
+
+def wins_and_losses(
+    win_probability: WinProbability, indices: Array, performances: PriorPerformances, mask: Array
+) -> tuple[Array, Array]:
+    """How many each of `who` [R] is expected to beat of the others, and to be beaten by.
+
+    Args:
+      beats: of two performances.
+      who: [R] places in the round.
+      all_of: everybody's performances.
+      there: [P] who takes part.
+    """
+    lead = performances.centre[indices][:, None] - performances.centre[None]
+    deviations = jnp.broadcast_arrays(performances.deviation[indices][:, None], performances.deviation[None])
+    margin = None if performances.margin is None else performances.margin[indices][:, None]
+    shifts = (jnp.zeros_like(lead),) if margin is None else (-margin, margin)
+    both = [win_probability(lead + y, *deviations) for y in shifts]
+    others = mask[None] & (indices[:, None] != jnp.arange(len(mask), dtype=indices.dtype)[None])
+    below, above = (jnp.sum(jnp.where(others, sum(x) / len(shifts), 0.0), axis=1) for x in zip(*both, strict=True))
+    return below, above
+
+
+def all_wins_and_losses(
+    win_probability: WinProbability, performances: PriorPerformances, mask: Array
+) -> tuple[Array, Array]:
+    """The same of all [P] at once."""
+    return jax.checkpoint(lambda x: wins_and_losses(win_probability, jnp.arange(len(mask), dtype=jnp.int32), x, mask))(
+        performances
+    )
+
+
+def batched_wins_and_losses(
+    win_probability: WinProbability, performances: PriorPerformances, mask: Array
+) -> tuple[Array, Array]:
+    """The same of all, some after the others, which limits the memory."""
+    indices, count = jnp.arange(len(mask), dtype=jnp.int32), cdf_sums.comparison_batch_size(len(mask))
+    return lax.map(
+        lambda i: jax.tree.map(lambda x: x[0], wins_and_losses(win_probability, i[None], performances, mask)),
+        indices,
+        batch_size=count,
+    )

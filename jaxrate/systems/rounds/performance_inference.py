@@ -1,0 +1,312 @@
+"""Performances: at what rating would each participant's result have been expected? (Elo-MMR paper, section 3.1.)
+
+Participant j performs at m_j plus noise of deviation delta_j. Whoever is in the group g of those who tied performed at
+the zero of the paper's Q (Theorem 3.3), the sum over j of the victory function v_j of those whom g beat, of the loss
+function l_j of those who beat g, and of the draw function d_j of its members, v_j + l_j if logistic.
+
+Logistic, of scale s_j = delta_j sqrt 3 / pi and cdf F: v_j = (1 - F) / s_j and l_j = -F / s_j, so that Q = 0 is
+
+    sum_j F_j / s_j + sum_(j in g) F_j / s_j = sum_(j beaten) 1 / s_j + sum_(j in g) 1 / s_j
+
+whose first sum is the same function for everybody (`cdf_sums.sums`). Gaussian, with the hazard h = phi / (1 - Phi):
+v_j = h(-z) / delta_j, l_j = -h(z) / delta_j, d_j = -z / delta_j, z = (x - m_j) / delta_j; who beat whom then matters at
+every x, so the sums are cumulative over the standings: tabulated for blocks of participants, direct within a block.
+
+Of any other log-concave density the v, l and d are in `hazards`; the sums are those of the Gaussian.
+
+With `split_ties` a tie counts as half a win and half a loss; with a number w as w of each, d_j = w (v_j + l_j) (the
+footnote of section 3.1, whose Lemma 3.2 it keeps). All who tied solve the same equation.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import LAST_ID, Rounds
+from jaxrate.numerics import special_functions
+from jaxrate.systems.rounds import cdf_sums, exact_performance
+from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
+from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, cumulative_sums
+from jaxrate.types import Array
+
+C = cdf_sums.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
+TieSplit = (
+    bool | float
+)  # False: a tie is one, True: half a win and half a loss; a number: so much of each, above 0, below 1
+
+
+def tie_weight(split_ties: TieSplit) -> float | None:
+    """What a tie counts of a win and of a loss; None: it counts as the density says, as one of each if logistic."""
+    return None if split_ties is False else 0.5 if split_ties is True else split_ties
+
+
+def _opponent_factor(split_ties: TieSplit) -> float:
+    """How many times as many opponents a tie must outweigh if it counts less than half."""
+    return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
+
+
+class LogisticSums(NamedTuple):
+    """A round of logistic performances: sums over everybody, whatever the result."""
+
+    participants: Participants
+    sums: cdf_sums.SumFunction
+    inverse: cdf_sums.InverseFunction
+    is_doubtful: cdf_sums.DoubtFunction
+
+
+def logistic_sums(
+    centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
+) -> LogisticSums:
+    """Those of a round.
+
+    Args:
+      centre: [P] ratings before it.
+      deviation: [P] of each one's performance about their rating: skill and noise together.
+      event: the round; of it weights (0: padding) are read, and by `standing` ranks.
+      points: of the table, which is for more than `cdf_sums.SMALL` participants.
+      split_ties: as of `logistic`.
+    """
+    mask, inverse = cdf_sums.participant_mask(event), C / deviation
+    gain = jnp.where(mask, inverse, 0.0)
+    margin = jnp.log(2.0 * _opponent_factor(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf)))
+    widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
+    participants = Participants(
+        centre, inverse, gain, *cdf_sums.rating_interval(centre, widest * margin, mask), cdf_sums.rating_unit(widest)
+    )
+    return LogisticSums(
+        participants, *cdf_sums.make_cdf_sums(cdf_sums.logistic_distribution, participants, table_points)
+    )
+
+
+def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: TieSplit) -> Array:
+    """[P] performances of a round.
+
+    Args:
+      known: its sums.
+      event: the round; of it ranks and weights (0: padding) are read.
+      split_ties: count a tie as half a win and half a loss, or so much of each, not as one of each.
+    """
+    there, group = cdf_sums.participant_mask(event), jnp.minimum(event.rank, len(event.rank) - 1)
+    centre, inverse, gain, *_ = round_sums.participants
+    share = tie_weight(split_ties) or 1.0  # of a win and of a loss
+    if _uses_all_pairs(event):
+        return exact_performance.exact_logistic_performance(
+            share, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
+        )
+    tied = cdf_sums.sum_by_group(
+        group, gain
+    )  # [P] by group, as all that follows: a group's number is the rank of its members
+    won, lost = special_functions.exclusive_sums(tied, after=True), special_functions.exclusive_sums(tied)
+    from_below = won <= lost  # the smaller side keeps its relative accuracy
+    target = jnp.where(from_below, won, lost) + share * tied
+
+    def sums(x: Array, below: Array) -> tuple[Array, Array]:
+        """The sums of all, in which those who tied count twice their share."""
+        z = (x[group] - centre) * inverse
+        value, _, density, _ = cdf_sums.logistic_distribution(jnp.where(below[group], z, -z))
+        again = cdf_sums.sum_by_group(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
+        total, slope = round_sums.sums(x, below)
+        more = 2.0 * share - 1.0
+        return total + more * again[:, 0], slope + more * again[:, 1]
+
+    guess = round_sums.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
+    performances = cdf_sums.ratings_at_sum(
+        round_sums.sums if share == 0.5 else sums, from_below, target, guess, tied > 0, round_sums.participants
+    )[group]
+    again = partial(exact_performance.exact_logistic_performance, share)
+    return special_functions.replace_rows_where_needed(
+        there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
+    )
+
+
+def _uses_all_pairs(event: Rounds) -> bool:
+    """Whether everybody's performance is found from all pairs: without tables, and so without mending what they say."""
+    return has_launch_overhead() and len(event.rank) <= cdf_sums.pairwise_limit()
+
+
+class NoiseDensity(NamedTuple):
+    """What is asked of the density f of performances, of mean 0 and variance 1."""
+
+    above: Hazard  # f / (1 - F) and its slope; of side 1 those of f mirrored
+    draw: Callable[[Array], tuple[Array, Array]] | None  # f'/f and its slope; None: it is -z
+    margins: Callable[[Array], tuple[Array, Array]]  # how far below and above everybody a tie outweighs so many
+
+
+def _normal_hazard(side: Any, y: Array) -> tuple[Array, Array]:
+    h, _, rise, *_ = special_functions.normal_tail(y)
+    return h, rise
+
+
+def _normal_margins(opponents: Array) -> tuple[Array, Array]:
+    margin = jnp.sqrt(2.0 * jnp.log(4.0 * opponents))
+    return margin, margin
+
+
+NORMAL_NOISE = NoiseDensity(_normal_hazard, None, _normal_margins)
+
+
+class RoundStanding(NamedTuple):
+    """A round, in the order in which its participants came. A group's number is the place where it begins."""
+
+    noise: NoiseDensity
+    participants: Participants  # of gains 1 / delta, and 0 for padding
+    group: Array  # [P] which each participant is in
+    order: Array  # [P] who stands in a place
+    begin: Array  # [P] where groups begin, if there are any
+    end: Array  # [P] where they end; where they begin if there are none
+    stiffness: Array  # [P] by group: the sum of 1 / delta^2 over its members
+    mean: Array  # [P] and the mean of their ratings by these weights
+    losses: SumsAtPlace  # the sums of l over those before a place
+    wins: SumsAtPlace  # and of v over the others
+    guess: RootGuess | None
+    points: int
+
+
+def make_standing(
+    noise: NoiseDensity, centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
+) -> RoundStanding:
+    """The round, with the arguments of `logistic_sums`.
+
+    In large rounds each block of `standings.BLOCK` participants has a table of 3/2 so many points. They are read off by
+    interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
+    """
+    mask, num_players = cdf_sums.participant_mask(event), len(event.rank)
+    inverse = jnp.where(mask, 1.0 / deviation, 0.0)
+    group = jnp.minimum(event.rank, num_players - 1)
+    begin = jnp.arange(num_players, dtype=jnp.int32)
+    widest = jnp.max(jnp.where(mask, deviation, 0.0))
+    margins = noise.margins(_opponent_factor(split_ties) * jnp.sum(inverse) * widest)
+    (low, _), (_, high) = (cdf_sums.rating_interval(centre, widest * margin, mask) for margin in margins)
+    # Sorting one array is four times as fast as sorting with an index beside it.
+    short = num_players**2 <= LAST_ID
+    order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
+    end = begin + cdf_sums.sum_by_group(group, mask.astype(jnp.int32))
+    mean, stiffness = (cdf_sums.sum_by_group(group, x) for x in (inverse**2 * (centre - low), inverse**2))
+    mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
+    participants = Participants(centre, inverse, inverse, low, high, cdf_sums.rating_unit(widest))
+    ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
+    curves = cumulative_sums(noise.above, ordered, 3 * table_points // 2)
+    return RoundStanding(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)
+
+
+def standing_performance(round_standing: RoundStanding, event: Rounds, split_ties: TieSplit) -> Array:
+    """The same of any, of a round in which everybody's place is known."""
+    mask = round_standing.end > round_standing.begin
+
+    def again(indices: Array, participants: Participants, group: Array) -> Array:
+        q, alone = (
+            _exact_q(round_standing.noise, split_ties, indices, participants, group),
+            jnp.ones_like(indices, bool),
+        )
+        return cdf_sums.solve_ratings(q, participants.centre[indices], alone, participants)
+
+    if _uses_all_pairs(event):
+        return again(jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group)
+    start = (
+        round_standing.mean
+        if round_standing.guess is None
+        else round_standing.guess(
+            round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
+        )
+    )
+    performances = cdf_sums.solve_ratings(
+        _standing_q(round_standing, split_ties), start, mask, round_standing.participants
+    )[round_standing.group]
+    return _recompute_coarse(round_standing, event, again, performances)
+
+
+def performance_curvature(round_standing: RoundStanding, event: Rounds, split_ties: TieSplit, p: Array) -> Array:
+    """[P] how sharply the ranks tell each performance `p`: -Q' there, without what one's own density adds to it.
+
+    So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
+    """
+    everyone, group, noise = round_standing.participants, round_standing.group, round_standing.noise
+    own = _tie_terms(noise, split_ties, (p - everyone.centre) * everyone.inverse)[1] * everyone.inverse**2
+    if _uses_all_pairs(event):
+        every = jnp.arange(len(group), dtype=jnp.int32)
+        return jnp.maximum(own - _exact_q(noise, split_ties, every, everyone, group)(p)[1], 0.0)
+    slope = _standing_q(round_standing, split_ties)(p[round_standing.order])[1][
+        group
+    ]  # a group's number is the place of one of its members
+
+    def again(indices: Array, participants: Participants, group: Array, p: Array) -> Array:
+        return _exact_q(noise, split_ties, indices, participants, group)(p[indices])[1]
+
+    return jnp.maximum(own - _recompute_coarse(round_standing, event, again, p, slope), 0.0)
+
+
+def _recompute_coarse(
+    round_standing: RoundStanding, event: Rounds, function: Callable[..., Array], *args: Array
+) -> Array:
+    """args[-1] [P], or function(who, everyone, group, *args[:-1]) where the points of the tables are too far apart."""
+    if len(round_standing.group) <= DIRECT_LIMIT:
+        return args[-1]
+    needed = cdf_sums.participant_mask(event) & cdf_sums.is_too_coarse(
+        round_standing.participants, round_standing.points // 2
+    )
+    return special_functions.replace_rows_where_needed(
+        needed, function, round_standing.participants, round_standing.group, *args
+    )
+
+
+def _tie_terms(noise: NoiseDensity, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
+    """What a tie with somebody of deviation 1 adds to Q, and its slope."""
+    share = tie_weight(split_ties)
+    if share is not None:
+        (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
+        return share * (up - down), -share * (fall + rise)
+    return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
+
+
+def _standing_q(round_standing: RoundStanding, split_ties: TieSplit) -> Callable[[Array], tuple[Array, Array]]:
+    """Q and its slope, of ratings [P] by group."""
+    begin, end, (centre, inverse, *_), group, noise = (
+        round_standing.begin,
+        round_standing.end,
+        round_standing.participants,
+        round_standing.group,
+        round_standing.noise,
+    )
+    share = tie_weight(split_ties)
+    terms = [(1.0, round_standing.losses(begin)), (1.0, round_standing.wins(end))]
+    if share is not None:
+        rest = [(share, round_standing.losses(end)), (share, round_standing.wins(begin))]
+        terms = [(1.0 - share, f) for _, f in terms] + rest
+
+    def tied(x: Array) -> tuple[Array, Array]:
+        """The sum of d over those who tied."""
+        if noise.draw is None:
+            return -round_standing.stiffness * (x - round_standing.mean), -round_standing.stiffness
+        value, slope = noise.draw((x[group] - centre) * inverse)
+        both = cdf_sums.sum_by_group(group, jnp.stack([inverse * value, inverse**2 * slope], axis=-1))
+        return both[:, 0], both[:, 1]
+
+    def q(x: Array) -> tuple[Array, Array]:
+        found = [(part, f(x)) for part, f in terms]
+        value, slope = (sum(part * both[i] for part, both in found) for i in (0, 1))
+        drawn = (0.0, 0.0) if share is not None else tied(x)
+        return value + drawn[0], slope + drawn[1]
+
+    return q
+
+
+def _exact_q(
+    noise: NoiseDensity, split_ties: TieSplit, indices: Array, participants: Participants, group: Array
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Q and its slope, of ratings [R] of some, from all [P]."""
+    rank, others = group[indices][:, None], group[None]
+    centre, inverse = (x[None] for x in participants[:2])
+
+    def q(x: Array) -> tuple[Array, Array]:
+        z = (x[:, None] - centre) * inverse
+        (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
+        draw, slope = _tie_terms(noise, split_ties, z)
+        won, lost = others > rank, others < rank
+        value = jnp.where(won, up, jnp.where(lost, -down, draw))
+        steep = jnp.where(won, -fall, jnp.where(lost, -rise, slope))
+        return jnp.sum(inverse * value, axis=1), jnp.sum(inverse**2 * steep, axis=1)
+
+    return q

@@ -1,0 +1,75 @@
+"""The teams of a round, in the order of the standing: what systems of teams ask of it."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import LAST_ID, Rounds
+from jaxrate.systems.rounds.cdf_sums import pairwise_limit, participant_mask
+from jaxrate.types import Array
+
+
+class Teams(NamedTuple):
+    """Teams [T] from the first to the last, those who tie by their numbers; behind them padding, teams of nobody."""
+
+    of: Array  # [P] which of them each participant is in; of padding any
+    size: Array  # [T] its players; 0: padding
+    rank: Array  # [T] the number of teams strictly better
+    member: Array | None  # [T, P] whether a participant is in a team; None in large rounds
+
+
+def teams_by_standing(event: Rounds) -> Teams:
+    """The teams of a round."""
+    teams, count, mask = teams_by_number(event), len(event.rank), participant_mask(event)
+    most = len(teams.size)
+    number = jnp.arange(most, dtype=jnp.int32)
+    if teams.member is not None:
+        rank = jnp.min(jnp.where(teams.member & mask[None, :], event.rank[None, :], count), axis=1)
+        better = rank[:, None] < rank[None, :]
+        ahead = better | ((rank[:, None] == rank[None, :]) & (number[:, None] < number[None, :]))
+        place = jnp.sum(ahead, axis=0, dtype=jnp.int32)
+        moved = place[None, :] == number[:, None]  # [T, T] whether a team (second axis) stands in a place
+
+        def move(x: Array) -> Array:
+            return jnp.sum(jnp.where(moved, x[None, :], 0), axis=1, dtype=jnp.int32)
+
+        of = place[teams.of]
+        size, rank = move(teams.size), move(jnp.sum(better, axis=0, dtype=jnp.int32))
+        return Teams(of, size, rank, of[None, :] == number[:, None])
+    rank = jnp.full(most, count, jnp.int32).at[teams.of].min(jnp.where(mask, event.rank, count))
+    if (count + 1) * most <= LAST_ID:  # sorting one array is four times as fast as sorting two
+        key = jnp.sort(rank * most + number)
+        rank, team = key // most, key % most
+    else:
+        rank, team = lax.sort((rank, number), num_keys=2)
+    new = (rank != jnp.roll(rank, 1)).at[0].set(True)
+    place = jnp.zeros(most, jnp.int32).at[team].set(number)
+    return Teams(place[teams.of], teams.size[team], lax.cummax(jnp.where(new, number, 0)), None)
+
+
+def teams_by_number(event: Rounds) -> Teams:
+    """The same in the order of their numbers, which does not tell the result; all have rank 0."""
+    count = len(event.rank)
+    most = count if event.teams is None else len(event.teams)
+    number = jnp.arange(most, dtype=jnp.int32)
+    of = jnp.minimum(event.team, most - 1)
+    member = of[None, :] == number[:, None] if count <= pairwise_limit() else None
+    teams = Teams(of, number, jnp.zeros_like(number), member)
+    return teams._replace(size=sum_by_team(teams, participant_mask(event).astype(jnp.int32)))
+
+
+def gather_to_members(teams: Teams, values: Array) -> Array:
+    """[P] for the participants what values [T] say of their teams."""
+    if teams.member is None or has_launch_overhead():
+        return values[teams.of]
+    # As a product, for whose factors XLA works out the values once, and otherwise again for every participant.
+    return jnp.dot(values, teams.member.astype(values.dtype), precision=lax.Precision.HIGHEST)
+
+
+def sum_by_team(teams: Teams, values: Array) -> Array:
+    """[T] the sums by team of values [P] of the participants, which are 0 for padding."""
+    if teams.member is None:
+        return jnp.zeros(len(teams.size), values.dtype).at[teams.of].add(values)
+    return jnp.sum(jnp.where(teams.member, values[None, :], jnp.zeros_like(values)), axis=1, dtype=values.dtype)

@@ -1,0 +1,157 @@
+"""What time does to beliefs: they grow wider, fall back to the newcomer's, and step from season to season."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Periods
+from jaxrate.system import elapsed_time, elapsed_within_period
+from jaxrate.systems import mean_reversion
+from jaxrate.systems.skills.model import SIDES, Constants, Model, State, select_by_kind
+from jaxrate.types import Array
+
+
+def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
+    """The clock first, then the seasons that begin until `time`."""
+    rows = age_by_clock(model, constants, rows, elapsed_time(time, rows.time))
+    return apply_clock_seasons(model, constants, rows, rows.time, time)
+
+
+def prepare_for_games(model: Model, constants: Constants, rows: State, event: Any) -> State:
+    """The rows as the games of the event find them: newcomers of their kind, in the season of the match.
+
+    The time within a rating period has passed, but no season in it that begins by the clock.
+    """
+    if model.kinds:
+        rows = assign_kinds(model, constants, rows, event)
+    if isinstance(event, Periods):
+        rows = age_by_clock(model, constants, rows, elapsed_within_period(event, constants.params.period, rows.time))
+    return rows if model.league_season is None else apply_league_seasons(model, constants, rows, event)
+
+
+def assign_kinds(model: Model, constants: Constants, rows: State, event: Any) -> State:
+    """The rows, newcomers with the deviations of their kind. Whoever has played stays of the kind that they were."""
+    one = jnp.ones_like(event.score)
+    by_side = model.kinds == (SIDES,)
+    first, second = (0.0 * one, one) if by_side else (event.context.columns[name] for name in model.kinds)
+    new = jnp.isinf(rows.time)
+    kind: Any = rows.kind
+    kind = jnp.where(new, highest_per_player(event, first, second, 0.0), kind)
+    new = new & (kind > 0.5)
+    if model.size == 1:
+        covariance = jnp.where(new, constants.second.newcomer, rows.covariance)
+    else:
+        covariance = jnp.where(new[..., None, None], jnp.diag(constants.second.newcomer), rows.covariance)
+    return rows._replace(kind=kind, covariance=covariance)
+
+
+def apply_league_seasons(model: Model, constants: Constants, rows: State, event: Any) -> State:
+    """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
+    number = event.context.columns[model.league_season]
+    last: Any = rows.season
+    now, params = highest_per_player(event, number, number, -jnp.inf), constants.params
+    count = jnp.maximum(now - last, 0.0)
+    keep, added = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, count)
+    rows = decay_and_grow(model, constants, rows, keep, common_skill_vector(model, added))
+    return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
+
+
+def highest_per_player(event: Any, first: Array, second: Array, least: float) -> Array:
+    """[A] of each player the highest number of their games [M], from those of first and of second players.
+
+    Of a single match, [2]. `least` is that of games that are padding.
+    """
+    if not isinstance(event, Periods):
+        return jnp.stack([first, second])
+    first, second = (jnp.where(jnp.asarray(event.context.weight) > 0, x, least) for x in (first, second))
+    none = jnp.full(event.player.shape, least, event.score.dtype)
+    return none.at[event.pair[:, 0]].max(first).at[event.pair[:, 1]].max(second)
+
+
+def age_by_clock(model: Model, constants: Constants, rows: State, duration: Array) -> State:
+    """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
+    keep, span = mean_reversion.decay_over_time(constants.params.reversion, duration)
+    if model.size > 1:
+        growth, _ = player_growth_and_limits(model, constants, rows)
+        span = span[..., None] * jnp.broadcast_to(growth, (*duration.shape, model.size))
+    else:
+        span = player_growth_and_limits(model, constants, rows)[0] * span
+    if model.form:
+        keep, span = append_form_decay(model, constants.params, keep, span, duration)
+    return decay_and_grow(model, constants, rows, keep, span)
+
+
+def append_form_decay(
+    model: Model, params: Any, keep: Array | None, span: Array, duration: Array
+) -> tuple[Array, Array]:
+    """[..., D] shares that are kept, and what is added to the variances, where form falls back by a time of its own."""
+    own = -duration / params.form_reversion
+    all_kept = jnp.ones_like(duration) if keep is None else keep
+    others = jnp.broadcast_to(all_kept[..., None], (*duration.shape, model.size - 1))
+    keep = jnp.concatenate([others, jnp.exp(own)[..., None]], axis=-1)
+    added = -(params.form_deviation**2) * jnp.expm1(2.0 * own)
+    return keep, jnp.concatenate([span[..., :-1], added[..., None]], axis=-1)
+
+
+def apply_clock_seasons(model: Model, constants: Constants, rows: State, since: Array, until: Array) -> State:
+    """After the seasons that begin later than `since`, and not later than `until`."""
+    if not model.seasons:
+        return rows
+    params, count = constants.params, mean_reversion.seasons_begun(model.seasons, since, until)
+    keep, added = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, count)
+    return decay_and_grow(model, constants, rows, keep, common_skill_vector(model, added))
+
+
+def decay_and_grow(model: Model, constants: Constants, rows: State, keep: Array | None, added: Array) -> State:
+    """The share `keep` of what sets rows apart from newcomers, and variances that grow, but never beyond the highest.
+
+    Args:
+      keep: [...], or [..., D] of each part; None: all of it.
+      added: [..., D] to the variances; [...] if D = 1.
+    """
+    mean, covariance = rows.mean, rows.covariance
+    newcomer, highest = constants.newcomer, player_growth_and_limits(model, constants, rows)[1]
+    if model.size > 1:
+        newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
+        keep = keep[..., None] if keep is not None and keep.ndim < mean.ndim else keep
+    if keep is not None:
+        mean = newcomer + keep * (mean - newcomer)
+        whole = model.size == 1 or keep.shape[-1] == 1
+        kept = (keep if model.size == 1 else keep[..., None]) ** 2 if whole else keep[..., :, None] * keep[..., None, :]
+        covariance = kept * covariance
+    variance, least = variance_diagonal(model, covariance), float(np.finfo(covariance.dtype).eps) ** 2
+    added = jnp.minimum(added, jnp.maximum(highest - variance, 0.0))
+    added = jnp.maximum(added, least * highest - variance)  # where all is forgotten and nothing grows
+    return rows._replace(mean=mean, covariance=add_to_diagonal(model, covariance, added))
+
+
+def player_growth_and_limits(model: Model, constants: Constants, rows: State) -> tuple[Any, Any]:
+    """[..., D] or [D] of these players: by how much variances grow, and how high time lets them."""
+    if constants.second is None:
+        return constants.growth, constants.highest
+    kind: Any = rows.kind
+    kind = kind if model.size == 1 else kind[..., None]
+    pairs = (constants.growth, constants.second.growth), (constants.highest, constants.second.highest)
+    growth, highest = (select_by_kind(kind, *pair) for pair in pairs)
+    return growth, highest
+
+
+def variance_diagonal(model: Model, covariance: Array) -> Array:
+    """[..., D] the variances."""
+    return covariance if model.size == 1 else jnp.diagonal(covariance, axis1=-2, axis2=-1)
+
+
+def common_skill_vector(model: Model, x: Array) -> Array:
+    """[..., D] of which the common skill has x, and the rest nothing; x itself if D = 1."""
+    if model.size == 1:
+        return x
+    return jnp.concatenate([x[..., None], jnp.zeros((*x.shape, model.size - 1), x.dtype)], axis=-1)
+
+
+def add_to_diagonal(model: Model, covariance: Array, added: Array) -> Array:
+    """With [..., D] added to the variances."""
+    if model.size == 1:
+        return covariance + added
+    one = jnp.broadcast_to(jnp.eye(model.size, dtype=covariance.dtype), covariance.shape)
+    return covariance + one * added[..., None]

@@ -1,0 +1,58 @@
+"""What was counted beside the result: measurements of d, each with a worth and a noise of its own.
+
+A statistic z of worth c and noise n is c z = d + n e, whatever the result is, so several, and the result after them,
+tell of d one after the other. With v the variance of d:
+
+    log p(z) = log c - log(2 pi (v + n^2)) / 2 - (c z - d)^2 / (2 (v + n^2)),   d <- d + v (c z - d) / (v + n^2),
+    v <- v n^2 / (v + n^2)
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.events import Matches, Periods
+from jaxrate.systems.skills.match_strengths import Meeting, Strength, match_columns
+from jaxrate.systems.skills.model import Constants, Model, statistic_noise_name, statistic_scale_name
+from jaxrate.types import Array
+
+
+class MeasuredMatch(NamedTuple):
+    """A match after its statistics, and before its result."""
+
+    known: Meeting  # of which the first player has all of the variance of d
+    precision: Array  # [...] of what they say of d together
+    surprise: Array  # [...] that, times by how much they put d ahead of what it was
+    log_density: Array  # [...] of the statistics, in their own units
+
+
+def measure_statistics(model: Model, constants: Constants, meeting: Meeting, event: Matches | Periods) -> MeasuredMatch:
+    """What the statistics of each match say; one that is missing says nothing."""
+    lead, variance = meeting.lead, meeting.first.variance + meeting.second.variance
+    precision = surprise = log_density = jnp.zeros_like(lead)
+    for name in model.statistics:
+        value = match_columns(event)[name]
+        mask, params = ~jnp.isnan(value), constants.params
+        scale, noise = getattr(params, statistic_scale_name(name)), getattr(params, statistic_noise_name(name)) ** 2
+        value = scale * jnp.where(mask, value, 0.0)
+        square = noise + variance
+        off, inverse = value - lead, 1.0 / square
+        density = jnp.log(scale * lax.rsqrt(square)) - 0.5 * (off * off * inverse) - 0.5 * math.log(2.0 * math.pi)
+        log_density = log_density + jnp.where(mask, density, 0.0)
+        weight = jnp.where(mask, 1.0 / noise, 0.0)
+        precision, surprise = precision + weight, surprise + weight * (value - meeting.lead)
+        lead = lead + jnp.where(mask, variance * inverse * off, 0.0)
+        variance = jnp.where(mask, variance * noise * inverse, variance)
+    measured_meeting = Meeting(Strength(None, lead, variance), Strength(None, 0.0 * lead, 0.0 * variance), lead)
+    return MeasuredMatch(measured_meeting, precision, surprise, log_density)
+
+
+def combine_with_result(meeting: Meeting, measured: MeasuredMatch, result: Any) -> Any:
+    """What statistics and result say together of each player, from what the result says of d after the statistics."""
+    precision, surprise = result
+    surprise = measured.surprise + surprise + precision * (measured.known.lead - meeting.lead)
+    precision = measured.precision + precision
+    first, second = (1.0 / (1.0 + x.variance * precision) for x in (meeting.second, meeting.first))
+    return (first * precision, first * surprise), (second * precision, -second * surprise)

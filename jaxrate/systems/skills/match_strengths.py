@@ -1,0 +1,125 @@
+"""What players bring to a match."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Matches, Periods
+from jaxrate.system import signed_side_advantage, split_sides
+from jaxrate.systems.skills.model import YEAR, Constants, Model, State, select_by_kind
+from jaxrate.types import Array
+
+
+class Strength(NamedTuple):
+    """x^T theta of a player."""
+
+    picked: Array | None  # [..., D] x; None if D = 1
+    mean: Array  # [...]
+    variance: Array  # [...]
+
+
+class Meeting(NamedTuple):
+    """Two players before a match."""
+
+    first: Strength
+    second: Strength
+    lead: Array  # [...] d, by how much the first should perform better
+
+
+def make_meeting(
+    model: Model, constants: Constants, rows: State, event: Matches | Periods, match_count: Any
+) -> Meeting:
+    """The two sides of each match, which counts as so many for the growth by matches; None: as one."""
+    one, two = split_sides(rows, event)
+    met = make_loadings(model, event)
+    first, second = (
+        make_strength(x, row, match_growth_variance(constants, row, match_count))
+        for x, row in zip(met, (one, two), strict=True)
+    )
+    lead = first.mean - second.mean
+    if constants.second is None:
+        games = None if one.games is None else (one.games, two.games)
+        return Meeting(first, second, performance_lead(model, constants, lead, games, event))
+    if one.games is not None:
+        lead = lead + (experience_points(constants, one) - experience_points(constants, two))
+    return Meeting(first, second, performance_lead(model, constants, lead, None, event))
+
+
+def match_growth_variance(constants: Constants, row: State, match_count: Any) -> Any:
+    """[...] what so many matches add to the variance of the common skill of rows; None: nothing."""
+    if constants.match_growth is None:
+        return None
+    own = constants.match_growth
+    if constants.second is not None:
+        own = select_by_kind(row.kind, own, constants.second.match_growth)
+    return own if match_count is None else own * match_count
+
+
+def experience_points(constants: Constants, row: State) -> Array:
+    """[...] what the matches that they have played are worth to rows, by their kinds."""
+    games: Any = row.games
+    return select_by_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
+
+
+def performance_lead(
+    model: Model, constants: Constants, lead: Array, games: tuple[Array, Array] | None, event: Matches | Periods
+) -> Array:
+    """[...] d, from the difference of x^T theta and the matches that both have played; None: these do not count."""
+    params = constants.params
+    if event.context.side is not None:
+        lead = lead + signed_side_advantage(event, side_advantage_at(model, params, event))
+    for name in model.covariates:
+        lead = lead + getattr(params, name) * match_columns(event)[name]
+    if games is not None:
+        lead = lead + params.experience * (jnp.log1p(games[0]) - jnp.log1p(games[1]))
+    return lead
+
+
+def side_advantage_at(model: Model, params: Any, event: Matches | Periods) -> Any:
+    """What the better side is worth at the time of the event."""
+    if model.side_since is None:
+        return params.side_advantage
+    return params.side_advantage + params.side_trend * ((event.time - model.side_since) / YEAR)
+
+
+def match_columns(event: Matches | Periods) -> dict[str, Array]:
+    """The further columns of the matches, which `check` found there."""
+    named_columns: Any = event.context.columns
+    return named_columns
+
+
+def make_loadings(model: Model, event: Matches | Periods) -> tuple[Array | None, Array | None]:
+    """x of both players [..., D]: the common skill, the category that they meet, the side on which they are, form."""
+    if model.size == 1:
+        return None, None
+    context: Any = event.context
+    one = jnp.ones_like(event.score)[..., None]
+    first, second = [one], [one]
+    if model.modifiers:
+        share = context.category
+        if jnp.issubdtype(share.dtype, jnp.integer):
+            share = jax.nn.one_hot(share, model.categories, dtype=one.dtype)
+        first.append(share[..., 1, :])
+        second.append(share[..., 0, :])
+    if model.own_side:
+        first.append(context.side[..., None])
+        second.append(-context.side[..., None])
+    if model.form:
+        first.append(one)
+        second.append(one)
+    return jnp.concatenate(first, axis=-1), jnp.concatenate(second, axis=-1)
+
+
+def make_strength(loading: Array | None, row: State, extra_variance: Any) -> Strength:
+    """Of rows [...] that bring x."""
+    mean, variance = row.mean, row.covariance
+    if loading is not None:
+        mean = jnp.sum(loading * mean, axis=-1)
+        variance = jnp.maximum(jnp.sum(loading * covariance_with_strength(variance, loading), axis=-1), 0.0)
+    return Strength(loading, mean, variance if extra_variance is None else variance + extra_variance)
+
+
+def covariance_with_strength(covariance: Array, loading: Array) -> Array:
+    """P x [..., D], the covariance of a player's parts with x^T theta."""
+    return jnp.sum(covariance * loading[..., None, :], axis=-1)

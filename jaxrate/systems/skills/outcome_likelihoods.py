@@ -1,0 +1,155 @@
+"""How likely results are, and what they say of the players."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy.special import erfc, log_ndtr
+
+from jaxrate.events import Matches, Periods
+from jaxrate.numerics.special_functions import normal_tail, truncate_normal
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.skills.match_statistics import combine_with_result, measure_statistics
+from jaxrate.systems.skills.match_strengths import Meeting, match_columns
+from jaxrate.systems.skills.model import Constants, Model
+from jaxrate.types import Array
+
+Q = math.log(10.0) / 400.0
+OUTCOMES = "win", "logistic", "margin"
+Message = tuple[Array, Array]  # the precision I, and V: I times by how much the mean of it is ahead of the prior's
+
+
+def attenuation(variance: Array) -> Array:
+    """Glicko's g."""
+    return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
+
+
+def expected_score(model: Model, constants: Constants, meeting: Meeting) -> Array:
+    """[...] of the first player; a draw is half a win."""
+    variance = meeting.first.variance + meeting.second.variance
+    if model.outcome == "logistic":
+        return jax.nn.sigmoid(attenuation(variance) * (Q * meeting.lead))
+    inverse, margin = lax.rsqrt(constants.noise + variance), constants.params.draw_margin
+    if margin is None:
+        return normal_cdf(meeting.lead * inverse)
+    return 0.5 * (normal_cdf((meeting.lead - margin) * inverse) + normal_cdf((meeting.lead + margin) * inverse))
+
+
+def outcome_outlook(constants: Constants, meeting: Meeting) -> OutcomeProbabilities:
+    """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
+    square = constants.noise + meeting.first.variance + meeting.second.variance
+    inverse, margin = lax.rsqrt(square), constants.params.draw_margin
+    ahead = jnp.stack([meeting.lead, -meeting.lead], axis=-1) * inverse[..., None]
+    width = jnp.broadcast_to((margin * inverse)[..., None], ahead.shape)
+    win, behind = normal_cdf(ahead - width), -jnp.abs(ahead)  # where the tails keep their digits
+    draw = jnp.maximum(normal_cdf(behind + width) - normal_cdf(behind - width), 0.0)
+    quality = jnp.sqrt(constants.noise / square)[..., None] * jnp.exp(-0.5 * ahead * ahead)
+    return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, quality)
+
+
+def normal_cdf(z: Array) -> Array:
+    """Phi."""
+    return 0.5 * erfc(-(0.5**0.5) * z)
+
+
+def game_messages(
+    model: Model, constants: Constants, meeting: Meeting, event: Matches | Periods
+) -> tuple[Message, Message]:
+    """What each game says of the strength of its first and of its second player."""
+    if model.statistics:
+        measured = measure_statistics(model, constants, meeting, event)
+        result, _ = game_messages(model._replace(statistics=()), constants, measured.known, event)
+        return combine_with_result(meeting, measured, result)
+    if model.outcome == "logistic":
+        return (
+            logistic_message(meeting.lead, meeting.second.variance, event.score),
+            logistic_message(-meeting.lead, meeting.first.variance, 1.0 - event.score),
+        )
+    if model.outcome == "margin":
+        surprise = signed_margin_points(model, constants, event) - meeting.lead
+        first, second = (1.0 / (constants.noise + x.variance) for x in (meeting.second, meeting.first))
+        return (first, first * surprise), (second, -second * surprise)
+    square = constants.noise + meeting.first.variance + meeting.second.variance
+    inverse = lax.rsqrt(square)
+    push, lost, left = probit_terms(constants, meeting.lead * inverse, inverse, event.score)
+    push = push * inverse
+
+    def message(mine: Array, theirs: Array, sign: float) -> Message:
+        kept = (constants.noise + theirs + mine * left) / square  # 1 - mine lost / square, which would cancel
+        return lost / square / kept, sign * push / kept
+
+    one, two = meeting.first.variance, meeting.second.variance
+    return message(one, two, 1.0), message(two, one, -1.0)
+
+
+def logistic_message(lead: Array, opponent_variance: Array, score: Array) -> Message:
+    """Glicko's, of a game against an opponent of this variance."""
+    g = attenuation(opponent_variance)
+    e = jax.nn.sigmoid(g * (Q * lead))
+    return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
+
+
+def probit_terms(constants: Constants, lead: Array, inverse: Array, score: Array) -> tuple[Array, Array, Array]:
+    """Of a difference N(lead, 1): the change of its mean, what its variance loses, and what is left of that."""
+    margin = constants.params.draw_margin
+    if margin is None:
+        ahead = lead >= 0
+        distance = jnp.where(ahead, lead, -lead)
+        upset, _, upset_lost, upset_left, _ = normal_tail(distance)  # the other side follows from it
+        density = jnp.exp(-0.5 * distance * distance) * (0.5 / np.pi) ** 0.5
+        usual = density / (1.0 - density / upset)
+        usual_lost = usual * (usual + distance)
+        share = jnp.where(ahead, 1.0 - score, score)  # of an upset
+        push = share * upset - (1.0 - share) * usual
+        lost = share * upset_lost + (1.0 - share) * usual_lost
+        left = share * upset_left + (1.0 - share) * (1.0 - usual_lost)
+        return jnp.where(ahead, -push, push), lost, left
+    sign = jnp.where(score < 0.5, -1.0, 1.0)
+    push, lost, left, _ = truncate_normal(sign * lead, margin * inverse, score == 0.5)
+    return sign * push, lost, left
+
+
+def signed_margin_points(model: Model, constants: Constants, event: Matches | Periods) -> Array:
+    """[...] y, the margin of the first player in rating points, compressed."""
+    return jnp.sign(event.score - 0.5) * compress_margin(constants, margin_size(model, event))
+
+
+def margin_size(model: Model, event: Matches | Periods) -> Array:
+    """[...] of the margin, in its own units."""
+    margin_columns = [match_columns(event)[name] for name in model.margin]
+    return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
+
+
+def compress_margin(constants: Constants, size: Array) -> Array:
+    """Margins of these sizes in rating points."""
+    params: Any = constants.params
+    if params.compression is not None:
+        size = params.compression * jnp.log1p(size / params.compression)
+    return params.margin_scale * size
+
+
+def margin_loss(model: Model, constants: Constants, meeting: Meeting, event: Matches | Periods) -> Array:
+    """[...] minus the logarithm of the density of the margin, in its own units; of a draw, of less than half a unit.
+
+    A draw has a probability and not a density, which compression could raise without end at 0. Statistics have theirs,
+    in their own units.
+    """
+    if model.statistics:
+        measured = measure_statistics(model, constants, meeting, event)
+        result = margin_loss(model._replace(statistics=()), constants, measured.known, event)
+        return result - measured.log_density
+    params: Any = constants.params
+    size, drawn = margin_size(model, event), event.score == 0.5
+    y, half = signed_margin_points(model, constants, event), compress_margin(constants, jnp.full_like(size, 0.5))
+    inverse = lax.rsqrt(constants.noise + meeting.first.variance + meeting.second.variance)
+    slope = jnp.log(params.margin_scale * inverse)  # of y, in deviations, by the margin
+    if params.compression is not None:
+        slope = slope - jnp.log1p(size / params.compression)
+    density = slope - 0.5 * ((y - meeting.lead) * inverse) ** 2 - 0.5 * math.log(2.0 * math.pi)
+    behind, width = -jnp.abs(meeting.lead * inverse), half * inverse
+    high, low = log_ndtr(behind + width), log_ndtr(behind - width)
+    least = -float(np.finfo(high.dtype).eps)  # of an interval that rounding leaves nothing of
+    return -jnp.where(drawn, high + jnp.log(-jnp.expm1(jnp.minimum(low - high, least))), density)

@@ -1,0 +1,71 @@
+"""What TrueSkill expects in full: who wins, whether nobody does, the ranks, and match quality."""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import log_ndtr, ndtr
+
+from jaxrate.events import Matches, Rounds
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_number
+from jaxrate.systems.trueskill.model import Constants, State, match_lead, team_performances
+from jaxrate.systems.trueskill.model import predict as expected_score
+from jaxrate.types import Array
+
+
+def outlook(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:
+    if isinstance(event, Matches):
+        ahead, spread, margin = match_lead(constants, rows, event)
+        win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
+        behind = -jnp.abs(ahead)  # where the tails keep their digits
+        draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
+        draw = jnp.broadcast_to(draw, (2,))
+        mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
+        quality = _match_quality(constants, mean, rows.variance + constants.noise, ones, ones > 0)
+        return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
+    teams = teams_by_number(event)
+    mean, variance = team_performances(constants, rows, event, teams)
+    win, mask = _win_probabilities(constants, teams, mean, variance), teams.size > 0
+    draw = jnp.maximum(1.0 - jnp.sum(jnp.where(mask, win, 0.0)), 0.0)
+    others = jnp.sum(mask.astype(mean.dtype)) - 1.0
+    square = sum_by_team(teams, event.weight**2)
+    now = sum_by_team(teams, event.weight**2 * (rows.variance + constants.noise))
+    quality = _match_quality(constants, mean, jnp.where(mask, now, 1.0), square, mask)
+    share = expected_score(constants, rows, event)
+    every = jnp.ones_like(share)
+    return OutcomeProbabilities(win[teams.of], draw * every, 1.0 + (1.0 - share) * others, quality * every)
+
+
+def _win_probabilities(constants: Constants, teams: Teams, mean: Array, variance: Array) -> Array:
+    """[P] the probability that a team performs better than every other one by more than their margin."""
+    deviation, size, mask = jnp.sqrt(variance), teams.size.astype(mean.dtype), teams.size > 0
+    nodes, weights = (jnp.asarray(x, mean.dtype) for x in (cdf_sums.NORMAL_FINE.nodes, cdf_sums.NORMAL_FINE.weights))
+    number = jnp.arange(len(mean), dtype=jnp.int32)
+
+    def one(k: Array) -> Array:
+        at = mean[k] + deviation[k] * nodes
+        margin = constants.margin * jnp.sqrt(size + size[k])
+        behind = log_ndtr((at[:, None] - (mean + margin)[None, :]) / deviation[None, :])
+        behind = jnp.where((mask & (number != k))[None, :], behind, 0.0)
+        return jnp.exp(jnp.sum(behind, axis=1)) @ weights
+
+    return lax.map(one, number)
+
+
+def _match_quality(constants: Constants, mean: Array, variance: Array, square: Array, mask: Array) -> Array:
+    """Match quality, of the teams' M, V without tau, and sums of w^2.
+
+    It is sqrt(det N / det C) exp(-g' C^-1 g / 2), where the differences of neighbours have covariances C (N if skills
+    are known) and means g. Here det C = prod V sum 1 / V, and g' C^-1 g = sum (M - m)^2 / V about the mean m of M
+    weighted by 1 / V, so that the order of the teams does not matter.
+    """
+
+    def log_det(x: Array) -> Array:
+        x = jnp.where(mask, x, 1.0)
+        return jnp.sum(jnp.log(x)) + jnp.log(jnp.sum(jnp.where(mask, 1.0 / x, 0.0)))
+
+    precision = jnp.where(mask, 1.0 / variance, 0.0)
+    centre = jnp.sum(precision * mean) / jnp.where(jnp.any(mask), jnp.sum(precision), 1.0)
+    gap = jnp.sum(precision * (mean - centre) ** 2)
+    noise = jnp.where(mask, constants.noise * square, 1.0)
+    return jnp.exp(0.5 * (log_det(noise) - log_det(variance) - gap))

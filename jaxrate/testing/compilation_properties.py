@@ -1,0 +1,69 @@
+"""What compiling must keep."""
+
+import re
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import Ragged, slice_events
+from jaxrate.replay import scan_programs
+from jaxrate.replay.blocks import Block
+from jaxrate.replay.compile_options import compile_replay
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.schedule import make_plan
+from jaxrate.testing.case_assertions import (
+    FORMS,
+    Case,
+    as_float_arrays,
+    assert_claim,
+    make_key,
+    record_compilations,
+    strict_precision,
+)
+from jaxrate.testing.replay_properties import replay
+from jaxrate.testing.synthetic_histories import player_count, split_seasons, to_form_events
+
+MANY_PLAYERS = 7919  # players: a number that nothing else has
+
+
+def another_length_compiles_nothing(case: Case) -> None:
+    """Of a history of two events fewer, with a player more."""
+    events = split_seasons(case)[0]
+    count = len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score)
+    replay(case, events)
+    with record_compilations() as made:
+        replay(case, slice_events(events, 0, count - 2), num_players=player_count(case.form) + 1)
+    assert_claim(not made, f"a history of two events fewer took {len(made)} compilations")
+
+
+def no_state_sized_copy_inside_the_loop(case: Case) -> None:
+    """XLA must not copy a leaf of the state at every step: an event would cost more, the more players there are."""
+    with strict_precision(case.double):
+        text = lower_replay(case).compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
+    inner = text[: text.index("ENTRY")]
+    assert_claim(re.search(rf"\[{MANY_PLAYERS}[,\]]", inner), "the loop does not hold the state")
+    copies = re.findall(rf"= \S*\[{MANY_PLAYERS}[,\]]\S* copy\(", inner)
+    assert_claim(not copies, f"at every step, {len(copies)} leaves of the state are copied")
+
+
+def lower_replay(case: Case) -> Any:
+    """The replay of a season or, in periods and rounds, of a few events, for many players."""
+    (system, form, _), events = case, to_form_events(case.form, split_seasons(case)[0])
+    params, random = as_float_arrays(system.params), make_key(system)
+    state = system.init(params, MANY_PLAYERS)
+    if form in ("stream", "levels"):
+        arranged, stream = make_plan(events, form), form == "stream"
+        replay = compile_replay(
+            scan_programs.replay_stream if stream else scan_programs.replay_levels,
+            (params, state, random),
+            stream=stream,
+        )
+        shape = scan_programs.MatchProgramShape(arranged.size, None, True)
+        given = arranged.events, arranged.number, random, np.int32(arranged.num_steps)
+        return replay.lower(system.rules, shape, params, state, *given)
+    starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
+    flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
+    so_far = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
+    replay = compile_replay(scan_programs.replay_block, (params, state, random), FORMS[form])
+    return replay.lower(system.rules, block.size, params, so_far, flat, starts, block.number, random, np.int32(4))

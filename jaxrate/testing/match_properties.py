@@ -1,0 +1,69 @@
+"""What replays of matches must keep, and those of matches in rating periods."""
+
+import numpy as np
+
+from jaxrate.events import periods
+from jaxrate.replay.checked_replay import run
+from jaxrate.replay.compile_options import compile_quickly
+from jaxrate.systems.outcome_probabilities import add_outcomes, is_outlook, score_probabilities
+from jaxrate.testing.case_assertions import (
+    Case,
+    assert_claim,
+    assert_close_leaves,
+    assert_equal_leaves,
+    assert_with_label,
+    make_key,
+    strict_precision,
+)
+from jaxrate.testing.replay_properties import replay, replay_first_season
+from jaxrate.testing.synthetic_histories import MATCHES, split_seasons
+
+
+def streams_equal_levels(case: Case) -> None:
+    assert_close_leaves(
+        "the state and the predictions",
+        replay_first_season(case),
+        replay_first_season(case._replace(form="levels")),
+        1e-11,
+    )
+
+
+def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
+    events = split_seasons(case)[0]
+    unread = {"unread": np.random.default_rng(7).normal(size=MATCHES)}
+    context = events.context._replace(columns=unread | (events.context.columns or {}))
+    assert_equal_leaves(
+        "the state and the predictions", replay_first_season(case), replay(case, events._replace(context=context))
+    )
+
+
+def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
+    """The outlook of the system, be its draws its own or Davidson's."""
+    system = case.system
+    if is_outlook(system):
+        return
+    full = add_outcomes(system) if system.traits.outlook else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
+    guess, plain = replay(case._replace(system=full), split_seasons(case)[0]), replay_first_season(case)
+    with strict_precision(case.double):
+        chance = np.asarray(score_probabilities(guess.prediction))
+    assert_claim(chance.shape[1:] >= (3,), f"chances of the scores are of shape {chance.shape}")
+    assert_claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a chance of a score is not within [0, 1]")
+    assert_with_label("sums of the chances", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)
+    mean = chance @ np.linspace(0.0, 1.0, chance.shape[1])
+    assert_with_label("expected scores", np.testing.assert_allclose, mean, plain.prediction, rtol=1e-12)
+    assert_close_leaves("the state", guess.state, plain.state, 1e-11)
+
+
+def a_period_of_one_match_is_that_match(case: Case) -> None:
+    """Where no time passes between the periods."""
+    system, events = case.system, split_seasons(case)[0]
+    if "match_periods" in system.params._fields:  # how much time a match takes that is no period
+        system = system._replace(params=system.params._replace(match_periods=1.0))
+    events = events._replace(time=np.zeros(MATCHES))
+    ragged = periods(events, period=np.arange(MATCHES))
+    ragged = ragged._replace(events=ragged.events._replace(time=events.time))
+    with strict_precision(case.double), compile_quickly():
+        one, other = (run(system, x, key=make_key(system)) for x in (events, ragged))
+    if "time" in one.state._fields:  # of the last match; no time may have passed since the last period
+        one, other = (x._replace(state=x.state._replace(time=0.0)) for x in (one, other))
+    assert_close_leaves("the state and the predictions", one, other, 1e-10)

@@ -1,0 +1,59 @@
+"""Histories in chunks of one shape, as `jr.scan` takes them."""
+
+from itertools import pairwise
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.events import Matches, Ragged, periods, slice_events
+from jaxrate.replay.blocks import Block, Blocks, arrange_blocks
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.schedule import schedule_by_level
+from jaxrate.testing.case_assertions import Case
+from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_steps
+
+CHUNK_LEVELS = 8  # of levels
+PADDED_PERIOD = 18, 16  # players and matches to which periods are padded
+SECOND_CHUNK_START = {
+    "stream": MATCHES // 2,
+    "levels": MATCHES // 2,
+    "periods": 5,
+    "rounds": 4,
+}  # where the second chunk begins
+
+
+def split_in_chunks(case: Case, events: Any) -> list[Any]:
+    """A season in two halves; in one piece if each further run would draw other random numbers."""
+    history = periods(events, PERIOD_LENGTH) if case.form == "periods" else events
+    count = len(history.player_start) - 1 if isinstance(history, Ragged) else len(history.score)
+    ends = [0, count] if case.system.rules.draw is not None else [0, SECOND_CHUNK_START[case.form], count]
+    return [to_scan_events(case.form, slice_events(history, low, high), low) for low, high in pairwise(ends)]
+
+
+def to_scan_events(form: str, events: Any, first_event: int) -> Any:
+    """Events of a season from number `begin` on, as `scan` takes them."""
+    if form == "stream":
+        return as_device_arrays(events)
+    if form == "levels":
+        return schedule_by_level(events, CHUNK_LEVELS)
+    count = len(events.player_start) - 1
+    if form == "periods":
+        return arrange_blocks(events, [Block(np.arange(count, dtype=np.int32)[:, None], PADDED_PERIOD)])
+    return arrange_blocks(events, [Block(contest_steps(first_event, first_event + count), (SLOTS, SLOTS))])
+
+
+def stack_trees(trees: list[Any]) -> Any:
+    """Trees of equal shapes as one, of NumPy, leaves [several, ...]."""
+    return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *trees)
+
+
+def prediction_counts(event_chunks: list[Any]) -> list[int]:
+    """How many predictions each chunk has."""
+    return [_prediction_count(one) for one in event_chunks]
+
+
+def _prediction_count(chunk: Any) -> int:
+    if isinstance(chunk, Matches):
+        return len(chunk.score)
+    return int(chunk.num_rows if isinstance(chunk, Blocks) else chunk.num_matches)

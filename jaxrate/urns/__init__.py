@@ -1,0 +1,31 @@
+"""Urnings' urns: simulated worlds, the exact law of urns, tests of skills, matchmakers."""
+
+from jaxrate.systems.urnings.system import make_urns
+from jaxrate.urns import matchmakers
+from jaxrate.urns.exact_law import UrnLaw, urn_law, urn_marginals
+from jaxrate.urns.simulated_world import World, replay_history, simulate_world
+from jaxrate.urns.skill_tests import (
+    ChangedSkills,
+    SameSkill,
+    compare_skill,
+    confidence_band,
+    find_changed_skills,
+    split_by_side,
+)
+
+__all__ = [
+    "ChangedSkills",
+    "SameSkill",
+    "UrnLaw",
+    "World",
+    "compare_skill",
+    "confidence_band",
+    "find_changed_skills",
+    "make_urns",
+    "matchmakers",
+    "replay_history",
+    "simulate_world",
+    "split_by_side",
+    "urn_law",
+    "urn_marginals",
+]

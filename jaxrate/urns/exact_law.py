@@ -1,0 +1,217 @@
+"""The exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022): of a few players together, of many one by one.
+
+Theorem 5 divides elementary symmetric polynomials of the odds. As odds times a constant have the same law, they are
+first scaled so that the balls expected of independent binomials are the total. The polynomials are then probabilities
+of sums of binomials, and the divisor is among the greatest of these (Darroch 1964, "On the distribution of the number
+of successes in independent trials"): nothing overflows. All terms are positive, so that no digits cancel.
+"""
+
+import math
+from functools import reduce
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import OWN, Numbers, check_arguments
+from jaxrate.events import fail_where
+from jaxrate.memory_limits import check_memory_fits
+from jaxrate.parameters import as_floats
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+MAX_STATES = 1_000_000  # states of all urns
+NEGLIGIBLE_RATIO = 1e-60  # of the greatest probability of a number of balls, below which others are left out
+
+
+class UrnLaw(NamedTuple):
+    """Every state of the urns, in the order of the first player's balls, then the second's, and so on."""
+
+    green: HostArray  # [states, num_players] green balls
+    probability: HostArray  # [states]
+
+
+class BallCounts(NamedTuple):
+    """Probabilities of numbers of green balls, from `first` on."""
+
+    first: int
+    probability: HostArray  # [count]
+
+
+@check_arguments
+def urn_law(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> UrnLaw:
+    """The law that urns keep while skills stand still: binomials, given the number of green balls in all.
+
+        law = jr.urns.urn_law([4, 4, 6], [0.3, 0.5, 0.8], 7)
+        law.probability @ law.green / [4, 4, 6]  # the mean of r / n, which is not quite pi
+
+    The probability of r is proportional to the product of (n_k choose r_k) rho_k^r_k, with the odds rho = pi / (1 - pi)
+    (Theorem 5, equation 12; its n may be the player's own). Odds times a constant have the same law. With weights of
+    zero, as those of stakes of m balls, not every state can be reached; the law is then that of those that can.
+
+    Args:
+      size: [num_players] balls in each urn, whole, from 1.
+      proportion: [num_players] pi, above 0, below 1; concrete.
+      total: green balls in all urns, from 0.
+
+    Raises:
+      ValueError: for a value out of range (names the row), lengths that differ, or more than a million states;
+        `urn_marginals` has the law of each urn of many.
+    """
+    sizes, share = _check_urns(size, proportion, total)
+    if _has_many_states(sizes, total):
+        raise ValueError(
+            f"these urns have more than {MAX_STATES:,} states; take fewer or smaller ones, or the law of each urn by "
+            "itself, urn_marginals"
+        )
+    green = _enumerate_states(sizes, total)
+    logs = green @ (np.log(share) - np.log1p(-share))
+    logs += sum(_log_choose(n)[green[:, k]] for k, n in enumerate(sizes.tolist()))
+    weights = np.exp(logs - logs.max())
+    return UrnLaw(green, weights / weights.sum())
+
+
+@check_arguments
+def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> HostArray:
+    """The law of each urn by itself, given the number of green balls in all: also of thousands of urns.
+
+        law = jr.urns.urn_marginals([40] * 1000, [0.3, 0.7] * 500, 20_000)
+        law @ range(41) / 40  # the mean of r / n
+
+    Player k has r balls with the probability (n_k choose r) rho_k^r gamma(total - r) / gamma(total), where gamma are
+    the elementary symmetric polynomials of the odds of the others, and of all (Theorem 5). For N urns of n balls it
+    takes some N n log N steps times a number that does not grow: about two seconds for 5,000 urns of 40 balls.
+
+    Args:
+      size: [num_players] balls in each urn, whole, from 1.
+      proportion: [num_players] pi, above 0, below 1; concrete.
+      total: green balls in all urns, from 0.
+
+    Returns:
+      [num_players, max(size) + 1] probabilities of r = 0, 1, ... green balls; 0 beyond the urn's own size. Those below
+      about 1e-60 may be 0.
+
+    Raises:
+      ValueError: for a value out of range (names the row), lengths that differ, or more numbers than memory holds.
+    """
+    sizes, share = _check_urns(size, proportion, total)
+    check_memory_fits(
+        f"the laws of {len(sizes)} urns of up to {sizes.max()} balls", 16.0 * len(sizes) * (sizes.max() + 1)
+    )
+    result = np.zeros((len(sizes), int(sizes.max()) + 1))
+    if total in (0, sizes.sum()):
+        result[np.arange(len(sizes)), sizes if total else 0] = 1.0
+        return result
+    logit = _scaled_logits(sizes, np.log(share) - np.log1p(-share), total)
+    urns = [_binomial_counts(n, x) for n, x in zip(sizes.tolist(), logit.tolist(), strict=True)]
+    for k, (urn, others) in enumerate(zip(urns, _counts_of_other_urns(urns, total), strict=True)):
+        rest = total - urn.first - np.arange(len(urn.probability)) - others.first
+        there = (rest >= 0) & (rest < len(others.probability))
+        weight = np.where(there, others.probability[np.where(there, rest, 0)], 0.0) * urn.probability
+        result[k, urn.first : urn.first + len(weight)] = weight / weight.sum()
+    return result
+
+
+def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, HostArray]:
+    """Sizes and proportions [num_players]; ValueError for those of no urns."""
+    sizes, share = np.asarray(size), as_floats(proportion)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or share.shape != sizes.shape or not len(sizes):
+        raise ValueError(
+            f"size must be integers [num_players] with a proportion each, got {sizes.dtype} of shape {sizes.shape} "
+            f"and proportions of shape {share.shape}"
+        )
+    fail_where(sizes < 1, lambda row: f"an urn has at least 1 ball, not {sizes[row]}")
+    fail_where(~((share > 0) & (share < 1)), lambda row: f"proportion {share[row]} is not above 0 and below 1")
+    balls = int(sizes.sum())
+    if isinstance(total, bool) or not isinstance(total, (int, np.integer)) or not 0 <= total <= balls:
+        raise ValueError(
+            f"total must be a whole number from 0 to the {balls} balls of the urns, got {format_cell(total)}"
+        )
+    return sizes.astype(np.int64), share
+
+
+def _log_choose(n: int) -> HostArray:
+    """[n + 1] ln of (n choose r)."""
+    log_factorial = np.array([math.lgamma(r + 1) for r in range(n + 1)])
+    return np.asarray(log_factorial[n] - log_factorial - log_factorial[::-1])
+
+
+def _has_many_states(sizes: HostArray, total: int) -> bool:
+    """Whether there are more than `MOST`: every way to fill the first urns that leaves the others enough counts one."""
+    ways, rest = np.ones(1, np.int64), int(sizes.sum())  # of numbers of green balls so far, from 0 on
+    for n in sizes.tolist():
+        rest -= n
+        upto = np.concatenate([[0], np.cumsum(ways)])
+        filled = np.arange(min(len(ways) - 1 + n, total) + 1)
+        ways = upto[np.minimum(filled + 1, len(ways))] - upto[np.maximum(filled - n, 0)]
+        ways = np.where(total - filled <= rest, ways, 0)
+        if ways.sum() > MAX_STATES:
+            return True
+    return False
+
+
+def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
+    """[states, num_players], urn by urn, without those whose other urns cannot hold the rest."""
+    green, rest = np.zeros((1, 0), int), int(sizes.sum())
+    for n in sizes.tolist():
+        rest -= n
+        green = np.column_stack([np.repeat(green, n + 1, axis=0), np.tile(np.arange(n + 1), len(green))])
+        left = total - green.sum(axis=1)
+        green = green[(left >= 0) & (left <= rest)]
+    return green
+
+
+def _scaled_logits(sizes: HostArray, logit: HostArray, total: int) -> HostArray:
+    """[num_players] the logits plus a constant, by which the urns are expected to hold `total` green balls."""
+
+    def expected(shift: float) -> float:
+        return float(sizes @ np.exp(-np.logaddexp(0.0, -(logit + shift))))
+
+    low, high = -float(logit.max()) - 50.0, -float(logit.min()) + 50.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if expected(middle) < total else (low, middle)
+    return np.asarray(logit + 0.5 * (low + high))
+
+
+def _trim_counts(counts: BallCounts) -> BallCounts:
+    """Without what is improbable at either end."""
+    p = counts.probability
+    kept = np.flatnonzero(p > NEGLIGIBLE_RATIO * p.max())
+    return BallCounts(counts.first + int(kept[0]), p[kept[0] : kept[-1] + 1])
+
+
+def _binomial_counts(n: int, logit: float) -> BallCounts:
+    """Of n balls, each green with this logit of its probability."""
+    logs = _log_choose(n) + np.arange(n + 1) * logit
+    return _trim_counts(BallCounts(0, np.exp(logs - logs.max())))
+
+
+def _convolve_counts(one: BallCounts, two: BallCounts) -> BallCounts:
+    """Of the sum of two numbers of balls."""
+    p = np.convolve(one.probability, two.probability)
+    return _trim_counts(BallCounts(one.first + two.first, p / p.max()))
+
+
+def _counts_of_other_urns(urns: list[BallCounts], total: int) -> list[BallCounts]:
+    """Of the balls of all urns but one, for each: sums of halves, of quarters, and so on, and then back."""
+    levels = [urns]
+    while len(levels[-1]) > 1:
+        level = levels[-1]
+        levels.append([reduce(_convolve_counts, level[i : i + 2]) for i in range(0, len(level), 2)])
+    others = [BallCounts(0, np.ones(1))]
+    for level in reversed(levels[:-1]):
+        below = []
+        for k, inside in enumerate(level):
+            outside, sibling = others[k // 2], k ^ 1
+            if sibling < len(level):
+                outside = _convolve_counts(outside, level[sibling])
+            below.append(_restrict_to_total(outside, inside, total))
+        others = below
+    return others
+
+
+def _restrict_to_total(outside: BallCounts, inside: BallCounts, total: int) -> BallCounts:
+    """Of the numbers outside, those that make the total with a number inside."""
+    low = max(total - inside.first - len(inside.probability) + 1, outside.first)
+    high = min(total - inside.first, outside.first + len(outside.probability) - 1)
+    return BallCounts(low, outside.probability[low - outside.first : high - outside.first + 1])

@@ -1,0 +1,173 @@
+"""What urns tell of skills: confidence bands, urns for each side, whether two urns of each player hold one skill, and
+who has changed.
+
+While skills stand still, r green balls of n are binomial, of the proportion pi (Theorem 4 of Bolsinova and others 2022;
+all standard errors are a little smaller, for the sum is known). The chance that pi lies within a band is then as said;
+while they move, the band is that of what the urn has learnt, and too narrow.
+"""
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.events import Context, Matches, fail_where
+from jaxrate.systems.urnings.model import State
+from jaxrate.text_format import format_cell
+from jaxrate.types import HostArray
+
+
+class SameSkill(NamedTuple):
+    """Two urns of each player beside what chance makes of one skill."""
+
+    correlation: float  # of r / n in the first and in the second urns
+    difference: float  # mean of the first r / n less the second
+    correlations: HostArray  # [samples] the same of balls that were shared out anew
+    differences: HostArray  # [samples]
+    correlation_p: float  # the chance of a correlation as low, if each player has one skill
+    difference_p: float  # the chance of a difference as far from 0
+
+
+class ChangedSkills(NamedTuple):
+    """Each player's skill at two times."""
+
+    difference: HostArray  # [num_players] the later r / n less the earlier
+    p: HostArray  # [num_players] the chance of urns as unlikely as these, if the skill is the same
+    adjusted: HostArray  # [num_players] the least rate at which the player is among the changed
+    changed: HostArray  # [num_players] bool
+
+
+@check_arguments
+def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostArray]:
+    """[num_players] lower and upper ends of pi (Wilson 1927): where |r / n - pi| <= z sqrt(pi (1 - pi) / n).
+
+        low, high = jr.urns.confidence_band(jr.urns.make_urns([10, 10, 20], [0.2, 0.5, 0.9]))
+
+    Raises:
+      ValueError: unless 0 < level < 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0, below 1, got {format_cell(level)}")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    green, size = (np.asarray(x, np.float64) for x in state)
+    centre = (green + z * z / 2) / (size + z * z)
+    width = z * np.sqrt(green * (size - green) / size + z * z / 4) / (size + z * z)
+    return np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
+
+
+@check_arguments
+def split_by_side(matches: Matches) -> Matches:
+    """The same matches, in which player k is 2 k wherever they come first, and 2 k + 1 wherever they come second.
+
+        jr.urns.split_by_side(data.matches)
+
+    A player then has one rating for white and one for black, or for home and away. Sides are then in the ids: `side` is
+    dropped.
+    """
+    context: Context = matches.context._replace(side=None)
+    return matches._replace(player=2 * np.asarray(matches.player) + np.arange(2), context=context)
+
+
+@check_arguments
+def compare_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
+    """Whether two urns of each player can hold one skill (section 3.2 of Bolsinova and others 2022).
+
+        one, two = (jr.urns.make_urns([10] * 3, share) for share in ([0.2, 0.5, 0.6], [0.3, 0.5, 0.5]))
+        jr.urns.compare_skill(one, two, samples=100)
+
+    If there is one skill, chance shares the green balls of a player between the two urns (hypergeometric, whatever the
+    skill). So all balls of the player are put together and shared out anew, `samples` times. An advantage that all
+    players have in the first urn is a difference too, which the correlation hardly notices.
+
+    Args:
+      one, two: leaves [num_players] of the same players' urns; take those who have played about 3 games per ball in
+        both. After `per_side` they are `jax.tree.map(lambda x: x[0::2], state)`, and the same of `x[1::2]`.
+      samples: how often; the least p value is 1 / (samples + 1).
+      seed: the same seed gives the same samples.
+
+    Raises:
+      ValueError: for urns of different numbers of players, fewer than 3 players, samples below 1, or all urns alike,
+        which have no correlation.
+    """
+    (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (one, two))
+    if r1.shape != r2.shape or r1.ndim != 1 or len(r1) < 3:
+        raise ValueError(f"there must be two urns of each of at least 3 players, got {r1.shape} and {r2.shape}")
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    for green, size in ((r1, n1), (r2, n2)):
+        if (share := green / size).min() == share.max():
+            raise ValueError("all urns have the same share of green balls: they have no correlation")
+    random = np.random.default_rng(seed)
+    drawn = random.hypergeometric(r1 + r2, n1 + n2 - r1 - r2, n1, (samples, len(r1)))
+    first, second = drawn / n1, (r1 + r2 - drawn) / n2
+    with np.errstate(invalid="ignore"):  # of equal shares
+        correlations = np.nan_to_num(_correlation(first, second))
+    differences = (first - second).mean(axis=-1)
+    correlation, difference = float(_correlation(r1 / n1, r2 / n2)), float((r1 / n1 - r2 / n2).mean())
+    as_far = np.array([correlations <= correlation + 1e-12, np.abs(differences) >= abs(difference) - 1e-12])
+    p = (as_far.sum(axis=1) + 1) / (samples + 1)
+    return SameSkill(correlation, difference, correlations, differences, float(p[0]), float(p[1]))
+
+
+@check_arguments
+def find_changed_skills(before: State, after: State, *, rate: float = 0.05) -> ChangedSkills:
+    """Whose skill changed between two times, with an error rate that holds over all players.
+
+    An urn that has forgotten its start is binomial, of the player's proportion pi (Theorem 4 of Bolsinova and others
+    2022), and so is a later one that has forgotten the earlier: after about 3 games per ball. If pi is the same, chance
+    shares the green balls of both between them (hypergeometric), and p is the exact two-sided one (Fisher 1935): the
+    chance of all ways to share that are no more likely than this one. Of the players who are called changed, at most
+    the share `rate` is expected to be the same (the false discovery rate, Benjamini and Hochberg 1995).
+
+        changed = jr.urns.find_changed_skills(before, after)
+        np.flatnonzero(changed.changed & (changed.difference > 0))  # who has improved
+
+    Where the urns are not such:
+
+    - Fewer games between the times leave the urns alike: false alarms get rarer, and changes are missed.
+    - A first urn on its way from where a newcomer starts raises false alarms: leave out who has not played many games
+      per ball before it. On the simulated players of the paper's section 3.1, 3 were too few, and 10 enough.
+    - So does matchmaking by the urns without its correction (`urnings_replay`), for the urns then spread too far.
+    - A skill is relative to the others', as the number of green balls never changes: if many improve, the urns of those
+      who stay as they were lose.
+
+    Args:
+      before, after: leaves [num_players] of the same players' urns at two times; the sizes may differ.
+      rate: the false discovery rate.
+
+    Raises:
+      ValueError: for urns of different numbers of players, or of none, with other than 0 to n green balls (names the
+        row), or unless 0 < rate < 1.
+    """
+    (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (before, after))
+    if r1.shape != r2.shape or r1.ndim != 1 or not len(r1):
+        raise ValueError(f"there must be two urns of each player, got {r1.shape} and {r2.shape}")
+    if not 0 < rate < 1:
+        raise ValueError(f"rate must be above 0, below 1, got {rate}")
+    for green, size in ((r1, n1), (r2, n2)):
+        bad = (green < 0) | (green > size)
+        fail_where(bad, lambda row: f"an urn of {size[row]} balls cannot hold {green[row]} green ones")  # noqa: B023
+    kinds, which = np.unique(np.stack([r1, n1, r2, n2]), axis=1, return_inverse=True)
+    p = np.array([_fisher_p_value(*kind) for kind in kinds.T.astype(float)])[which.ravel()]
+    order = np.argsort(p)
+    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return ChangedSkills(r2 / n2 - r1 / n1, p, adjusted, adjusted <= rate)
+
+
+def _fisher_p_value(r1: float, n1: float, r2: float, n2: float) -> float:
+    """Fisher's exact p value, of the law of r1 given r1 + r2; laws are equal up to rounding."""
+    total, least = r1 + r2, max(0.0, r1 + r2 - n2)
+    k = np.arange(least, min(n1, total))
+    steps = np.log((total - k) * (n1 - k)) - np.log((k + 1) * (n2 - total + k + 1))
+    logs = np.append(0.0, np.cumsum(steps))
+    law = np.exp(logs - logs.max())
+    return float(law[law <= law[int(r1 - least)] * (1 + 1e-7)].sum() / law.sum())
+
+
+def _correlation(x: HostArray, y: HostArray) -> HostArray:
+    """[...] of [..., num_players]."""
+    x, y = (a - a.mean(axis=-1, keepdims=True) for a in (x, y))
+    return np.asarray((x * y).sum(axis=-1) / np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1)))
