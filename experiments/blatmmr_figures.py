@@ -175,9 +175,9 @@ def figure_5_1(rated):
     """Of each system `POINTS` matches that count for it on the left, all of them on the right."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), sharex=True)
     random, points = np.random.default_rng(0), []
-    x = np.arange(max(one.gap[one.settled_deviation].max() for one in rated.values()) + 30.0)
+    x = np.arange(max(one.gap[one.settled].max() for one in rated.values()) + 30.0)
     for number, (name, one) in enumerate(rated.items()):
-        gap, loss = one.gap[one.settled_deviation], one.loss[one.settled_deviation]
+        gap, loss = one.gap[one.settled], one.loss[one.settled]
         right.plot(x, loss_by_gap(gap, loss, x), color=COLOURS[number], label=name)
         some = random.permutation(len(gap))[:POINTS]
         points.append(np.stack([gap[some], loss[some], np.full(len(some), number)]))
@@ -197,12 +197,12 @@ def comparison(name, rated):
 
     On these also how far it is above that of the paper's choice, and the standard error of that difference.
     """
-    common = np.logical_and.reduce([one.settled_deviation for one in rated.values()])
+    common = np.logical_and.reduce([one.settled for one in rated.values()])
     rows = []
     for system, one in rated.items():
         loss, above = one.loss, (one.loss - rated[BLATMMR].loss)[common]
         row = {"data": name, "system": system, "all": loss.size, "loss_all": loss.mean()}
-        row |= {"own": int(one.settled_deviation.sum()), "loss_own": mean(loss[one.settled_deviation])}
+        row |= {"own": int(one.settled.sum()), "loss_own": mean(loss[one.settled])}
         row |= {"common": int(common.sum()), "loss_common": mean(loss[common]), "above_0.8": mean(above)}
         rows.append(row | {"error": above.std(ddof=1) / np.sqrt(len(above)) if len(above) > 1 else None})
     return rows

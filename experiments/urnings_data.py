@@ -166,7 +166,7 @@ WHEN = (
 
 def by_urns(run, score, when, expected, least):
     """Of each pair of urns with enough games: [k, 2] the green balls, games, expected and observed share of wins."""
-    settled = run.settled_deviation
+    settled = run.settled
     green, size = getattr(run, when)[settled], run.size[settled]
     pair, which = np.unique(green, axis=0, return_inverse=True)
     which = which.ravel()
@@ -202,7 +202,7 @@ def figures_of_movies(data, quick):
     score = np.asarray(matches.score)
     results = {"figure 7, observed less expected": off("movies", run, score, 10)}
     rows = results["log loss one step ahead: movies"] = []
-    quality("movies of 20, users of 10", matches, run.prediction, rows, run.settled_deviation)
+    quality("movies of 20, users of 10", matches, run.prediction, rows, run.settled)
     paper = replay(jr.urnings(), matches, at_random(np.where(np.arange(len(names)) < movies, 100, USER)))
     quality("movies of 100, users of 10, as in the paper", matches, paper.prediction, rows, None)
 
@@ -239,7 +239,7 @@ def figures_of_learners(data, quick):
     score, least = np.asarray(matches.score), 10 if quick else 100
     results = {"figure 9, observed less expected": off("exercises", run, score, least)}
     rows = results["log loss one step ahead: exercises"] = []
-    quality("learners of 20, exercises of 200", matches, run.prediction, rows, run.settled_deviation)
+    quality("learners of 20, exercises of 200", matches, run.prediction, rows, run.settled)
 
     figure_9, panels = plt.subplots(1, 2, figsize=(9.5, 4.8), sharey=True)
     for panel, (when, title, expected) in zip(panels, WHEN, strict=True):

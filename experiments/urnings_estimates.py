@@ -34,7 +34,7 @@ def rows_of(name, make, matches, state):
         level = np.rint(score * (levels.shape[1] - 1)).astype(int)
         said = levels[np.arange(len(level)), level]
         expected = levels @ np.linspace(0, 1, levels.shape[1])
-        for which, some in (("all", np.ones(len(score), bool)), ("settled", run.settled_deviation)):
+        for which, some in (("all", np.ones(len(score), bool)), ("settled", run.settled)):
             rows.append(
                 {
                     "history": name,

@@ -79,7 +79,7 @@ def implied(truth, share):
 
 
 def row(setting, truth, played):
-    p, target = played.settled_deviation, implied(truth, setting.share)
+    p, target = played.settled, implied(truth, setting.share)
     mean = p.mean(axis=0)
     slope, intercept = np.polyfit(logit(truth), logit(np.clip(mean, 1e-3, 1 - 1e-3)), 1)
     return {
@@ -134,7 +134,7 @@ def figure_3(truth, played):
     player = len(truth) // 2
     balls = np.arange(SIZE + 1)
     for setting, colour in ((LOW, BLUE), (PAPER, RED), (HIGH, GREEN)):
-        p, target = played[setting].settled_deviation, implied(truth, setting.share)
+        p, target = played[setting].settled, implied(truth, setting.share)
         label = f"$R_+/(nN)$ = {setting.share:g}"
         panels[0].plot(truth[::10], p.mean(axis=0)[::10], ".", color=colour, label=label)
         panels[0].plot(truth, target, color=colour, linewidth=0.8)
