@@ -203,7 +203,8 @@ def kills(options):
     """Runs that are killed at random moments, with a checkpoint after each chunk, and go on: are the files the same?"""
     matches, players, times = (20_000, 2_000, 1) if options.quick else (1_000_000, 50_000, 20)
     games, random_, killed = simulated(options, matches, players), random.Random(1), 0
-    hurry = "from jaxrate.records import files; files.EVERY = files.SHARE = 0.0\n"
+    hurry = "from jaxrate.league.out_of_core import parquet_rating as files\n"
+    hurry += "files.CHECKPOINT_SECONDS = files.CHECKPOINT_WORK_RATIO = 0.0\n"
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{hurry}{CHUNKED}"
     whole, out = clean(options.work / "whole"), clean(options.work / "out")
     arguments = "glicko2", "0", str(matches // 40)
