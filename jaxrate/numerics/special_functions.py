@@ -174,6 +174,19 @@ def truncate_normal(lead: Array, margin: Array, inside: Array) -> tuple[Array, A
     )
 
 
+@jax.custom_jvp
+def log_quotient(target: Array, sums: Array) -> Array:
+    """log(target / sums), with slopes that are right near its root, and finite where sums are next to nothing."""
+    return jnp.log(target / sums)
+
+
+@log_quotient.defjvp
+def _log_quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array]) -> tuple[Array, Array]:
+    (target, sums), (target_change, sums_change) = primal, tangent
+    slope = target_change / target - sums_change / jnp.maximum(sums, 1e-3 * target)
+    return log_quotient(target, sums), slope
+
+
 def logit(p: Array) -> Array:
     """log(p / (1 - p)), of p kept half a rounding away from 0 and from 1."""
     least = 0.5 * float(np.finfo(p.dtype).eps)

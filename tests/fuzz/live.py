@@ -15,6 +15,7 @@ SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin", "skills", "elo_mm
 NAMES = [*"ABCDE", "", " ", 1, 1.5, None, float("nan"), "\ud800", 2**70, True, b"x", ["A"], "A" * 5000]
 SCORES = 0, 0.5, 1, 0.25, -1, 2, float("nan"), float("inf"), "1", None, 10**400, True
 STEPS = 25
+ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of probabilities
 
 
 def pick(random, values, plain):
@@ -34,7 +35,8 @@ def fuzz(random):
                 now += float(random.choice([0.0, 1.0, 1e6, -5.0], p=[0.45, 0.45, 0.05, 0.05]))
                 one = pick(random, NAMES, 5), pick(random, NAMES, 5), pick(random, SCORES, 3), now
                 guess = live.predict(*one[:2], time=now)
-                assert guess == live.update(*one[:3], time=now), "predict says something else than update"
+                learnt = live.update(*one[:3], time=now)  # by another program, which may round otherwise
+                assert abs(guess - learnt) <= ROUNDING, "predict says something else than update"
                 results.append(one)
             elif kind < 0.85:
                 count = int(random.integers(0, len(results) + 2))

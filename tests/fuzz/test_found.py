@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.numerics.special_functions import truncate_normal
+from jaxrate.systems.rounds import performance_inference
 
 
 def after(system, mean, deviation, **columns):
@@ -117,3 +118,15 @@ def test_searches_go_on_where_functions_change_within_less_than_the_rounding_of_
 
     far, slope = jax.value_and_grad(moved)(1.0)
     assert abs(far) < 0.05 and np.isfinite(slope)
+
+
+def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart(in_a_hurry):
+    """What it says is less than nothing there and is mended, but its slopes were 0 / 0."""
+    centre = jnp.asarray([-1e5, -1e5, *np.linspace(1300.0, 1700.0, 61), 1e5, 1e5], float)
+    event = jr.Rounds(*[jnp.arange(65, dtype=jnp.int32)] * 3, jnp.ones(65), jnp.zeros(()))
+
+    def performances(deviation):
+        sums = performance_inference.logistic_sums(centre, jnp.full(65, deviation), event, 72)
+        return performance_inference.logistic_performance(sums, event, False)
+
+    assert np.isfinite(jax.jacrev(performances)(107.0)).all()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -22,6 +23,7 @@ from jax.scipy.special import erfc
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Rounds
 from jaxrate.numerics.roots import decreasing_root
+from jaxrate.numerics.special_functions import log_quotient
 from jaxrate.types import Array, HostArray
 
 UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
@@ -60,6 +62,7 @@ class Participants(NamedTuple):
     unit: Array  # [] the size of differences of ratings, for which numbers close to 0 are exact enough
 
 
+@jax.custom_jvp
 def logistic_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
     """The logistic distribution."""
     e = jnp.exp(-jnp.clip(z, -80.0, 80.0))
@@ -67,6 +70,14 @@ def logistic_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
     above = e * below
     density = below * above
     return below, above, density, density * (above - below)
+
+
+@logistic_distribution.defjvp
+def _logistic_slopes(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """From shares, not from e, which times what the points of a coarse table are apart leaves float32."""
+    below, above, density, slope = logistic_distribution(*primal)
+    slopes = density, -density, slope, density * (1.0 - 6.0 * density)
+    return (below, above, density, slope), tuple(x * tangent[0] for x in slopes)
 
 
 def normal_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
@@ -346,7 +357,7 @@ def ratings_at_sum(
         """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
         found, slope = sum_function(x, from_below)
         found = jnp.where(mask, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
-        value = jnp.log(jnp.where(mask, target, 1.0) / found)
+        value = log_quotient(jnp.where(mask, target, 1.0), found)
         return jnp.where(from_below, value, -value), -slope / found
 
     return solve_ratings(log_ratio, guess, mask, participants)
