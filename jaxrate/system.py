@@ -73,10 +73,18 @@ class Update(Protocol):
     def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State: ...
 
 
-class Infer(Protocol):
-    """`Update`, which also returns what it infers on the way: leaves [P], one value per participant of a round."""
+class RatedEvent(NamedTuple):
+    """An event of a replay once it is rated, as `record` of `run` and `scan` sees it."""
 
-    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> tuple[State, Any]: ...
+    params: Params  # the hyperparameters, which may be traced
+    constants: Constants  # what `prepare` of the rules made of them
+    before: State  # the rows of the event's players when it begins, which the prediction is made from
+    after: State  # the rows as the event left them
+    prediction: Any
+    event: Any  # of `Matches`, `Periods` or `Rounds`, as the rules see it
+
+
+Record: TypeAlias = Callable[[RatedEvent], Any]
 
 
 class Rules(NamedTuple):
@@ -88,7 +96,7 @@ class Rules(NamedTuple):
     update: Update
     draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
     sized_prepare: Callable[[Params], Callable[[Params], Constants]] | None = None  # see `sized_for`
-    infer: Infer | None = None  # in place of `update`; then `run` returns it beside each prediction, as a pair
+    record: Record | None = None  # what a replay keeps of each event in place of the prediction; `run` sets it
 
 
 def resolve_sizes(rules: Rules, params: Params) -> Rules:
@@ -163,9 +171,9 @@ class SystemTraits(NamedTuple):
     noise: bool = False  # contests may be noisier than others; `run` refuses a column of that if the system knows none
     baseline: bool = False  # one of the few with which others are compared, unless other ones are named
     outlook: Predict | None = None  # predicts in full, see `outlook`
-    margin_loss: Predict | None = None  # minus the logarithm of the density of the margin that there was
+    margin_loss: Record | None = None  # minus the logarithm of the density of the margin that there was
     smoothing_model: Any = None  # its model, if `smooth` knows that
-    infer: Infer | None = None  # its rule `update`, with the `Performances` that it infers
+    performances: Record | None = None  # the `Performances` that it infers of a round
     adapt: Callable[[DataFacts, Mapping[str, Any]], dict[str, Any]] = (
         ignore_facts  # what the factory is given for such data
     )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.fitting.losses import LOSSES, system_for_loss
-from jaxrate.system import replace_params
+from jaxrate.fitting.losses import LOSSES, loss_record
+from jaxrate.system import RatedEvent, replace_params
 from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
 from tests.conftest import quick
 from tests.reference import outcomes_twin as twin
@@ -91,7 +91,7 @@ MARGINS = {"margin": ("home", "away"), "margin_scale": 90.0, "initial_deviation"
 @pytest.mark.parametrize("compression", [None, 2.5])
 def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     events, system = league(), jr.skills("margin", **MARGINS, compression=compression)
-    got = jr.run(system_for_loss(LOSSES["margin"], system), events).prediction
+    got = jr.run(system, events, record=loss_record(LOSSES["margin"], system)).prediction
     params = {x: y for x, y in MARGINS.items() if x != "margin"}
     slow = Skills("margin", growth=10.0, initial_rating=1500.0, noise=300.0, compression=compression, **params)
     wanted = []
@@ -121,10 +121,11 @@ def losses(name, events):
     """The mean loss as a function of hyperparameters, and these."""
     loss = LOSSES["margin" if name == "margin" else "log_loss"]
     system = jr.skills("margin", **MARGINS, compression=2.5) if name == "margin" else OUTLOOKS[name]()
-    asked = system_for_loss(loss, system)
+    record = loss_record(loss, system)
 
     def value(params):
-        guess = score_probabilities(jr.run(asked, events, params=params, schedule="stream").prediction)
+        guess = jr.run(system, events, params=params, schedule="stream", record=record).prediction
+        guess = score_probabilities(guess)
         return jnp.mean(loss.each(guess, jnp.asarray(events.score, float)))
 
     return value, system
@@ -147,11 +148,12 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     system = jr.skills("margin", **MARGINS)
     rows = system.init(system.params, 2)
     rows = rows._replace(mean=rows.mean + jnp.array([9000.0, -9000.0]))
-    far = league()._replace(player=np.array([[0, 1]] * N))
+    far = jax.tree.map(lambda x: jnp.asarray(x[:5], float), league()._replace(player=np.array([[0, 1]] * N)))
+    constants, record = system.rules.prepare(system.params), loss_record(LOSSES["margin"], system)
 
     def value(lead):
         state = rows._replace(mean=rows.mean + lead * jnp.array([1.0, -1.0]))
-        return jnp.sum(jr.predict(system_for_loss(LOSSES["margin"], system), state, far)[:5])
+        return jnp.sum(jax.vmap(lambda x: record(RatedEvent(system.params, constants, state, None, None, x)))(far))
 
     found, slope = jax.value_and_grad(value)(0.0)
     assert np.isfinite(found) and found > 1000.0 and np.isfinite(slope)

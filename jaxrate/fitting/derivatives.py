@@ -17,9 +17,8 @@ from jaxrate.events import Matches
 from jaxrate.fitting import evidence
 from jaxrate.fitting.free_parameters import FreeParameters, constrain
 from jaxrate.fitting.losses import prediction_losses
-from jaxrate.fitting.prediction_task import PredictionTask
+from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.memory_limits import device_memory
-from jaxrate.replay.checked_replay import run
 from jaxrate.replay.compile_options import compile_as_outermost, state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_settings
 from jaxrate.system import Params, RatingSystem, resolve_sizes
@@ -189,14 +188,12 @@ def loss_derivatives(
     x, params = shard_settings((x, params), devices)
     unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
-    system = _resize_rules(task.system, free, x, unit, params)
+    task = task._replace(system=_resize_rules(task.system, free, x, unit, params))
 
     def one(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
             now = constrain(free, x, unit, params)
-            options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-            guess = run(system, task.events, params=now, **options).prediction
-            return prediction_losses(task.loss, guess, task.score, weight)
+            return prediction_losses(task.loss, replay_task(task, now), task.score, weight)
 
         return function(losses, x, weight, event)
 

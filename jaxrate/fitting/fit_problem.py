@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.fitting.derivatives import loss_derivatives
 from jaxrate.fitting.free_parameters import FreeParameters, constrain, make_free_parameters, resolve_free_names
-from jaxrate.fitting.losses import system_for_loss
+from jaxrate.fitting.losses import loss_record
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.system import Params, RatingSystem, replace_params
 from jaxrate.types import Array, HostArray
@@ -93,7 +93,7 @@ def remake_rules_if_far(problem: FitProblem, x: HostArray, params: Params) -> Fi
     new = remake_if_valid(system, now)
     if new is None or new.rules == system.rules:
         return problem
-    task = problem.task._replace(system=system_for_loss(problem.task.loss, new))
+    task = problem.task._replace(system=new, record=loss_record(problem.task.loss, new))
     return problem._replace(system=new, task=task, known=None)
 
 

@@ -26,7 +26,7 @@ from jaxrate.fitting.fit_problem import (
     prepare_fit,
 )
 from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
-from jaxrate.fitting.losses import system_for_loss
+from jaxrate.fitting.losses import loss_record
 from jaxrate.fitting.multistart_search import SearchResult, concatenate_results, minimise
 from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_task, split_weights
 from jaxrate.memory_limits import check_memory_fits
@@ -246,7 +246,7 @@ def _search_starts_in_parallel(
     paths, systems = zip(*map_items(executor, one, [*starts[:, None]]), strict=True)
     base_task = problem.task
     tasks = [
-        base_task if new == problem.system else base_task._replace(system=system_for_loss(base_task.loss, new))
+        base_task if new == problem.system else base_task._replace(system=new, record=loss_record(base_task.loss, new))
         for new in systems
     ]
     problems = [problem._replace(system=new, task=of) for new, of in zip(systems, tasks, strict=True)]

@@ -8,7 +8,7 @@ from jaxrate.argument_checks import AnyNumber, Key, check_arguments
 from jaxrate.fitting.fit_results import Fit
 from jaxrate.fitting.hyperparameter_fit import resolve_options, training_task
 from jaxrate.fitting.losses import loss_label, prediction_losses
-from jaxrate.replay.checked_replay import run
+from jaxrate.fitting.prediction_task import replay_task
 from jaxrate.system import Params, RatingSystem, State
 from jaxrate.types import Array
 
@@ -58,9 +58,6 @@ def log_likelihood(
             f"{task.kind.__name__.lower()} have no likelihood: what is said of participants is not independent; give "
             "matches or periods"
         )
-    run_options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-    prediction = run(
-        task.system, task.events, params=system.params if params is None else params, **run_options
-    ).prediction
+    prediction = replay_task(task, system.params if params is None else params)
     weight = jnp.asarray(task.weight, float)
     return -jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, jnp.stack([weight, weight])))

@@ -32,7 +32,7 @@ from jax import lax
 
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
 from jaxrate.hashable import bind, display_name
-from jaxrate.system import Constants, Predict, RatingSystem, Rules, State
+from jaxrate.system import Predict, RatedEvent, RatingSystem, Record, State
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.text_format import format_cell
@@ -51,7 +51,7 @@ class Loss(NamedTuple):
     events: tuple[type, ...] = (Matches, Periods, Rounds)
     teams: bool = True  # whether those of a round may have several players
     likelihood: tuple[type, ...] = ()  # events of which its sum is that of a likelihood: the curvature says how sure
-    predict: Callable[[RatingSystem], Predict] | None = None  # makes what is predicted in place of the system's own
+    record: Callable[[RatingSystem], Record] | None = None  # makes what a replay records, which is the loss itself
     even: float | None = None  # what who takes all for equals loses, where that does not depend on the scores
 
 
@@ -111,26 +111,25 @@ def prediction_losses(loss: Loss, prediction: Any, score: Array, weight: Array) 
     return jnp.where(jnp.any(weight > 0, axis=0), loss.each(score_probabilities(prediction), score), 0.0)
 
 
-def system_for_loss(loss: Loss, system: RatingSystem) -> RatingSystem:
-    """The system, predicting what the loss takes; ValueError if it cannot."""
-    if loss.predict is None:
-        return system
-    return system._replace(rules=system.rules._replace(predict=loss.predict(system)))
+def loss_record(loss: Loss, system: RatingSystem) -> Record | None:
+    """What a replay records for the loss, None for predictions; ValueError if the system cannot tell it."""
+    return None if loss.record is None else loss.record(system)
 
 
-def pairwise_predict(system: RatingSystem) -> Predict:
-    predict: Predict = bind(pairwise_losses, OPPONENTS, system.rules)
-    return predict
+def pairwise_record(system: RatingSystem) -> Record:
+    record: Record = bind(pairwise_losses, OPPONENTS, system.rules.predict)
+    return record
 
 
-def margin_predict(system: RatingSystem) -> Predict:
+def margin_record(system: RatingSystem) -> Record:
     if system.traits.margin_loss is None:
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
     return system.traits.margin_loss
 
 
-def pairwise_losses(max_opponents: int, rules: Rules, constants: Constants, rows: State, event: Rounds) -> Array:
-    """[P] what each loses against `most` to either side, of the rows before the round."""
+def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> Array:
+    """[P] what each loses against `max_opponents` to either side, of the rows before the round."""
+    rows, event = rated.before, rated.event
     is_participant = cdf_sums.participant_mask(event)
     count, size = jnp.sum(is_participant, dtype=jnp.int32), len(event.rank)
     mixed = (event.player.astype(jnp.uint32) * jnp.uint32(_HASH_MULTIPLIER)) >> 1
@@ -142,7 +141,7 @@ def pairwise_losses(max_opponents: int, rules: Rules, constants: Constants, rows
         """What the system says of the two."""
         both, _, weight = jax.tree.map(lambda x, y: jnp.stack([x, y]), one, two)
         match = Matches(jnp.arange(2, dtype=jnp.int32), jnp.full((), 0.5), event.time, Context(weight=weight.mean()))
-        return rules.predict(constants, both, match)
+        return predict(rated.constants, both, match)
 
     def behind(step: Array) -> Array:
         """[P] the losses against those so many places further on, and before, in the circle; twice if it is them."""
@@ -161,6 +160,6 @@ def pairwise_losses(max_opponents: int, rules: Rules, constants: Constants, rows
 LOSSES = {
     "log_loss": Loss(log_loss, likelihood=(Matches, Periods)),
     "brier": Loss(brier),
-    "margin": Loss(identity_loss, events=(Matches, Periods), likelihood=(Matches, Periods), predict=margin_predict),
-    "pairwise": Loss(identity_loss, events=(Rounds,), teams=False, predict=pairwise_predict, even=math.log(2.0)),
+    "margin": Loss(identity_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=margin_record),
+    "pairwise": Loss(identity_loss, events=(Rounds,), teams=False, record=pairwise_record, even=math.log(2.0)),
 }

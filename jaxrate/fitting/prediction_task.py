@@ -10,13 +10,14 @@ import numpy as np
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events
 from jaxrate.fitting.evidence import EvidenceProblem
-from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, resolve_loss, system_for_loss
+from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, loss_record, resolve_loss
 from jaxrate.metrics.prediction_metrics import experience_mask
 from jaxrate.replay.blocks import Blocks
+from jaxrate.replay.checked_replay import run
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
 from jaxrate.replay.state import check_events, check_ids, count_players
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.system import Params, RatingSystem, Record, State
 from jaxrate.systems.outcome_probabilities import score_probabilities
 from jaxrate.types import Array, HostArray
 
@@ -24,8 +25,9 @@ from jaxrate.types import Array, HostArray
 class PredictionTask(NamedTuple):
     """A history to predict, and what the predictions lose."""
 
-    system: RatingSystem  # whose prediction the loss takes
+    system: RatingSystem
     loss: Loss
+    record: Record | None  # what a replay records for the loss; None: its predictions
     events: Matches | Ragged
     kind: type  # Matches, Periods or Rounds
     schedule: Plan | Blocks
@@ -55,12 +57,13 @@ def make_task(
     if type(flat) not in resolved_loss.events:
         kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
         raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
+    record = loss_record(resolved_loss, system)
     levels, (score, counts, event) = 0, _read_scores(events)
     if isinstance(flat, Rounds):
         if not resolved_loss.teams and has_teammates(events):
             raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
-        levels = _count_score_levels(system_for_loss(resolved_loss, system), flat)
+        levels = 0 if record else _count_score_levels(system, flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
     if callable(loss):
@@ -70,7 +73,7 @@ def make_task(
         )
     each = _prediction_weights(events, counts, event, weight, warm_up)
     scored = score[each > 0]
-    if resolved_loss.predict is None and np.ptp(scored) == 0:
+    if record is None and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
     key = None if system.rules.draw is None else key
@@ -78,10 +81,15 @@ def make_task(
     check_ids(system, flat.player, player_count, None, count_players(state))
     num_players = player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0]))
     schedule, score = schedule_by_level(events), as_device_arrays(score)
-    loss_system = system_for_loss(resolved_loss, system)
     return PredictionTask(
-        loss_system, resolved_loss, events, type(flat), schedule, score, each, event, key, state, num_players, levels
+        system, resolved_loss, record, events, type(flat), schedule, score, each, event, key, state, num_players, levels
     )
+
+
+def replay_task(task: PredictionTask, params: Params) -> Any:
+    """What the loss takes of a replay with these hyperparameters: predictions, or what is recorded."""
+    options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
+    return run(task.system, task.events, params=params, record=task.record, **options).prediction
 
 
 def split_weights(task: PredictionTask, data_share: float, validation: float) -> tuple[HostArray, HostArray, HostArray]:
@@ -108,7 +116,7 @@ def constant_loss(task: PredictionTask, past_weight: HostArray, scored_weight: H
     """
     if task.loss.even is not None:
         return task.loss.even
-    if task.loss.predict is not None:
+    if task.record is not None:
         return math.nan
     score = np.asarray(task.score, np.float64)
     if task.levels:

@@ -21,8 +21,7 @@ from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.hyperparameter_fit import training_task
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.parameter_sweeps import profile_loss
-from jaxrate.fitting.prediction_task import PredictionTask
-from jaxrate.replay.checked_replay import run
+from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.system import Params, RatingSystem
 from jaxrate.types import HostArray
 
@@ -191,8 +190,7 @@ def _params_at(params: Params, i: int) -> Params:
 
 def _event_losses(task: PredictionTask, system: RatingSystem, params: Params) -> HostArray:
     """[events] the summed losses of each."""
-    run_options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-    guess = run(task.system, task.events, params=params, **run_options).prediction
+    guess = replay_task(task, params)
     weight = jnp.asarray(task.weight, float)
     each = (
         np.asarray(prediction_losses(task.loss, guess, task.score, jnp.stack([weight, weight])), np.float64)

@@ -25,7 +25,7 @@ from jaxrate.league.query_time import parse_time_after_end, written_date_format
 from jaxrate.league.rated_history import Rated, extend_seasons, format_time, to_dates
 from jaxrate.league.system_choice import drop_unknown_teams
 from jaxrate.replay.checked_replay import predict
-from jaxrate.replay.gather import predict_event
+from jaxrate.replay.gather import predict_event, prepare_replay
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, is_outlook
 from jaxrate.text_format import format_cell
@@ -192,7 +192,7 @@ def _requires_columns(rated: Rated) -> bool:
 
     def tell(state: State) -> Any:
         rows = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), state)
-        return predict_event(rules, rules.prepare(params), rows, match)
+        return predict_event(rules, prepare_replay(rules, params), rows, match)
 
     try:
         jax.eval_shape(tell, rated.state)

@@ -64,17 +64,17 @@ def performance_ratings(
 
 def _check_infers_performances(system: RatingSystem) -> None:
     """ValueError for a system without performances."""
-    if system.traits.infer is None:
+    if system.traits.performances is None:
         from jaxrate.systems import systems_with_trait
 
-        raise ValueError(f"{system.name} infers no performances; {', '.join(systems_with_trait('infer'))} do")
+        raise ValueError(f"{system.name} infers no performances; {', '.join(systems_with_trait('performances'))} do")
 
 
 def history_with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
     """The history, and its performances on the host if these are contests and the system infers some."""
     event_data, _ = resolve_events(events)
     has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
-    result, inferred = record_history(system, events, system.traits.infer if has_contests else None, **options)
+    result, inferred = record_history(system, events, system.traits.performances if has_contests else None, **options)
     if inferred is None:
         return result, None
     return result, mask_uncontested(system, jax.tree.map(np.asarray, inferred), event_data)

@@ -11,20 +11,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.hashable import bind
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.gather import describe_shapes
-from jaxrate.replay.state import resolve_params
-from jaxrate.system import (
-    Constants,
-    Infer,
-    Params,
-    Rating,
-    RatingSystem,
-    Rules,
-    State,
-    Update,
-    check_system,
-    resolve_sizes,
-    split_sides,
-)
+from jaxrate.system import Params, RatedEvent, Rating, RatingSystem, Record, State, check_system, split_sides
 
 
 class History(NamedTuple):
@@ -59,62 +46,27 @@ def rating_history(
 def record_history(
     system: RatingSystem,
     events: Matches | Ragged | Dataset,
-    infer: Infer | None = None,
+    performances: Record | None = None,
     after: bool = False,
     **options: Any,
 ) -> tuple[History, Any]:
-    """The history, and what the rule `infer` says of each event, in place of `update`; None without it."""
+    """The history, and what `performances` says of each event; None without it."""
     check_system(system)
-    rules = resolve_sizes(system.rules, resolve_params(system, options.get("params")))
-    rules = make_recording_rules(rules, system.summary, infer, after)
-    state, outputs = run(system._replace(rules=rules), events, **options)
-    (prediction, before), (inferred, left) = outputs if rules.infer is not None else (outputs, (None, None))
+    record = bind(record_ratings, system.summary, performances, after)
+    state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
     return History(state, prediction, before, left), inferred
 
 
-def make_recording_rules(rules: Rules, summary: Any, infer: Infer | None = None, after: bool = False) -> Rules:
-    """Rules that predict the pair of the prediction and the ratings of the event's players.
-
-    What they infer is the pair of what `infer` does and the ratings `after`, each None unless it is asked for.
-    """
-    own = (
-        bind(_prepare_with_params, rules),
-        bind(_call_without_params, rules.advance),
-        bind(_predict_and_record, rules, summary),
-    )
-    learn = (
-        bind(_update_and_record, rules.update, infer, summary if after else None)
-        if after or infer is not None
-        else None
-    )
-    return Rules(*own, bind(_call_without_params, rules.update), rules.draw, infer=learn)
+def record_ratings(summary: Any, performances: Record | None, after: bool, rated: RatedEvent) -> tuple[Any, ...]:
+    """The prediction, the ratings before, those after and the performances; None in place of what is not asked for."""
+    before = _event_ratings(summary, rated.params, rated.before, rated.event)
+    left = _event_ratings(summary, rated.params, rated.after, rated.event) if after else None
+    return rated.prediction, before, left, None if performances is None else performances(rated)
 
 
-def _prepare_with_params(rules: Rules, params: Params) -> Constants:
-    return rules.prepare(params), params
-
-
-def _call_without_params(rule: Any, constants: Constants, *arguments: Any) -> Any:
-    """A rule with the constants that are its own, and not the hyperparameters beside them."""
-    return rule(constants[0], *arguments)
-
-
-def _predict_and_record(rules: Rules, summary: Any, constants: Constants, rows: State, event: Any) -> Any:
-    return rules.predict(constants[0], rows, event), _event_ratings(summary, constants, rows, event)
-
-
-def _update_and_record(
-    update: Update, infer: Infer | None, summary: Any, constants: Constants, rows: State, event: Any, key: Any
-) -> tuple[State, Any]:
-    rule: Any = update if infer is None else infer
-    learnt = rule(constants[0], rows, event, key)
-    rows, inferred = (learnt, None) if infer is None else learnt
-    return rows, (inferred, None if summary is None else _event_ratings(summary, constants, rows, event))
-
-
-def _event_ratings(summary: Any, constants: Constants, rows: State, event: Any) -> Rating:
+def _event_ratings(summary: Any, params: Params, rows: State, event: Any) -> Rating:
     """The ratings of both players of a match or of each pair, or of participants."""
-    rating = summary(constants[1], rows)
+    rating = summary(params, rows)
     if isinstance(event, Periods):
         rating = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *split_sides(rating, event))
     return rating

@@ -17,8 +17,17 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
-from jaxrate.replay.gather import draw_for_events, gather_rows, ids_to_write, predict_event, rate_event, scatter_rows
-from jaxrate.system import Constants, Params, Rules, State, split_sides
+from jaxrate.replay.gather import (
+    Prepared,
+    draw_for_events,
+    gather_rows,
+    ids_to_write,
+    predict_event,
+    prepare_replay,
+    rate_event,
+    scatter_rows,
+)
+from jaxrate.system import Params, Rules, State, split_sides
 from jaxrate.types import Array, HostArray
 
 
@@ -59,16 +68,17 @@ def pack_event(event: Any) -> tuple[EventStructure, list[int], list[float]]:
 
 
 class ConstantsStructure(NamedTuple):
-    """Constants, parted: what is no array stays outside of compiled programs, as in a run."""
+    """What a replay prepares, parted: what is no array stays outside of compiled programs, as in a run."""
 
     structure: Any
     fixed: tuple[Any, ...]  # NUMBER or None where there is an array
 
-    def fill(self, arrays: tuple[Array, ...]) -> Constants:
-        """The constants, from one vector of their numbers and all further arrays."""
+    def fill(self, arrays: tuple[Array, ...]) -> Prepared:
+        """What was prepared, from one vector of their numbers and all further arrays."""
         numbers, rest = iter(arrays[0]), iter(arrays[1:])
         leaves = (next(numbers) if x is NUMBER else next(rest) if x is None else x for x in self.fixed)
-        return jax.tree.unflatten(self.structure, leaves)
+        prepared: Prepared = jax.tree.unflatten(self.structure, leaves)
+        return prepared
 
 
 NUMBER = "number"  # in place of an array without axes, in the default precision
@@ -79,7 +89,7 @@ def prepare_constants(rules: Rules, params: Params) -> tuple[ConstantsStructure,
     known: list[ConstantsStructure] = []
 
     def arrays(params: Params) -> tuple[Array, ...]:
-        leaves, structure = jax.tree.flatten(rules.prepare(params))
+        leaves, structure = jax.tree.flatten(prepare_replay(rules, params))
         fixed = tuple(map(_static_constant, leaves))
         known.append(ConstantsStructure(structure, fixed))
         numbers = [x for x, kind in zip(leaves, fixed, strict=True) if kind is NUMBER]
@@ -117,19 +127,19 @@ def update_with_event(
     rules: Rules, spec: OnlineSpec, arrays: tuple[Array, ...], state: State, whole: Array, real: Array, key: Any
 ) -> tuple[State, Array]:
     """The state after the event, and what was seen: [1, k] of a match, [P, k] of a round's participants."""
-    constants = spec.known.fill(arrays)
+    prepared = spec.known.fill(arrays)
     event, number = spec.form.open(whole, real)
     drawn = draw_for_events(rules, key, number)
 
     def of_match(state: State, rows: Any) -> tuple[State, Any, Array]:
-        rows, shown = rate_event(rules, constants, jax.tree.map(lambda a, b: jnp.stack([a, b]), *rows), event, drawn)
+        rows, shown = rate_event(rules, prepared, jax.tree.map(lambda a, b: jnp.stack([a, b]), *rows), event, drawn)
         rows = split_sides(rows, event)
         for i, row in enumerate(rows):
             state = jax.tree.map(partial(_write_row, i=event.player[i]), state, row)
         return state, rows, flatten_leaves(shown, 1)
 
     def of_round(state: State, rows: Any) -> tuple[State, Any, Array]:
-        rows, shown = rate_event(rules, constants, rows, event, drawn)
+        rows, shown = rate_event(rules, prepared, rows, event, drawn)
         return scatter_rows(state, ids_to_write(event), rows), rows, flatten_leaves(shown, len(event.player))
 
     if isinstance(event, Matches):
@@ -168,7 +178,7 @@ def rate_rows(
     """The summary of some rows, as of a time if there is one: `which` is (ids, time or None)."""
     known, summary = spec
     rows = gather_rows(state, which[0])
-    return summary(params, rows if which[1] is None else rules.advance(known.fill(arrays), rows, which[1]))
+    return summary(params, rows if which[1] is None else rules.advance(known.fill(arrays).constants, rows, which[1]))
 
 
 def _read_row(x: Array, i: Array) -> Array:

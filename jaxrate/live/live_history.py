@@ -19,9 +19,10 @@ import numpy as np
 
 from jaxrate.events import FARTHEST_TIME, Matches, Rounds, as_event_time, check_clock, is_date
 from jaxrate.events.dataset import Dataset
+from jaxrate.hashable import bind
 from jaxrate.league.contest_performances import mask_uncontested
 from jaxrate.league.dataset_rating import build_rated
-from jaxrate.league.event_ratings import History, make_recording_rules
+from jaxrate.league.event_ratings import History, record_ratings
 from jaxrate.league.rated_history import Rated, count_rows, format_time
 from jaxrate.live import event_programs
 from jaxrate.live.event_log import (
@@ -58,8 +59,9 @@ class LiveHistory:
         self.double = bool(jax.config.read("jax_enable_x64"))
         self.float = np.dtype(jnp.result_type(float))
         rules = resolve_sizes(system.rules, system.params)
-        infer = {Matches: None, Rounds: system.traits.infer}
-        self.rules = {kind: make_recording_rules(rules, system.summary, rule) for kind, rule in infer.items()}
+        performances = {Matches: None, Rounds: system.traits.performances}
+        records = {kind: bind(record_ratings, system.summary, one, False) for kind, one in performances.items()}
+        self.rules = {kind: rules._replace(record=record) for kind, record in records.items()}
         self.known, self.arrays = event_programs.prepare_constants(self.rules[Matches], system.params)
         self.programs: dict[event_programs.EventStructure, tuple[RecordLayout, Any]] = {}
         self.layouts: list[RecordLayout] = []
@@ -308,9 +310,7 @@ class LiveHistory:
 
     def _unpack_prediction(self, kind: type, shown: Any) -> Any:
         """The prediction among what was shown."""
-        shape = self.shapes[kind][0]
-        shape = shape[0] if self.rules[kind].infer is not None else shape
-        guess = event_programs.unflatten_leaves(shown, shape, kind)
+        guess = event_programs.unflatten_leaves(shown, self.shapes[kind][0], kind)
         return jax.tree.map(lambda x: x[0], guess) if kind is Matches else guess
 
     # --- What is known. ---
@@ -328,11 +328,7 @@ class LiveHistory:
         players = np.array(now.names, object if isinstance((*now.names, "")[0], str) else None)
         read: Any = unpack_matches if kind is Matches else unpack_contests
         events, rows = read(now.log[past.number :], self.layouts, self.float)
-        shown, infers = (
-            event_programs.unflatten_leaves(rows, self.shapes[kind], kind),
-            self.rules[kind].infer is not None,
-        )
-        (guess, before), (inferred, _) = shown if infers else (shown, (None, None))
+        guess, before, _, inferred = event_programs.unflatten_leaves(rows, self.shapes[kind], kind)
         performed = None if inferred is None else mask_uncontested(self.system, inferred, events)
         own = np.arange(len(rows)) + past.rows
         data = Dataset(events, players, own, self.categories, now.clock)

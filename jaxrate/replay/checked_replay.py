@@ -12,13 +12,12 @@ from jaxrate.device import is_traced
 from jaxrate.events import Matches, Ragged, Rounds, check_contest_time_order, has_teammates
 from jaxrate.events.column_checks import check_not_traced
 from jaxrate.events.dataset import Dataset, resolve_events
-from jaxrate.hashable import bind
 from jaxrate.replay.blocks import Blocks, arrange_blocks
 from jaxrate.replay.compile_options import levels_threshold, matches_in_cache
-from jaxrate.replay.gather import as_device_arrays, check_concrete, is_random_numbers, predict_event
+from jaxrate.replay.gather import as_device_arrays, check_concrete, is_random_numbers, predict_event, prepare_replay
 from jaxrate.replay.padding import pad_column, padded_size, read_rows, truncate_leaves
-from jaxrate.replay.pure_scan import Run, check_engine, events_to_check, execute, stream_plan
-from jaxrate.replay.scan_programs import predict_rounds
+from jaxrate.replay.pure_scan import Run, check_engine, events_to_check, execute, predict_blocks, stream_plan
+from jaxrate.replay.scan_programs import predict_block
 from jaxrate.replay.schedule import Plan, make_plan
 from jaxrate.replay.sharding import is_sharded, with_automatic_sharding
 from jaxrate.replay.state import (
@@ -30,8 +29,7 @@ from jaxrate.replay.state import (
     make_padded_state,
     resolve_params,
 )
-from jaxrate.system import Constants, Params, RatingSystem, Rules, State, resolve_sizes
-from jaxrate.types import Array
+from jaxrate.system import Params, RatingSystem, Record, Rules, State, resolve_sizes
 
 __all__ = ["Run", "predict", "run"]
 
@@ -47,6 +45,7 @@ def run(
     schedule: str | Plan | Blocks = "auto",
     num_players: int | None = None,
     engine: str = "scan",
+    record: Record | None = None,
 ) -> Run:
     """Rate a history: predict every event, then learn from it.
 
@@ -73,9 +72,18 @@ def run(
         the loop launches several for each. It takes matches and has no derivatives; the players of the system have a
         few numbers each, none random. Its numbers are those of the loop but for rounding, as far as that can be tried
         without a GPU: nobody has run it on one yet.
+      record: what to keep of each event in place of its prediction: a function of a `RatedEvent`, which has the
+        hyperparameters, the constants, the rows of the event's players before and after it, the prediction and the
+        event. Of a match it returns leaves of any shape, of a period [pairs, ...], of a round [participants, ...]. Give
+        the same function again: each new one is compiled.
 
     Returns:
-      `Run(state, prediction)`.
+      `Run(state, prediction)`. With `record` its results stand in the place of the predictions, stacked.
+
+            def skills(rated):
+                return rated.prediction, rated.before.rating, rated.after.rating
+
+            prediction, before, after = jr.run(jr.elo(), data, record=skills).prediction  # [n], [n, 2], [n, 2]
 
     Raises:
       ValueError: for events that the system does not consume, teams that it does not know, bad rows (see `matches`),
@@ -89,6 +97,7 @@ def run(
         "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
     )
     params = resolve_params(system, params)
+    system = system._replace(rules=system.rules._replace(record=record))
     rules = resolve_sizes(system.rules, params)
     flat = history.events if isinstance(history, Ragged) else history
     known = int(np.max(flat.player, initial=-1)) + 1
@@ -179,10 +188,7 @@ def predict(
         contests = arrange_blocks(events)
         if contests.num_rows == 0:
             return jnp.zeros(0)
-        guess = execute(_predict_only_rules(rules), params, copy, contests, None, ids_checked=True, exact_length=True)[
-            1
-        ]
-        return truncate_leaves(guess, contests.num_rows)
+        return truncate_leaves(predict_blocks(rules, params, copy, contests), contests.num_rows)
     if not isinstance(events, Matches):
         kind = type(getattr(events, "events", events)).__name__
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
@@ -203,31 +209,11 @@ def _predict_traced_rounds(rules: Rules, params: Params, state: State, contests:
     known = np.zeros(len(start) - 1, bool)
     solo = None if is_traced(flat.team) or has_teammates(contests) else known
     most = int(np.diff(start).max())
-    starts = jnp.asarray(start, jnp.int32), None
-    return predict_rounds(
-        rules, (most, most), params, state, as_device_arrays(flat)._replace(strict=None, solo=solo), starts
-    )
-
-
-def _predict_only_rules(rules: Rules) -> Rules:
-    """Rules that predict each event from the first state: time passes for the prediction only."""
-    return Rules(rules.prepare, _keep_rows_on_advance, bind(_predict_at_event_time, rules), _keep_rows_on_update)
-
-
-def _keep_rows_on_advance(constants: Constants, rows: State, time: Array) -> State:
-    del constants, time
-    return rows
-
-
-def _keep_rows_on_update(constants: Constants, rows: State, event: Any, key: Array | None) -> State:
-    del constants, event, key
-    return rows
-
-
-def _predict_at_event_time(rules: Rules, constants: Constants, rows: State, event: Any) -> Any:
-    return rules.predict(constants, rules.advance(constants, rows, event.time), event)
+    starts, every = (jnp.asarray(start, jnp.int32), None), jnp.arange(len(start) - 1, dtype=jnp.int32)[None]
+    flat = as_device_arrays(flat)._replace(strict=None, solo=solo)
+    return jax.jit(predict_block, static_argnums=(0, 1))(rules, (most, most), params, None, state, flat, starts, every)
 
 
 @partial(jax.jit, static_argnums=0)
 def _predict_matches(rules: Rules, params: Params, rows: State, events: Matches) -> Any:
-    return jax.vmap(partial(predict_event, rules, rules.prepare(params)))(rows, events)
+    return jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))(rows, events)

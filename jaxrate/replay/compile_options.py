@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxrate.device import is_traced
 from jaxrate.events import Matches, Rounds
-from jaxrate.replay.gather import rate_event
+from jaxrate.replay.gather import prepare_replay, rate_event
 from jaxrate.system import Params, RatingSystem, Rules, State
 from jaxrate.types import Array
 
@@ -62,7 +62,7 @@ def outline_rules(rules: Rules, params: Params, state: State, match: Matches) ->
 def _outline_rules(rules: Rules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
     def rate(params: Params, state: State, match: Matches) -> Any:
         drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
-        return rate_event(rules, rules.prepare(params), state, match, drawn)
+        return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
 
     params, state, match = jax.tree.unflatten(structure, types)
     text = str(jax.make_jaxpr(rate)(params, state, match))

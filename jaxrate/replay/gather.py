@@ -11,7 +11,7 @@ from jax import lax
 
 from jaxrate.device import has_launch_overhead, is_traced
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.system import Constants, Rules, State, split_sides
+from jaxrate.system import Constants, Params, RatedEvent, Rules, State, split_sides
 from jaxrate.types import Array
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made
@@ -90,6 +90,18 @@ def pack_state(state: State, steps: int) -> PackedState:
     return PackedState(together(state), apart, together)
 
 
+class Prepared(NamedTuple):
+    """What a replay computes once, before its loop."""
+
+    constants: Constants
+    params: Params  # None unless something is recorded
+
+
+def prepare_replay(rules: Rules, params: Params) -> Prepared:
+    """What the rules need of the hyperparameters, and these themselves for what is recorded."""
+    return Prepared(rules.prepare(params), None if rules.record is None else params)
+
+
 def advance_rows(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
     """Let time pass until the event.
 
@@ -101,19 +113,20 @@ def advance_rows(rules: Rules, constants: Constants, rows: State, event: Any) ->
     return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
 
 
-def rate_event(rules: Rules, constants: Constants, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
-    """One event on its rows: the rows after it, and the prediction before it, with what it says if the rules infer."""
-    rows = advance_rows(rules, constants, rows, event)
-    guess = rules.predict(constants, rows, event)
-    if rules.infer is not None:
-        rows, inferred = rules.infer(constants, rows, event, drawn)
-        return rows, (guess, inferred)
-    return rules.update(constants, rows, event, drawn), guess
+def rate_event(rules: Rules, prepared: Prepared, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
+    """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
+    constants, params = prepared
+    before = advance_rows(rules, constants, rows, event)
+    prediction = rules.predict(constants, before, event)
+    after = rules.update(constants, before, event, drawn)
+    if rules.record is None:
+        return after, prediction
+    return after, rules.record(RatedEvent(params, constants, before, after, prediction, event))
 
 
-def predict_event(rules: Rules, constants: Constants, rows: State, event: Any) -> Any:
+def predict_event(rules: Rules, prepared: Prepared, rows: State, event: Any) -> Any:
     """The prediction of one event from rows as of earlier ones."""
-    return rules.predict(constants, advance_rows(rules, constants, rows, event), event)
+    return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
 
 
 def draw_for_events(rules: Rules, key: Array | None, index: Array) -> Any:

@@ -20,10 +20,18 @@ from jaxrate.replay.compile_options import (
     is_inside_transformation,
     outline_rules,
 )
-from jaxrate.replay.gather import as_device_arrays, describe_shapes, gather_rows, predict_event, rate_event
+from jaxrate.replay.gather import (
+    as_device_arrays,
+    describe_shapes,
+    gather_rows,
+    predict_event,
+    prepare_replay,
+    rate_event,
+)
 from jaxrate.replay.padding import truncate_leaves
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
+    predict_block,
     replay_block,
     replay_block_chain,
     replay_levels,
@@ -40,7 +48,7 @@ from jaxrate.replay.state import (
     resolve_params,
     teams_refusal,
 )
-from jaxrate.system import Params, RatingSystem, Rules, State, check_system, full_leaf, resolve_sizes
+from jaxrate.system import Params, RatingSystem, Record, Rules, State, check_system, full_leaf, resolve_sizes
 from jaxrate.types import Array
 
 
@@ -48,7 +56,7 @@ class Run(NamedTuple):
     """What a history leaves behind."""
 
     state: State  # leaves [num_players, ...]
-    prediction: Any  # made before each event, in the order of the input: [n] matches, [M] pairs or [P] participants
+    prediction: Any  # of each event, in the order of the input: [n] matches, [M] pairs or [P] participants; or `record`
 
     def __repr__(self) -> str:
         return f"Run\n  state       {describe_shapes(self.state)}\n  prediction  {describe_shapes(self.prediction)}"
@@ -63,6 +71,7 @@ def scan(
     key: Key | None = None,
     *,
     engine: str = "scan",
+    record: Record | None = None,
 ) -> Run:
     """Rate a history: the pure function behind `run`, in which everything but the system may be traced.
 
@@ -87,6 +96,7 @@ def scan(
       events: `Matches`, replayed one by one in their order; or what `by_level` made of matches, periods or rounds,
         which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
       key: as in `run`.
+      record: as in `run`.
       engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
 
     Returns:
@@ -112,7 +122,8 @@ def scan(
     count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
     check_key(system, None if is_traced(count) else int(count), key)
     known = 0 if is_traced(plan.num_players) else int(plan.num_players)
-    rules, state = resolve_sizes(system.rules, params), make_state(system, params, state, None, known)
+    rules = resolve_sizes(system.rules._replace(record=record), params)
+    state = make_state(system, params, state, None, known)
     if plan.size == 0:
         return Run(state, jnp.zeros(0))
     state, guess = execute(rules, params, state, plan, key, checked, isinstance(events, Matches), engine)
@@ -234,6 +245,31 @@ def execute(
     return done
 
 
+def predict_blocks(rules: Rules, params: Params, state: State, plan: Blocks) -> Any:
+    """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
+    prediction = _prediction_room(rules, params, state, plan, None)
+    program = compile_replay(predict_block, (params, state, plan), Rounds, short=plan.size <= SHORT_HISTORY)
+    for block in plan.blocks:
+        prediction = program(rules, block.size, params, prediction, state, plan.events, plan.starts, block.number)
+    return prediction
+
+
+def _prediction_room(rules: Rules, params: Params, state: State, plan: Blocks, key: Array | None) -> Any:
+    """Zeros [plan.size, ...] for the predictions."""
+    flat, one = plan.events, plan.blocks[0]
+    shape = _first_prediction.eval_shape(rules, one.size, params, state, flat, plan.starts, one.number, key)
+    _check_recorded_rows(shape, flat, one.size)
+    return jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shape)
+
+
+def _check_recorded_rows(shapes: Any, flat: Periods | Rounds, size: tuple[int, int]) -> None:
+    """ValueError unless what is recorded of an event has a row for each pair of a period, or participant of a round."""
+    count, rows = (size[1], "pair of a period") if isinstance(flat, Periods) else (size[0], "participant of a round")
+    for leaf in jax.tree.leaves(shapes):
+        if leaf.shape[:1] != (count,):
+            raise ValueError(f"record must return a row for each {rows}, [{count}, ...] here, got {list(leaf.shape)}")
+
+
 def _kernel_program() -> Any:
     """The other program of levels: Pallas takes a tenth of a second to import, which few need."""
     from jaxrate.replay.kernel import levels_kernel
@@ -254,9 +290,7 @@ def _execute_blocks(
     flat, starts = plan.events, plan.starts
 
     given = params, state, plan, key
-    one = plan.blocks[0]
-    shape = _first_prediction.eval_shape(rules, one.size, params, state, flat, starts, one.number, key)
-    so_far = state, jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shape)
+    so_far = state, _prediction_room(rules, params, state, plan, key)
     if not counted:
         for _, alike in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             several = [*alike]
@@ -294,5 +328,5 @@ def _first_prediction(
     """The prediction of the first event, padded, for its shape."""
     events, _ = gather_events(flat, starts, index, size)
     event = jax.tree.map(lambda x: x[0, 0], events)
-    given = rules, rules.prepare(params), gather_rows(state, event.player), event
-    return predict_event(*given) if rules.infer is None else rate_event(*given, key)[1]
+    given = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
+    return predict_event(*given) if rules.record is None else rate_event(*given, key)[1]

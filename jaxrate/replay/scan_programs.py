@@ -27,6 +27,7 @@ from jaxrate.replay.gather import (
     ids_to_write,
     pack_state,
     predict_event,
+    prepare_replay,
     rate_event,
     scatter_rows,
 )
@@ -97,7 +98,7 @@ def replay_stream(
         index, state, (first, second) = carry
         event, drawn = entry
         before = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
-        rows, guess = rate_event(rules, constants, before, event, drawn)
+        rows, guess = rate_event(rules, prepared, before, event, drawn)
         if not shape.ids_checked:
             there = jnp.all((event.player >= 0) & (event.player < num_players))
             rows = jax.tree.map(partial(jnp.where, there), rows, before)
@@ -106,7 +107,7 @@ def replay_stream(
             state = jax.tree.map(partial(write_index, i=player), state, row)
         return (index + 1, state, rows_of(state, read_index(events.player, index + 1))), guess
 
-    constants = rules.prepare(params)
+    prepared = prepare_replay(rules, params)
     entries = events, draw_for_events(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
     (_, state, _), guess = scan_first(body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count)
     return state, guess
@@ -143,7 +144,7 @@ def replay_levels(
 ) -> tuple[State, Any]:
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
     events, index = truncate_steps((events, index), shape.steps)
-    one = jax.vmap(partial(rate_event, rules, rules.prepare(params)), in_axes=(1, -1, 0), out_axes=(1, 0))
+    one = jax.vmap(partial(rate_event, rules, prepare_replay(rules, params)), in_axes=(1, -1, 0), out_axes=(1, 0))
     packed = pack_state(state, len(index))
     state, guess = _scan_steps(
         _on_packed_rows(packed, one), packed.state, events, draw_for_events(rules, key, index), count
@@ -208,7 +209,7 @@ def _replay_packed_block(
     """The same of a packed state."""
     state, prediction = so_far
     events, position = gather_events(flat, starts, index, size)
-    one = partial(rate_event, rules, rules.prepare(params))
+    one = partial(rate_event, rules, prepare_replay(rules, params))
     many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
     state, guess = _scan_steps(_on_packed_rows(packed, many), state, events, draw_for_events(rules, key, index), count)
     return state, _scatter_predictions(prediction, position, guess)
@@ -243,16 +244,27 @@ def replay_block_chain(
     return packed.apart(state), prediction
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def predict_rounds(
-    rules: Rules, size: tuple[int, int], params: Params, state: State, flat: Rounds, starts: tuple[Array, None]
+def predict_block(
+    rules: Rules,
+    size: tuple[int, int],
+    params: Params,
+    prediction: Any,
+    state: State,
+    flat: Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
 ) -> Any:
-    """Predictions [P] of rounds, all at once, in which nothing is learnt."""
-    events, position = gather_events(flat, starts, jnp.arange(len(starts[0]) - 1, dtype=jnp.int32), size)
-    one = jax.vmap(partial(predict_event, rules, rules.prepare(params)))
-    guess = one(gather_rows(state, events.player), events)
-    room = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[2:]), x.dtype), guess)
-    return _scatter_predictions(room, position, guess)
+    """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
+    one = jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))
+
+    def predict_step(index: Array) -> tuple[Array, Any]:
+        events, position = gather_events(flat, starts, index, size)
+        return position, one(gather_rows(state, events.player), events)
+
+    position, guess = lax.map(predict_step, index)
+    if prediction is None:
+        prediction = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[3:]), x.dtype), guess)
+    return _scatter_predictions(prediction, position, guess)
 
 
 def _scatter_predictions(out: Any, position: Array, padded: Any) -> Any:

@@ -21,7 +21,16 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.hashable import bind
 from jaxrate.numerics import special_functions
 from jaxrate.parameters import POSITIVE, RATING, Parameter, check_params
-from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, full_leaf, never_depends_on_time, system_factory
+from jaxrate.system import (
+    RatedEvent,
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    full_leaf,
+    never_depends_on_time,
+    system_factory,
+)
 from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
@@ -102,11 +111,10 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
     return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
 
 
-def infer(
-    table_points: int, skip_ties: bool, params: Params, rows: State, event: Rounds, key: Array | None
+def _learn_from_contest(
+    table_points: int, skip_ties: bool, params: Params, rows: State, event: Rounds
 ) -> tuple[State, worst_ranks.Performances]:
     """Find the performances, and move towards them."""
-    del key
     sums, inverse, participants, below, above = expected_counts(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
@@ -140,7 +148,13 @@ def infer(
 def update(
     table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
 ) -> State:
-    return infer(table_points, skip_ties, params, rows, match_contests.match_as_contest(event), key)[0]
+    del key
+    return _learn_from_contest(table_points, skip_ties, params, rows, match_contests.match_as_contest(event))[0]
+
+
+def record_performances(table_points: int, skip_ties: bool, rated: RatedEvent) -> worst_ranks.Performances:
+    """The performances in a round."""
+    return _learn_from_contest(table_points, skip_ties, rated.constants, rated.before, rated.event)[1]
 
 
 def _direct_performance(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
@@ -179,7 +193,7 @@ def codeforces(
     skip_ties = bool(skip_ties)
     params = check_params("codeforces", Params(beta, weight, initial_rating), SPACE)
     rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), bind(update, TABLE_POINTS, skip_ties))
-    traits = SystemTraits(baseline=True, contests=True, infer=bind(infer, TABLE_POINTS, skip_ties))
+    traits = SystemTraits(baseline=True, contests=True, performances=bind(record_performances, TABLE_POINTS, skip_ties))
     static = (("skip_ties", skip_ties),)
     kinds, check = (Matches, Rounds), bind(match_contests.check_match_results, "codeforces")
     return RatingSystem(

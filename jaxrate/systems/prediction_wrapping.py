@@ -79,7 +79,7 @@ def wrap_predictions(
         depends_on_time=bind(_call_with_inner_params, system.depends_on_time, inner),
         settled_deviation=bind(_call_with_inner_params, system.settled_deviation, inner),
         traits=system.traits._replace(
-            outlook=None, margin_loss=None, infer=None, remade=(*system.traits.remade, WRAPPER_KEYS[name])
+            outlook=None, margin_loss=None, performances=None, remade=(*system.traits.remade, WRAPPER_KEYS[name])
         ),
         make=None if system.make is None else bind(make_wrapped, wrapper, extra_params._fields, system.make),
     )

@@ -22,7 +22,16 @@ from jax.scipy.special import ndtr, ndtri
 from jaxrate.events import Matches, Rounds
 from jaxrate.hashable import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter, check_params
-from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, full_leaf, never_depends_on_time, system_factory
+from jaxrate.system import (
+    RatedEvent,
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    full_leaf,
+    never_depends_on_time,
+    system_factory,
+)
 from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
 from jaxrate.types import Array
 
@@ -83,11 +92,10 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     return expected_wins.win_share(expected_counts(rows, event)[0], cdf_sums.participant_mask(event))
 
 
-def infer(
-    skip_ties: bool, constants: Params, rows: State, event: Rounds, key: Array | None
+def _learn_from_contest(
+    skip_ties: bool, constants: Params, rows: State, event: Rounds
 ) -> tuple[State, worst_ranks.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
-    del key
     mask, rating = cdf_sums.participant_mask(event), rows.rating
     gain = mask.astype(rating.dtype)
     count = jnp.maximum(jnp.sum(gain), 1.0)
@@ -120,7 +128,13 @@ def infer(
 
 
 def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
-    return infer(skip_ties, constants, rows, match_contests.match_as_contest(event), key)[0]
+    del key
+    return _learn_from_contest(skip_ties, constants, rows, match_contests.match_as_contest(event))[0]
+
+
+def record_performances(skip_ties: bool, rated: RatedEvent) -> worst_ranks.Performances:
+    """The performances in a round."""
+    return _learn_from_contest(skip_ties, rated.constants, rated.before, rated.event)[1]
 
 
 def _normal_deviate(part: Array, rest: Array, count: Array, mask: Array) -> Array:
@@ -165,7 +179,7 @@ def topcoder(
     """
     params = check_params("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
     rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
-    traits = SystemTraits(contests=True, infer=bind(infer, bool(skip_ties)), fixed_scale=True)
+    traits = SystemTraits(contests=True, performances=bind(record_performances, bool(skip_ties)), fixed_scale=True)
     static, kinds, check = (
         (("skip_ties", bool(skip_ties)),),
         (Matches, Rounds),

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.replay.gather import as_device_arrays, predict_event, rate_event
+from jaxrate.replay.gather import as_device_arrays, predict_event, prepare_replay, rate_event
 from jaxrate.system import RatingSystem
 from jaxrate.testing.case_assertions import Case
 
@@ -65,10 +65,10 @@ def read_column_names(system: RatingSystem, form: str, predicted: bool = False) 
     def rate() -> Any:
         drawn = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
-        constants = system.rules.prepare(system.params)
+        prepared = prepare_replay(system.rules, system.params)
         if predicted:
-            return predict_event(system.rules, constants, state, event)
-        return rate_event(system.rules, constants, state, event, drawn)
+            return predict_event(system.rules, prepared, state, event)
+        return rate_event(system.rules, prepared, state, event, drawn)
 
     jax.eval_shape(rate)
     return tuple(recorded_columns)

@@ -11,8 +11,9 @@ import numpy as np
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Matches, Ragged, RowError, period_number, periods
 from jaxrate.events.dataset import Dataset
+from jaxrate.hashable import bind
 from jaxrate.league.dataset_rating import rated_match_columns
-from jaxrate.league.event_ratings import History, make_recording_rules
+from jaxrate.league.event_ratings import History, record_ratings
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.league.out_of_core.match_chunks import OpenedMatches, locate_row_errors, read_match_chunks
 from jaxrate.league.prediction_columns import match_prediction_columns
@@ -24,7 +25,7 @@ from jaxrate.replay.pure_scan import execute
 from jaxrate.replay.schedule import Plan, PlanShape, arrange_in_shape, make_plan
 from jaxrate.replay.state import check_events, make_padded_state
 from jaxrate.storage.atomic_folder import flush_to_disk
-from jaxrate.system import Rating, RatingSystem, State, resolve_sizes
+from jaxrate.system import Rating, RatingSystem, Rules, State, resolve_sizes
 from jaxrate.types import Array, HostArray
 
 PREDICTIONS_FOLDER = "predictions"
@@ -88,8 +89,7 @@ def rate_chunks(
       tell: is told after each chunk how many matches are rated.
     """
     system = run.system
-    rules = resolve_sizes(system.rules, system.params)
-    rules = rules if run.brief else make_recording_rules(rules, system.summary)
+    rules = resolve_sizes(_chunk_rules(run), system.params)
     rows = max(run.opened.players, progress.known)
     state, _ = make_padded_state(system, system.params, progress.state, rows, progress.known)
     write = _make_chunk_writer(run, progress, seconds, save_checkpoint, report_progress)
@@ -111,6 +111,12 @@ def rate_chunks(
                 break
 
 
+def _chunk_rules(run: ChunkedRun) -> Rules:
+    """The rules of a run, which record the ratings before each match unless only predictions are written."""
+    system = run.system
+    return system.rules._replace(record=None if run.brief else bind(record_ratings, system.summary, None, False))
+
+
 def _schedule_chunks(
     run: ChunkedRun, progress: RunProgress, capacity: int, seconds: dict[str, float]
 ) -> Iterator[Chunk]:
@@ -130,7 +136,7 @@ def _schedule_chunks(
             made = arrange_blocks(events, None, rooms)
             rooms = rooms.with_history(made)
         elif form is None:
-            looked = system if run.brief else system._replace(rules=make_recording_rules(system.rules, system.summary))
+            looked = system._replace(rules=_chunk_rules(run))
             made = make_plan(events, "auto", levels_threshold(looked, system.params, run.key, events), capacity)
         else:
             made = arrange_in_shape(events, form)
@@ -164,7 +170,7 @@ def _make_chunk_writer(
         nonlocal now
         start = time.perf_counter()
         piece, seen, state = item
-        guess, before = (seen, None) if run.brief else seen
+        guess, before = (seen, None) if run.brief else seen[:2]
         path = run.folder / PREDICTIONS_FOLDER / part_file_name(piece.number)
         _write_predictions_file(path, _prediction_columns(run, piece, guess, before))
         written.append(path)

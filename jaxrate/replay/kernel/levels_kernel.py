@@ -23,7 +23,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.replay.gather import rate_event
+from jaxrate.replay.gather import prepare_replay, rate_event
 from jaxrate.replay.kernel.scalar_evaluation import evaluate_on_scalars, unsupported_operations
 from jaxrate.replay.scan_programs import MatchProgramShape, reorder_predictions, truncate_steps
 from jaxrate.system import Params, Rules, State
@@ -55,12 +55,12 @@ def replay_levels_in_kernel(
     events, index = truncate_steps((events, index), shape.steps)
     steps, width = index.shape
     lanes = min(max(1 << (width - 1).bit_length(), WARP), MATCHES_AT_ONCE)
-    constants = jax.tree.map(jnp.asarray, rules.prepare(params))
-    rate, guess = _scalar_match_rule(rules, constants, state, events)
+    prepared = jax.tree.map(jnp.asarray, prepare_replay(rules, params))
+    rate, guess = _scalar_match_rule(rules, prepared, state, events)
     count = jnp.int32(steps) if count is None else count
 
     columns = [_pad_width(x, -width % lanes) for x in jax.tree.leaves(events)]
-    numbers = jnp.stack(jax.tree.leaves(constants))
+    numbers = jnp.stack(jax.tree.leaves(prepared))
     leaves, structure = jax.tree.flatten(state)
     room = [jax.ShapeDtypeStruct((steps, *x.shape, columns[0].shape[-1]), x.dtype) for x in jax.tree.leaves(guess)]
     given = [jnp.reshape(count, 1), numbers, *columns, *leaves]
@@ -81,21 +81,21 @@ def replay_levels_in_kernel(
     return jax.tree.unflatten(structure, done[: len(leaves)]), reorder_predictions(shape.size, index, guess)
 
 
-def _scalar_match_rule(rules: Rules, constants: Any, state: State, events: Matches) -> tuple[Callable[..., Any], Any]:
+def _scalar_match_rule(rules: Rules, prepared: Any, state: State, events: Matches) -> tuple[Callable[..., Any], Any]:
     """Numbers to numbers of one match, and the shapes of its prediction; ValueError for rules that do not fit."""
     if rules.draw is not None:
         raise ValueError(f"the kernel knows no rules that draw random numbers: {HINT_NO_KERNEL}")
     if any(x.ndim != 1 for x in jax.tree.leaves(state)):
         raise ValueError(f"the kernel knows players of a few numbers each, and these have vectors: {HINT_NO_KERNEL}")
-    if any(x.ndim or not jnp.issubdtype(x.dtype, jnp.floating) for x in jax.tree.leaves(constants)):
+    if any(x.ndim or not jnp.issubdtype(x.dtype, jnp.floating) for x in jax.tree.leaves(prepared)):
         raise ValueError(f"the kernel knows rules of a few floats, and these have other constants: {HINT_NO_KERNEL}")
 
-    def rate(constants: Any, rows: State, match: Matches) -> Any:
-        return rate_event(rules, constants, rows, match, None)
+    def rate(prepared: Any, rows: State, match: Matches) -> Any:
+        return rate_event(rules, prepared, rows, match, None)
 
     rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2,), x.dtype), state)
     match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), events)
-    closed, (_, guess) = jax.make_jaxpr(rate, return_shape=True)(constants, rows, match)
+    closed, (_, guess) = jax.make_jaxpr(rate, return_shape=True)(prepared, rows, match)
     if unknown := unsupported_operations(closed):
         raise ValueError(
             f"the kernel knows arithmetic only, and these rules have {', '.join(sorted(unknown))}: {HINT_NO_KERNEL}"

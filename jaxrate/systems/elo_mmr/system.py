@@ -37,7 +37,16 @@ from jaxrate.argument_checks import OWN
 from jaxrate.events import Matches, Rounds
 from jaxrate.hashable import bind
 from jaxrate.parameters import check_params, check_whole_number
-from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, elapsed_time, full_leaf, system_factory
+from jaxrate.system import (
+    RatedEvent,
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    elapsed_time,
+    full_leaf,
+    system_factory,
+)
 from jaxrate.systems.elo_mmr import density_dispatch, team_inference
 from jaxrate.systems.elo_mmr.belief import (
     PerformanceHistory,
@@ -106,18 +115,14 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Rou
     return _learn_from_contest(model, constants, rows, match_contests.match_as_contest(event))[0]
 
 
-def infer(
-    model: Model, constants: Constants, rows: State, event: Rounds, key: Array | None
-) -> tuple[State, worst_ranks.Performances]:
-    del key
-    state, p, round_statistics = _learn_from_contest(model, constants, rows, event)
+def record_performances(model: Model, rated: RatedEvent) -> worst_ranks.Performances:
+    """The performances in a round, and the ranks that would have kept the ratings."""
+    event: Rounds = rated.event
+    _, p, round_statistics = _learn_from_contest(model, rated.constants, rated.before, event)
     if isinstance(round_statistics, team_inference.TeamRound):
-        return state, worst_ranks.Performances(
-            p, team_inference.needed_ranks(round_statistics, event, model.split_ties)
-        )
-    return state, worst_ranks.make_performances(
-        p, rows.rating, density_dispatch.needed_ranks(round_statistics, event, model.split_ties), event
-    )
+        return worst_ranks.Performances(p, team_inference.needed_ranks(round_statistics, event, model.split_ties))
+    needed = density_dispatch.needed_ranks(round_statistics, event, model.split_ties)
+    return worst_ranks.make_performances(p, rated.before.rating, needed, event)
 
 
 def _learn_from_contest(
@@ -343,5 +348,5 @@ def _make_system(
         _depends_on_time,
         _settled_deviation,
         bind(match_contests.check_match_results, name),
-        traits=traits._replace(infer=bind(infer, model)),
+        traits=traits._replace(performances=bind(record_performances, model)),
     )

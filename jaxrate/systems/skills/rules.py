@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable import bind
-from jaxrate.system import Rules
+from jaxrate.system import RatedEvent, Rules
 from jaxrate.systems.mean_reversion import season_window_start
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
@@ -24,9 +24,10 @@ def outlook(model: Model, constants: Constants, rows: State, event: Matches | Pe
     return outcome_outlook(constants, upcoming_meeting(model, constants, rows, event))
 
 
-def predict_margin_loss(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+def record_margin_loss(model: Model, rated: RatedEvent) -> Array:
     """What the margins lose, minus the logarithms of their densities."""
-    return margin_loss(model, constants, upcoming_meeting(model, constants, rows, event), event)
+    meeting = upcoming_meeting(model, rated.constants, rated.before, rated.event)
+    return margin_loss(model, rated.constants, meeting, rated.event)
 
 
 def upcoming_meeting(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Meeting:

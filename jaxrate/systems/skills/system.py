@@ -77,7 +77,7 @@ from jaxrate.systems.skills.model import (
     summary,
 )
 from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
-from jaxrate.systems.skills.rules import make_rules, outlook, predict_margin_loss
+from jaxrate.systems.skills.rules import make_rules, outlook, record_margin_loss
 
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
 
@@ -318,7 +318,7 @@ def skills(
             adapt=adapt_to_data,
             lead_for_score=lead_for_score,
             outlook=None if params.draw_margin is None else bind(outlook, model),
-            margin_loss=bind(predict_margin_loss, model) if outcome == "margin" else None,
+            margin_loss=bind(record_margin_loss, model) if outcome == "margin" else None,
             smoothing_model=None if kinds or league_season or model.form else model,
         ),
     )
