@@ -225,8 +225,9 @@ def execute(
     """The state, in place where nothing is traced, and the predictions, those past the events 0.
 
     Args:
-      checked: every id has its row.
-      exact: where it is somebody's transformation that is compiled, it may be for the very length of the history.
+      ids_checked: every id has its row.
+      exact_length: where it is somebody's transformation that is compiled, it may be for the very length of the
+        history.
     """
     given = params, state, plan, key
     forward, counted = is_forward_only(given), not is_traced(plan)

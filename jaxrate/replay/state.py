@@ -226,8 +226,8 @@ def _default_dtype(x: Array) -> Any:
 def check_ids(system: RatingSystem, player: Any, num_ids: int, num_players: int | None, num_rows: int) -> None:
     """ValueError if ids are so high for so few events that a state for all up to them must be a mistake.
 
-    `known` is the largest id plus one, and `have` how many players the state has already; a given `num_players` says
-    that it is none.
+    `num_ids` is the largest id plus one, and `num_rows` how many players the state has already; a given `num_players`
+    says that it is none.
     """
     if num_players is None and num_ids > max(num_rows, ID_LIMIT, SPARSE_ID_FACTOR * np.size(player)):
         need = format_bytes(_row_bytes(system) * num_ids)

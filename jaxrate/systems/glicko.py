@@ -148,7 +148,7 @@ def predict(constants: Constants, rows: State, event: Matches | Periods) -> Arra
 
 
 def game_evidence(player: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
-    """What one game adds to 1/d^2 and to q sum g (s - E) of `me`, with `lead` points of side advantage."""
+    """What one game adds to 1/d^2 and to q sum g (s - E) of `player`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
     e = jax.nn.sigmoid(g * (Q * (player.rating - opponent.rating + lead)))
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))

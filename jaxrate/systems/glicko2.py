@@ -191,7 +191,7 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
 
 
 def game_evidence(player: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
-    """What one game adds to 1/v and to Delta/v of `me`, with `lead` points of side advantage."""
+    """What one game adds to 1/v and to Delta/v of `player`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
     e = jax.nn.sigmoid(g * ((player.rating - opponent.rating + lead) / SCALE))
     return g * g * (e - e * e), g * (score - e)

@@ -40,11 +40,11 @@ WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Matches | Perio
 def wrap_predictions(
     system: RatingSystem, wrapper: SystemWrapper, extra_params: Params, extra_space: Params, predict: WrappedPredict
 ) -> RatingSystem:
-    """A system of matches that predicts what `guess` makes of its rows, and has these hyperparameters besides.
+    """A system of matches that predicts what `predict` makes of its rows, and has these hyperparameters besides.
 
     Args:
-      way: what remakes it so; its name is added to those of the system's traits.
-      given, space: values of the further hyperparameters, and what they mean.
+      wrapper: what remakes it so; its name is added to those of the system's traits.
+      extra_params, extra_space: values of the further hyperparameters, and what they mean.
 
     Raises:
       ValueError: if the system rates no matches, was remade so before, has a hyperparameter of such a name, or if a

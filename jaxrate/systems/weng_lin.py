@@ -188,7 +188,7 @@ def plackett_luce_terms(constants: Constants, beliefs: TeamBelief) -> tuple[Arra
 def update_from_terms(
     constants: Constants, rows: State, terms: tuple[Array, ...], team_variance: Array | None, time: Array
 ) -> State:
-    """The rows from w A and w B; `team` is the variance v_i, None if everybody is a team of one."""
+    """The rows from w A and w B; `team_variance` is the variance v_i, None if everybody is a team of one."""
     left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team_variance is None else team_variance) * terms[1]
     time = None if rows.time is None else jnp.full_like(rows.time, time)
     return State(

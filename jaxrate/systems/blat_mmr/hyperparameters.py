@@ -54,9 +54,10 @@ def extend_params(
     overrides: Mapping[str, Any],
     reserved_names: Collection[str],
 ) -> tuple[Any, Any]:
-    """Hyperparameters and their space, those of functions after the `given` ones.
+    """Hyperparameters and their space, those of functions after the `base_values` ones.
 
-    `more` holds other values than the defaults. Functions may share a name, whose default is then that of the first.
+    `overrides` holds other values than the defaults. Functions may share a name, whose default is then that of the
+    first.
 
     Raises:
       ValueError: if a function has a name that the system knows.

@@ -129,7 +129,7 @@ def posterior_strengths(
     by_precision: Array,
     guess: Array,
 ) -> Array:
-    """The strengths [A, categories] where likelihoods have their maxima in `plain` rows, elsewhere prior times them.
+    """The strengths [A, categories] where likelihoods have maxima in `by_precision` rows, elsewhere prior times them.
 
     In two searches, for a step towards the second takes longer; if each turn of a search is launched, in one.
     """
@@ -164,7 +164,7 @@ def maximize_posterior(
 ) -> Array:
     """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `ready`.
 
-    In `plain` rows [A] it is that of the likelihood, which must have one wherever anything was played.
+    In `by_likelihood` rows [A] it is that of the likelihood, which must have one wherever anything was played.
     """
     count = jnp.maximum(jnp.sum(played.astype(guess.dtype), axis=1), 1.0)
     tiny = float(np.finfo(guess.dtype).tiny)
@@ -223,7 +223,7 @@ def newton_step(gradient: Array, h: Array, q0: Array, q: Array, played: Array) -
 def update_mean_variance(
     by_precision: Array, played: Array, mean: Array, variance: Array, optimum: Array, h: Array, q: Array
 ) -> tuple[Array, Array]:
-    """New means and variances: combined by precisions where that is `plain`, else of the maximum with the prior."""
+    """New means and variances: combined by precisions where `by_precision`, else of the maximum with the prior."""
     left = variance / (1.0 + variance * h)
     changed = played & (variance > 0)
     alone = 1.0 / jnp.where(changed, q + h, 1.0)

@@ -92,7 +92,7 @@ def _nonzero(total: Array) -> Array:
 def add_performance(
     past: PerformanceHistory, p: Array, noise_variance: Array, index: Array, influence: Influence = LOGISTIC_INFLUENCE
 ) -> PerformanceHistory:
-    """Performance number `number` [P] (-1: none) of variance beta^2 = `square` joins; what it displaces is merged."""
+    """Performance number `index` [P] (-1: none) of variance beta^2 joins; the one displaced is merged."""
     history = past.force.shape[1]
     slot = jnp.where(index < 0, -1, index % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
     old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * influence.weight
@@ -111,7 +111,7 @@ def add_performance(
 def posterior_mode(
     past: PerformanceHistory, start: Array, noise_variance: Array, influence: Influence = LOGISTIC_INFLUENCE
 ) -> Array:
-    """The rating [P] at which the factors of a belief balance, the last one of variance beta^2 = `square`."""
+    """The rating [P] at which the factors of a belief balance, the last one of variance beta^2 = `noise_variance`."""
 
     def pull(x: Array) -> tuple[Array, Array]:
         value, slope = influence.pull((past.performance - x[:, None]) * past.inverse)

@@ -102,7 +102,7 @@ def infer_members(
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 
     Args:
-      known: the round, of ratings and of variances `variance` + `noise`.
+      team_round: the round, of ratings and of variances `variance` + `noise`.
       rating: [P] mu.
       variance: [P] sigma^2.
       noise: [P] beta^2.

@@ -168,7 +168,7 @@ def make_cdf_sums(
     """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; an approximate inverse; and doubts.
 
     Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
-    They are asked at `each` ratings of everybody.
+    They are asked at `evaluations` ratings of everybody.
     """
     at = jnp.linspace(participants.low, participants.high, table_points)
     if len(participants.centre) <= pairwise_limit(evaluations):
@@ -245,7 +245,7 @@ def _tabulate_sums(distribution: DistributionFunction, participants: Participant
 def sum_in_blocks(
     block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array
 ) -> list[Array]:
-    """Four sums [points] over everybody in the round, some of whom at a time are `one`'s."""
+    """Four sums [points] over everybody in the round, some of whom at a time are `block_sums`'s."""
     if has_launch_overhead():
         return block_sums(*participant_columns)
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
@@ -345,12 +345,12 @@ def ratings_at_sum(
     """The ratings [P] at which sums are as given.
 
     Args:
-      sums: below or above a rating.
+      sum_function: below or above a rating.
       from_below: [P] which of them is given: the smaller one keeps its relative accuracy.
       target: [P] what it is.
       guess: [P] to start from; it stays where nobody is there.
-      there: [P] where the answer is asked for.
-      everyone: in the round, with the interval in which it lies.
+      mask: [P] where the answer is asked for.
+      participants: in the round, with the interval in which it lies.
     """
 
     def log_ratio(x: Array) -> tuple[Array, Array]:

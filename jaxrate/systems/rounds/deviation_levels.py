@@ -62,7 +62,7 @@ class LevelLayout(NamedTuple):
 def interpolated_wins_and_losses(
     performances: PriorPerformances, mask: Array, table_points: int
 ) -> tuple[Array, Array]:
-    """[P] how many each is expected to beat of the others, and to be beaten by; `points` are enough for float32."""
+    """[P] how many each is expected to beat, and to be beaten by; `table_points` are enough for float32."""
     precise = SINGLE_PRECISION if performances.centre.dtype == jnp.float32 else DOUBLE_PRECISION
     table_points *= precise.density
     layout, narrow = _lay_out_levels(precise, performances, mask, table_points)

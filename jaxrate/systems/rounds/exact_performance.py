@@ -21,9 +21,9 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     summed relative to the largest, which may be too small for a float.
 
     Args:
-      tie: what one counts, of a win and of a loss.
-      who: [R] places in the round.
-      everyone: with gains 1 / scale.
+      tie_weight: what one counts, of a win and of a loss.
+      indices: [R] places in the round.
+      participants: with gains 1 / scale.
       group: [P] the rank of each.
     """
     rank, others = group[indices][None, :, None], group[None, None]

@@ -36,8 +36,8 @@ def normal_wins(
     Args:
       centre: [P] the means of their performances, which are normal.
       deviation: [P] of these, above 0.
-      there: [P] who takes part.
-      points: of the tables, in float32.
+      mask: [P] who takes part.
+      table_points: of the tables, in float32.
       margin: [P] within which a difference is a draw; a draw counts by halves. None: there are no draws.
     """
     performances = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), margin)
@@ -63,7 +63,7 @@ LOGISTIC_INTEGRALS = PerformanceIntegrals(
 
 
 def logistic_wins(centre: Array, deviation: Array, mask: Array, table_points: int) -> Array:
-    """[P] how many others each is expected to beat, of logistic performances; `points` are those of the table."""
+    """[P] how many others each is expected to beat, of logistic performances; `table_points` are those of the table."""
     return density_wins(LOGISTIC_INTEGRALS, centre, deviation, mask, table_points)
 
 

@@ -70,13 +70,13 @@ def _logistic_win_unrolled(lead: Array, part: Array) -> tuple[Array, Array]:
 def wins_and_losses(
     win_probability: WinProbability, indices: Array, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
-    """How many each of `who` [R] is expected to beat of the others, and to be beaten by.
+    """How many each of `indices` [R] is expected to beat of the others, and to be beaten by.
 
     Args:
-      beats: of two performances.
-      who: [R] places in the round.
-      all_of: everybody's performances.
-      there: [P] who takes part.
+      win_probability: of two performances.
+      indices: [R] places in the round.
+      performances: everybody's performances.
+      mask: [P] who takes part.
     """
     lead = performances.centre[indices][:, None] - performances.centre[None]
     deviations = jnp.broadcast_arrays(performances.deviation[indices][:, None], performances.deviation[None])

@@ -66,7 +66,7 @@ def logistic_sums(
       centre: [P] ratings before it.
       deviation: [P] of each one's performance about their rating: skill and noise together.
       event: the round; of it weights (0: padding) are read, and by `standing` ranks.
-      points: of the table, which is for more than `cdf_sums.SMALL` participants.
+      table_points: of the table, which is for more than `cdf_sums.SMALL` participants.
       split_ties: as of `logistic`.
     """
     mask, inverse = cdf_sums.participant_mask(event), C / deviation
@@ -85,7 +85,7 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
     """[P] performances of a round.
 
     Args:
-      known: its sums.
+      round_sums: its sums.
       event: the round; of it ranks and weights (0: padding) are read.
       split_ties: count a tie as half a win and half a loss, or so much of each, not as one of each.
     """

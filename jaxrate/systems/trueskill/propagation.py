@@ -76,7 +76,7 @@ def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tu
 
     Args:
       variance: [..., T] V.
-      between: [..., T - 1] r.
+      message_variance: [..., T - 1] r.
       step: [..., T - 1] d and the difference of M, from each team to the next one.
     """
 
@@ -121,7 +121,7 @@ def chain_marginals_parallel(variance: Array, message_variance: Array, step: Arr
 
 
 def _compose_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tuple[Array, ...]:
-    """The steps `two` after the steps `one`."""
+    """The steps `later` after the steps `earlier`."""
     (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = earlier, later
     product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
     size = sum(product)
