@@ -4,6 +4,7 @@ The guide "A system of your own" has an example. `jaxrate.testing.check` says wh
 """
 
 from jaxrate.events import Context, Ragged
+from jaxrate.factory_signatures import collect_params
 from jaxrate.parameters import (
     ANY,
     MAYBE_ANY,
@@ -15,7 +16,6 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     UNIT_INTERVAL,
     Parameter,
-    check_params,
 )
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.system import (
@@ -54,8 +54,8 @@ __all__ = [
     "RatingSystem",
     "Rules",
     "SystemTraits",
-    "check_params",
     "clip_optional",
+    "collect_params",
     "densities",
     "elapsed_time",
     "elapsed_within_period",

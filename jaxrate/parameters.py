@@ -53,13 +53,21 @@ OPEN_UNIT_INTERVAL = Range("above 0, below 1", low=0.0, high=1.0, above=True, be
 class Parameter(NamedTuple):
     """What a hyperparameter means and what `fit` may do with it."""
 
-    space: str  # "real" | "positive" | "unit" | "fixed"
     range: Range
     unit: str
     meaning: str
     least: float = 0.0  # that the system's settings allow of a positive one
     bounds: tuple[str | None, str | None] = (None, None)  # the parameters that bound it from below and from above
     concerns_draws: bool = False  # it says how often there are draws, so that a history without any says nothing of it
+    fitted: bool = True  # whether `fit` may move it
+    if_none: str = ""  # what None stands for, where it stands for a value
+
+    @property
+    def space(self) -> str:
+        """Where steps of a fit are taken: "real", "positive" (its logarithm), "unit" (its log-odds), or "fixed"."""
+        if not self.fitted:
+            return "fixed"
+        return "real" if self.range.low < 0 else "positive" if math.isinf(self.range.high) else "unit"
 
 
 @cache
@@ -144,11 +152,10 @@ def as_floats(values: Any) -> np.ndarray[Any, Any]:
 
 # What many systems have, with the same meaning.
 
-RATING = Parameter("fixed", ANY, "points", "rating of a newcomer")
-DEVIATION = Parameter("positive", POSITIVE, "points", "deviation of a newcomer")
-PERIOD = Parameter("fixed", POSITIVE, "days, or the unit of time", "length of a rating period")
-SIDE_ADVANTAGE = Parameter("real", ANY, "points", "rating points that the better side is worth")
-CLOCK_DRIFT = Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "drift of a skill by the clock")
-REVERSION = Parameter("positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost")
-SEASON_KEEP = Parameter("unit", MAYBE_OPEN_UNIT_INTERVAL, "1", "share of a lead that is kept from season to season")
-SEASON_GROWTH = Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation by a season")
+RATING = Parameter(ANY, "points", "rating of a newcomer", fitted=False)
+DEVIATION = Parameter(POSITIVE, "points", "deviation of a newcomer")
+PERIOD = Parameter(POSITIVE, "days, or the unit of time", "length of a rating period", fitted=False)
+SIDE_ADVANTAGE = Parameter(ANY, "points", "rating points that the better side is worth")
+PERFORMANCE_NOISE = Parameter(POSITIVE, "points", "noise of a performance")
+SKILL_DRIFT = Parameter(NOT_NEGATIVE, "points", "drift of a skill in every match or round")
+CLOCK_DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "drift of a skill by the clock")

@@ -1,32 +1,40 @@
 """Guides and API reference as pages of HTML: `python -m jaxrate.reference FOLDER`.
 
 The guides are Markdown in the folder `guides`; their first page, `start.md`, lists them by task. The reference adds to
-the docstrings the comments beside the fields of NamedTuples and what is known of hyperparameters.
+the docstrings the comments beside the fields of NamedTuples.
 """
 
 import argparse
+import ast
 import inspect
 import re
+import textwrap
+import tokenize
 import warnings
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from jaxrate.systems import SYSTEMS
 
 GUIDES = Path(__file__).parent / "guides"
 SECTION_OF_PACKAGE = {  # of the package, as the reference calls them
-    "datasets": "Results",
     "data": "Results",
     "events": "Events",
     "systems": "Systems",
-    "system": "Systems",
+    "extend": "Systems",
+    "urns": "Systems",
     "replay": "Rating",
-    "records": "What ratings say",
+    "live": "Rating",
+    "saved_runs": "Rating",
+    "league": "What ratings say",
+    "forecasts": "What ratings say",
+    "metrics": "What ratings say",
+    "site": "What ratings say",
     "fitting": "Fitting",
     "smoothing": "Hindsight",
-    "strengths": "Strengths at rest",
+    "arena": "Strengths at rest",
     "plots": "Pictures",
     "testing": "Testing a system",
 }
@@ -45,25 +53,27 @@ SEARCH_SCRIPT = r"""
 
 def add_field_docstrings(module: ModuleType) -> None:
     """Give the fields of a module's NamedTuples the docstrings that Python has no place for."""
-    source = inspect.getsource(module)
     for kind in vars(module).values():
         if not (inspect.isclass(kind) and hasattr(kind, "_fields") and kind.__module__ == module.__name__):
             continue
         kind.__new__.__doc__ = ""
         if (kind.__doc__ or "").startswith(f"{kind.__name__}("):
             kind.__doc__ = ""
-        lines = re.search(rf"^class {kind.__name__}\b(.*?)(?=^\S)", source, re.MULTILINE | re.DOTALL)
-        for name, comment in re.findall(r"^    (\w+): .*  # (.+)$", lines[1] if lines else "", re.MULTILINE):
+        for name, comment in field_comments(kind).items():
             getattr(kind, name).__doc__ = comment
-        for name in kind._fields:
-            if (getattr(kind, name).__doc__ or "").startswith("Alias for"):
-                getattr(kind, name).__doc__ = ""
-    space: Any = getattr(module, "SPACE", None)
-    if space is not None:
-        for name, about in space._asdict().items():
-            fitted = "not fitted by slopes" if about.space == "fixed" else "fitted"
-            text = f"{about.meaning} ({about.unit}); {about.range}; {fitted}"
-            getattr(type(space), name).__doc__ = text[0].upper() + text[1:] + "."
+
+
+def field_comments(kind: type) -> dict[str, str]:
+    """The comment beside each field of a NamedTuple, empty where there is none."""
+    source = textwrap.dedent(inspect.getsource(kind))
+    tokens = [x for x in tokenize.generate_tokens(StringIO(source).readline) if x.type == tokenize.COMMENT]
+    comments = {x.start[0]: x.string.lstrip("# ") for x in tokens}
+    (definition,) = ast.parse(source).body
+    return {
+        x.target.id: next((comments[i] for i in range(x.lineno, (x.end_lineno or 0) + 1) if i in comments), "")
+        for x in getattr(definition, "body", [])
+        if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
+    }
 
 
 def guide_titles() -> dict[str, dict[str, str]]:
@@ -104,7 +114,9 @@ def write_reference(folder: Path) -> None:
     homes = {name: modules.get(name) or getattr(x, "__module__", "jaxrate.systems") for name, x in public.items()}
     systems = sorted({make.__module__ for make in SYSTEMS.values()})
     others = sorted({"jaxrate.system", *modules.values()} - {*systems})
-    for name in {*homes.values(), *systems, *others}:
+    members_of_modules = [x for name in modules for x in vars(public[name]).values() if inspect.isclass(x)]
+    documented = {x.__module__ for x in members_of_modules if x.__module__.startswith("jaxrate.")}
+    for name in {*homes.values(), *systems, *others, *documented}:
         add_field_docstrings(import_module(name))
     members: dict[str, list[str]] = {wing: [] for wing in SECTION_OF_PACKAGE.values()}
     for name, home in homes.items():

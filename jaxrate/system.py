@@ -30,6 +30,7 @@ from jaxrate.argument_checks import Hyperparameters, PlayerState, check_argument
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.events.column_checks import check_not_traced
+from jaxrate.factory_signatures import document_hyperparameters
 from jaxrate.hashable import display_name
 from jaxrate.side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.text_format import suggest_name
@@ -242,7 +243,11 @@ FactoryArgs = ParamSpec("FactoryArgs")
 
 
 def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[FactoryArgs, RatingSystem]:
-    """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker."""
+    """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker.
+
+    Arguments that are annotated with a `Parameter` are hyperparameters, and are documented; see `collect_params`.
+    """
+    document_hyperparameters(make)
     parameters = signature(make).parameters
     takes_any_name = any(x.kind is x.VAR_KEYWORD for x in parameters.values())  # it refuses names of itself
     numbers = float, float | None, bool | float, int, int | None  # whose ranges it knows

@@ -97,9 +97,9 @@ def predict_small(params, rows, event):
 
 def small(**changes):
     """A system of rounds that compiles quickly, and predicts matches too."""
-    fixed = Parameter("fixed", POSITIVE, "points", "what it is")
+    fixed = Parameter(POSITIVE, "points", "what it is", fitted=False)
     space = SYSTEM.params._replace(**dict.fromkeys(SYSTEM.params._fields, fixed))
-    space = space._replace(k=fixed._replace(space="positive"), beta=fixed._replace(space="positive"))
+    space = space._replace(k=fixed._replace(fitted=True), beta=fixed._replace(fitted=True))
     rules = SYSTEM.rules._replace(
         prepare=bind(cut, SYSTEM.rules.prepare, "k", 2.0 * changes.get("k", 24.0)), predict=predict_small
     )

@@ -29,8 +29,10 @@ def test_the_reference_says_what_everything_means(folder):
     assert not [name for name in jr.__all__ if f'id="{name}"' not in main]
     assert {make.__module__.split(".")[-1] for make in jr.extend.SYSTEMS.values()} <= {*pages}
     assert not [name for name, page in pages.items() if "Alias for field" in page or "Create new instance" in page]
-    assert "Growth of the deviation of an idle player (points per sqrt(period)); &gt;= 0; fitted." in pages["glicko"]
-    assert "mean over the matches (pairs, participants) scored for training" in main
+    assert "growth of the deviation of an idle player (points per sqrt(period), &gt;= 0)." in pages["glicko"]
+    assert "length of a rating period (days, or the unit of time, &gt; 0). Not fitted." in pages["glicko"]
+    assert "Annotated[<" not in main and "typing.Annotated" not in pages["glicko"]
+    assert "mean over the matches (pairs, participants) scored for training" in pages["fitting"]
 
 
 def test_guides_stand_beside_it(folder):

@@ -13,7 +13,6 @@ import jaxrate as jr
 from jaxrate.data.measurement_noise import measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.league.system_choice import adapt_system
-from jaxrate.systems.skills.model import SPACE
 from jaxrate.systems.skills.posterior import _condition_on_message
 from jaxrate.testing.case_assertions import assert_close_leaves
 from tests.conftest import quick
@@ -266,7 +265,7 @@ def test_deviations_stay_above_zero_where_all_is_forgotten():
 def test_systems_with_covariates_are_plain_values():
     system = system_of("logistic")
     assert pickle.loads(pickle.dumps(system)) == system
-    assert system.params.komi == 4.0 and system.space[: len(SPACE)] == SPACE
+    assert system.params.komi == 4.0 and system.space[: len(jr.skills().space)] == jr.skills().space
     assert jr.skills(covariates="komi").params.komi == 0.0
     dates = jr.skills(seasons=["2020-09-01", "2021-09-01"])
     assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind, hashable_array
-from jaxrate.parameters import Parameter, Range, check_params
-from jaxrate.system import replace_params
+from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, POSITIVE, Parameter, Range, check_params
+from jaxrate.system import replace_params, system_factory
 
 
 def narrower(x, y, slope=0.2):
@@ -87,7 +89,7 @@ def test_other_values_are_refused(wrong):
 
 def test_ranges_are_values_of_ones_own():
     even = Range("whole, from 2", low=2.0, whole=True)
-    space = type(jr.codeforces().params)(*[Parameter("fixed", even, "1", "an example")] * 3)
+    space = type(jr.codeforces().params)(*[Parameter(even, "1", "an example", fitted=False)] * 3)
     assert check_params("mine", space._replace(beta=2, weight=4, initial_rating=6), space) == (2.0, 4.0, 6.0)
     with pytest.raises(ValueError, match=r"^mine: weight must be whole, from 2, got 2.5$"):
         check_params("mine", space._replace(beta=2, weight=2.5, initial_rating=6), space)
@@ -116,8 +118,45 @@ def test_factories_say_what_their_parameters_are(name):
         assert parameters[field].default in (value, None)
         unit = "" if about.unit == "1" else f"{about.unit}, "
         assert f"{field}: {about.meaning} ({unit}{about.range})." in text
+        assert parameters[field].annotation in (float, float | None)
     with pytest.raises(ValueError, match=rf"^{name} has no parameter 'colour'"):
         make(colour=3)
+
+
+@system_factory
+def leaning(
+    side: bool = True,
+    *,
+    k: Annotated[float, Parameter(NOT_NEGATIVE, "points", "how fast ratings move")] = 20.0,
+    lean: Annotated[float | None, Parameter(MAYBE_POSITIVE, "1", "whatever", if_none="7, or so", fitted=False)] = None,
+):
+    """An example.
+
+    Args:
+      side: a setting.
+
+    Raises:
+      ValueError: for bad values.
+    """
+    params, space = collect_params(leaning, locals(), {"more": (1.0, Parameter(POSITIVE, "1", "as asked"))})
+    return jr.elo()._replace(params=params, space=space, static=(("side", side),))
+
+
+def test_a_hyperparameter_is_written_once():
+    """In the signature: its class, space, checks and documentation follow."""
+    system = leaning(k=np.float32(3))
+    assert repr(system.params) == "Params(k=3.0, lean=None, more=1.0)" and system.space.k.range is NOT_NEGATIVE
+    assert pickle.loads(pickle.dumps(system.params)) == system.params
+    assert [about.space for about in system.space] == ["positive", "fixed", "positive"]
+    with pytest.raises(ValueError, match=r"^leaning: k must be >= 0, got -1$"):
+        leaning(k=-1)
+    assert inspect.getdoc(leaning).partition("Args:\n")[2] == (
+        "  side: a setting.\n"
+        "  k: how fast ratings move (points, >= 0).\n"
+        "  lean: whatever (> 0 or None). None: 7, or so. Not fitted.\n\n"
+        "Raises:\n  ValueError: for bad values."
+    )
+    assert str(inspect.signature(leaning)) == "(side: bool = True, *, k: float = 20.0, lean: float | None = None)"
 
 
 def test_outlooks_are_made_anew_as_outlooks():

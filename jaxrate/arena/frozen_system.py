@@ -7,7 +7,7 @@ It predicts, and is compared, as any other system.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +17,12 @@ from jaxrate.arena.paired_comparison import MODELS
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.argument_checks import to_floats
 from jaxrate.events import Matches, Periods, fail_where
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import HashableArray, bind
 from jaxrate.hashable import hashable_array as plain
-from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, check_params
+from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.system import (
+    Params,
     Rating,
     RatingSystem,
     Rules,
@@ -31,21 +33,6 @@ from jaxrate.system import (
 )
 from jaxrate.text_format import format_name
 from jaxrate.types import Array
-
-
-class Params(NamedTuple):
-    tie: float | Array
-    scale: float | Array
-    side_advantage: float | Array
-    initial_rating: float | Array
-
-
-SPACE = Params(
-    tie=Parameter("positive", POSITIVE, "1", "nu of Davidson, theta of Rao and Kupper"),
-    scale=Parameter("fixed", POSITIVE, "points", "rating difference that means odds of 10 to 1"),
-    side_advantage=SIDE_ADVANTAGE,
-    initial_rating=RATING,
-)
 
 
 class State(NamedTuple):
@@ -100,10 +87,14 @@ def freeze_strengths(
     ratings: Any,
     *,
     model: str = "bradley_terry",
-    tie: float = 1.0,
-    scale: float = 400.0,
-    side_advantage: float = 0.0,
-    initial_rating: float = MEAN_RATING,
+    tie: Annotated[
+        float, Parameter(POSITIVE, "1", "nu of Davidson, theta (from 1) of Rao and Kupper, of numbers")
+    ] = 1.0,
+    scale: Annotated[
+        float, Parameter(POSITIVE, "points", "rating difference that means odds of 10 to 1", fitted=False)
+    ] = 400.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    initial_rating: Annotated[float, RATING._replace(meaning="rating of players beyond these")] = MEAN_RATING,
 ) -> RatingSystem:
     """A system whose ratings no result changes, so that `compare`, `predict` and `predictions` take them.
 
@@ -115,10 +106,6 @@ def freeze_strengths(
     Args:
       ratings: as from `static`, whose model, ties and coefficient of "side" come with it; or [n] numbers, by id.
       model: "bradley_terry", "davidson" or "rao_kupper", of numbers.
-      tie: nu of Davidson or theta of Rao and Kupper, of numbers (> 0, and theta >= 1).
-      scale: rating difference that means odds of 10 to 1 (points, > 0).
-      side_advantage: rating points that the better side is worth (points, any number).
-      initial_rating: rating of players beyond these (points, any number).
 
     Raises:
       ValueError: for a rating that is not finite, a model that there is not, or a value out of range.
@@ -141,7 +128,7 @@ def freeze_strengths(
     )
     if model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {model!r}")
-    params = check_params("frozen", Params(tie, scale, side_advantage, initial_rating), SPACE)
+    params, space = collect_params(freeze_strengths, locals())
     if model == "rao_kupper" and params.tie < 1:
         raise ValueError(f"frozen: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")
     given = plain(values)
@@ -150,7 +137,7 @@ def freeze_strengths(
     return RatingSystem(
         "frozen",
         params,
-        SPACE,
+        space,
         (Matches, Periods),
         bind(init, given),
         rules,

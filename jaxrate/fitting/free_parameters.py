@@ -91,7 +91,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
         return tuple(x for x in fields if x not in bounds and not _unfittable_reason(system, x))
     for name in free:
         if name not in fields:
-            can = ", ".join(x for x in fields if getattr(space, x).space != "fixed")
+            can = ", ".join(x for x in fields if getattr(space, x).fitted)
             raise ValueError(f"{system.name} has no parameter {name!r}{suggest_name(name, fields)} (it can fit {can})")
         if why := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {why}")
@@ -103,7 +103,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
 def _unfittable_reason(system: RatingSystem, name: str) -> str:
     """Why a parameter cannot be freed, or nothing."""
     value, about = getattr(system.params, name), getattr(system.space, name)
-    if about.space == "fixed":
+    if not about.fitted:
         return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
     if value is None:
         return "is switched off; give the system a value to start from"

@@ -28,8 +28,8 @@ class CalibrationParams(NamedTuple):
 
 
 CALIBRATION_SPACE = CalibrationParams(
-    calibration_slope=Parameter("positive", POSITIVE, "1", "factor of the log-odds that are predicted"),
-    calibration_intercept=Parameter("real", ANY, "1", "log-odds that the better side is worth beyond them"),
+    calibration_slope=Parameter(POSITIVE, "1", "factor of the log-odds that are predicted"),
+    calibration_intercept=Parameter(ANY, "1", "log-odds that the better side is worth beyond them"),
 )
 
 

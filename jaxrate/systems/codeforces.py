@@ -12,16 +12,18 @@ weight W:
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Rounds
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
 from jaxrate.numerics import special_functions
-from jaxrate.parameters import POSITIVE, RATING, Parameter, check_params
+from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.system import (
+    Params,
     RatedEvent,
     Rating,
     RatingSystem,
@@ -36,19 +38,6 @@ from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
 
 TABLE_POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
-
-
-class Params(NamedTuple):
-    beta: float | Array
-    weight: float | Array
-    initial_rating: float | Array
-
-
-SPACE = Params(
-    beta=Parameter("positive", POSITIVE, "points", "deviation of the difference of two performances"),
-    weight=Parameter("positive", POSITIVE, "1", "what a contest counts against the rating before it"),
-    initial_rating=RATING,
-)
 
 
 class State(NamedTuple):
@@ -175,7 +164,13 @@ def summary(params: Params, rows: State) -> Rating:
 
 @system_factory
 def codeforces(
-    skip_ties: bool = False, *, beta: float = 315.08922206661885, weight: float = 1.0, initial_rating: float = 1500.0
+    skip_ties: bool = False,
+    *,
+    beta: Annotated[
+        float, Parameter(POSITIVE, "points", "deviation of the difference of two performances")
+    ] = 315.08922206661885,
+    weight: Annotated[float, Parameter(POSITIVE, "1", "what a contest counts against the rating before it")] = 1.0,
+    initial_rating: Annotated[float, RATING] = 1500.0,
 ) -> RatingSystem:
     """Codeforces, of rounds, and of matches as contests of two: won, lost or drawn.
 
@@ -183,15 +178,12 @@ def codeforces(
 
     Args:
       skip_ties: contests in which all tie change nothing, as in the program of the paper's authors.
-      beta: deviation of the difference of two performances (points, > 0).
-      weight: what a contest counts against the rating before it (> 0).
-      initial_rating: rating of a newcomer (points, any number).
 
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
     skip_ties = bool(skip_ties)
-    params = check_params("codeforces", Params(beta, weight, initial_rating), SPACE)
+    params, space = collect_params(codeforces, locals())
     rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), bind(update, TABLE_POINTS, skip_ties))
     traits = SystemTraits(baseline=True, contests=True, performances=bind(record_performances, TABLE_POINTS, skip_ties))
     static = (("skip_ties", skip_ties),)
@@ -199,7 +191,7 @@ def codeforces(
     return RatingSystem(
         "codeforces",
         params,
-        SPACE,
+        space,
         kinds,
         init,
         rules,

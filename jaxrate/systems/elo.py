@@ -11,12 +11,13 @@ dated by its begin. As for Example 2.8 of the BlatMMR paper, FIDE truncates |r_a
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
 from jaxrate.parameters import (
     MAYBE_NOT_NEGATIVE,
@@ -24,14 +25,12 @@ from jaxrate.parameters import (
     NOT_NEGATIVE,
     POSITIVE,
     RATING,
-    REVERSION,
-    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
-    check_params,
 )
 from jaxrate.side_advantage import logistic_lead
 from jaxrate.system import (
+    Params,
     Rating,
     RatingSystem,
     Rules,
@@ -45,31 +44,6 @@ from jaxrate.system import (
 )
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.types import Array
-
-
-class Params(NamedTuple):
-    k: float | Array
-    k_new: float | Array | None
-    new_games: float | Array | None
-    scale: float | Array
-    limit: float | Array | None
-    initial_rating: float | Array
-    side_advantage: float | Array
-    reversion: float | Array | None
-    season_keep: float | Array | None
-
-
-SPACE = Params(
-    k=Parameter("positive", NOT_NEGATIVE, "points", "largest change of a rating in one match"),
-    k_new=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "K of a player's first `new_games` games"),
-    new_games=Parameter("fixed", MAYBE_NOT_NEGATIVE, "games", "games before K settles"),
-    scale=Parameter("fixed", POSITIVE, "points", "rating difference that means odds of 10 to 1"),
-    limit=Parameter("fixed", MAYBE_POSITIVE, "points", "larger rating differences count as this (FIDE: 400)"),
-    initial_rating=RATING,
-    side_advantage=SIDE_ADVANTAGE,
-    reversion=REVERSION,
-    season_keep=SEASON_KEEP,
-)
 
 
 class Constants(NamedTuple):
@@ -151,15 +125,24 @@ def lead_for_score(params: Params, score: float) -> float:
 def elo(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
-    k: float = 32.0,
-    k_new: float | None = None,
-    new_games: float | None = None,
-    scale: float = 400.0,
-    limit: float | None = None,
-    initial_rating: float = 1500.0,
-    side_advantage: float = 0.0,
-    reversion: float | None = None,
-    season_keep: float | None = None,
+    k: Annotated[float, Parameter(NOT_NEGATIVE, "points", "largest change of a rating in one match")] = 32.0,
+    k_new: Annotated[
+        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "K of a player's first `new_games` games")
+    ] = None,
+    new_games: Annotated[
+        float | None, Parameter(MAYBE_NOT_NEGATIVE, "games", "games before K settles", fitted=False)
+    ] = None,
+    scale: Annotated[
+        float, Parameter(POSITIVE, "points", "rating difference that means odds of 10 to 1", fitted=False)
+    ] = 400.0,
+    limit: Annotated[
+        float | None,
+        Parameter(MAYBE_POSITIVE, "points", "larger rating differences count as this (FIDE: 400)", fitted=False),
+    ] = None,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    reversion: Annotated[float | None, fading.REVERSION] = None,
+    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
 ) -> RatingSystem:
     """Elo, of matches and of rating periods.
 
@@ -169,27 +152,15 @@ def elo(
 
     Args:
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
-      k: largest change of a rating in one match (points, >= 0).
-      k_new: K of a player's first `new_games` games (points, >= 0 or None).
-      new_games: games before K settles (games, >= 0 or None).
-      scale: rating difference that means odds of 10 to 1 (points, > 0).
-      limit: larger rating differences count as this (FIDE: 400) (points, > 0 or None).
-      initial_rating: rating of a newcomer (points, any number).
-      side_advantage: rating points that the better side is worth (points, any number).
-      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
-      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
-        seasons.
 
     Raises:
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
     begin = fading.season_starts("elo", seasons)
-    raw_params = Params(k, k_new, new_games, scale, limit, initial_rating, side_advantage, reversion, season_keep)
-    params = fading.fill_season_defaults(
-        "elo", begin, check_params("elo", raw_params, SPACE), season_keep=fading.DEFAULT_SEASON_KEEP
-    )
+    params, space = collect_params(elo, locals())
+    params = fading.fill_season_defaults("elo", begin, params, season_keep=fading.DEFAULT_SEASON_KEEP)
     if (params.k_new is None) != (params.new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
     rules, static = Rules(prepare, bind(advance, begin), predict, update), (("seasons", begin),)
     traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons, lead_for_score=lead_for_score)
-    return RatingSystem("elo", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)
+    return RatingSystem("elo", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)

@@ -19,13 +19,14 @@ what it leaves is as of its end. With `reversion` or seasons leads fade, as `sys
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Matches, Periods
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
 from jaxrate.parameters import (
     DEVIATION,
@@ -33,15 +34,12 @@ from jaxrate.parameters import (
     NOT_NEGATIVE,
     PERIOD,
     RATING,
-    REVERSION,
-    SEASON_GROWTH,
-    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
-    check_params,
 )
 from jaxrate.side_advantage import logistic_lead
 from jaxrate.system import (
+    Params,
     Rating,
     RatingSystem,
     Rules,
@@ -61,33 +59,6 @@ from jaxrate.types import Array
 
 Q = math.log(10.0) / 400.0
 WIDEST = 1e12  # points^2, the variance where there is no largest deviation: products of it are finite in float32
-
-
-class Params(NamedTuple):
-    c: float | Array
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    deviation_min: float | Array | None
-    deviation_max: float | Array | None
-    period: float | Array
-    side_advantage: float | Array
-    reversion: float | Array | None
-    season_keep: float | Array | None
-    season_growth: float | Array | None
-
-
-SPACE = Params(
-    c=Parameter("positive", NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviation of an idle player"),
-    initial_rating=RATING,
-    initial_deviation=DEVIATION._replace(bounds=("deviation_min", "deviation_max")),
-    deviation_min=Parameter("positive", MAYBE_POSITIVE, "points", "smallest deviation"),
-    deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation"),
-    period=PERIOD,
-    side_advantage=SIDE_ADVANTAGE,
-    reversion=REVERSION,
-    season_keep=SEASON_KEEP,
-    season_growth=SEASON_GROWTH,
-)
 
 
 class Constants(NamedTuple):
@@ -199,16 +170,20 @@ def lead_for_score(params: Params, score: float) -> float:
 def glicko(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
-    c: float = 15.0,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
-    deviation_min: float | None = None,
-    deviation_max: float | None = 350.0,
-    period: float = 7.0,
-    side_advantage: float = 0.0,
-    reversion: float | None = None,
-    season_keep: float | None = None,
-    season_growth: float | None = None,
+    c: Annotated[
+        float, Parameter(NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviation of an idle player")
+    ] = 15.0,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    initial_deviation: Annotated[float, DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
+    deviation_min: Annotated[float | None, Parameter(MAYBE_POSITIVE, "points", "smallest deviation")] = None,
+    deviation_max: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "points", "largest deviation", if_none="a million")
+    ] = 350.0,
+    period: Annotated[float, PERIOD] = 7.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    reversion: Annotated[float | None, fading.REVERSION] = None,
+    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
+    season_growth: Annotated[float | None, fading.SEASON_GROWTH] = None,
 ) -> RatingSystem:
     """Glicko, of matches and of rating periods.
 
@@ -219,27 +194,13 @@ def glicko(
 
     Args:
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
-      c: growth of the deviation of an idle player (points per sqrt(period), >= 0).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
-      deviation_min: smallest deviation (points, > 0 or None).
-      deviation_max: largest deviation (points, > 0 or None). None: a million.
-      period: length of a rating period (days, or the unit of time, > 0).
-      side_advantage: rating points that the better side is worth (points, any number).
-      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
-      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
-        seasons.
-      season_growth: growth of the deviation by a season (points, >= 0 or None). None: 30, with seasons.
 
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
     begin = fading.season_starts("glicko", seasons)
-    bounds, fades = (deviation_min, deviation_max), (reversion, season_keep, season_growth)
-    raw_params = Params(c, initial_rating, initial_deviation, *bounds, period, side_advantage, *fades)
-    params = fading.fill_season_defaults(
-        "glicko", begin, check_params("glicko", raw_params, SPACE), **fading.SEASON_DEFAULTS
-    )
+    params, space = collect_params(glicko, locals())
+    params = fading.fill_season_defaults("glicko", begin, params, **fading.SEASON_DEFAULTS)
     traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
     rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
-    return RatingSystem("glicko", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)
+    return RatingSystem("glicko", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)

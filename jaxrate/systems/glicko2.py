@@ -18,7 +18,7 @@ leads fade with the step to phi*, after its games were expected.
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Matches, Periods
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
 from jaxrate.numerics.roots import decreasing_root
 from jaxrate.parameters import (
@@ -35,14 +36,11 @@ from jaxrate.parameters import (
     PERIOD,
     POSITIVE,
     RATING,
-    REVERSION,
-    SEASON_GROWTH,
-    SEASON_KEEP,
     SIDE_ADVANTAGE,
     Parameter,
-    check_params,
 )
 from jaxrate.system import (
+    Params,
     Rating,
     RatingSystem,
     Rules,
@@ -66,47 +64,6 @@ VOLATILITY_STEPS = (
     20  # steps in which the new volatility is found: no more than 18 were taken in 3 million events, wild ones too
 )
 MAX_VARIANCE = 1e18  # RD^2 to which idleness leads at most: there is nothing more to forget, and slopes would overflow
-
-
-class Params(NamedTuple):
-    tau: float | Array
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    initial_volatility: float | Array
-    deviation_min: float | Array | None
-    deviation_max: float | Array | None
-    volatility_min: float | Array | None
-    volatility_max: float | Array | None
-    period: float | Array
-    match_periods: float | Array
-    side_advantage: float | Array
-    reversion: float | Array | None
-    season_keep: float | Array | None
-    season_growth: float | Array | None
-
-
-SPACE = Params(
-    tau=Parameter("positive", POSITIVE, "per sqrt(event)", "how fast volatilities may change"),
-    initial_rating=RATING,
-    initial_deviation=DEVIATION._replace(bounds=("deviation_min", "deviation_max")),
-    initial_volatility=Parameter(
-        "positive",
-        POSITIVE,
-        "173.7 points per sqrt(period)",
-        "volatility of a newcomer",
-        bounds=("volatility_min", "volatility_max"),
-    ),
-    deviation_min=Parameter("positive", MAYBE_POSITIVE, "points", "smallest deviation"),
-    deviation_max=Parameter("positive", MAYBE_POSITIVE, "points", "largest deviation"),
-    volatility_min=Parameter("positive", MAYBE_POSITIVE, "as initial_volatility", "smallest volatility"),
-    volatility_max=Parameter("positive", MAYBE_POSITIVE, "as initial_volatility", "largest volatility"),
-    period=PERIOD,
-    match_periods=Parameter("fixed", NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock"),
-    side_advantage=SIDE_ADVANTAGE,
-    reversion=REVERSION,
-    season_keep=SEASON_KEEP,
-    season_growth=SEASON_GROWTH,
-)
 
 
 class Constants(NamedTuple):
@@ -249,20 +206,34 @@ def summary(params: Params, rows: State) -> Rating:
 def glicko2(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
-    tau: float = 0.5,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
-    initial_volatility: float = 0.06,
-    deviation_min: float | None = None,
-    deviation_max: float | None = None,
-    volatility_min: float | None = None,
-    volatility_max: float | None = None,
-    period: float = 7.0,
-    match_periods: float = 0.0,
-    side_advantage: float = 0.0,
-    reversion: float | None = None,
-    season_keep: float | None = None,
-    season_growth: float | None = None,
+    tau: Annotated[float, Parameter(POSITIVE, "per sqrt(event)", "how fast volatilities may change")] = 0.5,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    initial_deviation: Annotated[float, DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
+    initial_volatility: Annotated[
+        float,
+        Parameter(
+            POSITIVE,
+            "173.7 points per sqrt(period)",
+            "volatility of a newcomer",
+            bounds=("volatility_min", "volatility_max"),
+        ),
+    ] = 0.06,
+    deviation_min: Annotated[float | None, Parameter(MAYBE_POSITIVE, "points", "smallest deviation")] = None,
+    deviation_max: Annotated[float | None, Parameter(MAYBE_POSITIVE, "points", "largest deviation")] = None,
+    volatility_min: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "as initial_volatility", "smallest volatility")
+    ] = None,
+    volatility_max: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "as initial_volatility", "largest volatility")
+    ] = None,
+    period: Annotated[float, PERIOD] = 7.0,
+    match_periods: Annotated[
+        float, Parameter(NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock", fitted=False)
+    ] = 0.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    reversion: Annotated[float | None, fading.REVERSION] = None,
+    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
+    season_growth: Annotated[float | None, fading.SEASON_GROWTH] = None,
 ) -> RatingSystem:
     """Glicko-2, of matches and of rating periods.
 
@@ -275,33 +246,13 @@ def glicko2(
 
     Args:
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
-      tau: how fast volatilities may change (per sqrt(event), > 0).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
-      initial_volatility: volatility of a newcomer (173.7 points per sqrt(period), > 0).
-      deviation_min: smallest deviation (points, > 0 or None).
-      deviation_max: largest deviation (points, > 0 or None).
-      volatility_min: smallest volatility (as initial_volatility, > 0 or None).
-      volatility_max: largest volatility (as initial_volatility, > 0 or None).
-      period: length of a rating period (days, or the unit of time, > 0).
-      match_periods: periods that a single match takes, beside the clock (periods, >= 0).
-      side_advantage: rating points that the better side is worth (points, any number).
-      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
-      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
-        seasons.
-      season_growth: growth of the deviation by a season (points, >= 0 or None). None: 30, with seasons.
 
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    newcomer = tau, initial_rating, initial_deviation, initial_volatility
-    bounds = deviation_min, deviation_max, volatility_min, volatility_max
     begin = fading.season_starts("glicko2", seasons)
-    fades = reversion, season_keep, season_growth
-    raw_params = Params(*newcomer, *bounds, period, match_periods, side_advantage, *fades)
-    params = fading.fill_season_defaults(
-        "glicko2", begin, check_params("glicko2", raw_params, SPACE), **fading.SEASON_DEFAULTS
-    )
+    params, space = collect_params(glicko2, locals())
+    params = fading.fill_season_defaults("glicko2", begin, params, **fading.SEASON_DEFAULTS)
     traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
     rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
-    return RatingSystem("glicko2", params, SPACE, (Matches, Periods), init, rules, summary, static, traits=traits)
+    return RatingSystem("glicko2", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)

@@ -18,11 +18,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Periods, as_event_time
+from jaxrate.parameters import MAYBE_NOT_NEGATIVE, MAYBE_OPEN_UNIT_INTERVAL, MAYBE_POSITIVE, Parameter
 from jaxrate.system import DataFacts, State, adapt_period, clip_optional
 from jaxrate.types import Array
 
 DEFAULT_SEASON_KEEP = 0.8  # the usual one, where there are seasons
 SEASON_DEFAULTS = {"season_keep": DEFAULT_SEASON_KEEP, "season_growth": 30.0}  # on a scale of 400 points
+REVERSION = Parameter(MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost")
+SEASON_KEEP = Parameter(
+    MAYBE_OPEN_UNIT_INTERVAL,
+    "1",
+    "share of a lead that is kept from season to season",
+    if_none=f"{DEFAULT_SEASON_KEEP:g}, with seasons",
+)
+SEASON_GROWTH = Parameter(
+    MAYBE_NOT_NEGATIVE,
+    "points",
+    "growth of the deviation by a season",
+    if_none=f"{SEASON_DEFAULTS['season_growth']:g}, with seasons",
+)
 
 
 def season_starts(system: str, seasons: Any) -> tuple[float, ...]:

@@ -49,11 +49,8 @@ class DrawParams(NamedTuple):
 
 
 DRAW_SPACE = DrawParams(
-    draw_odds=Parameter(
-        "positive", POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True
-    ),
+    draw_odds=Parameter(POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True),
     draw_strength=Parameter(
-        "real",
         MAYBE_ANY,
         "1 per point",
         "growth of log(draw_odds) with the mean rating of both above a newcomer's",

@@ -14,15 +14,17 @@ v = w q / (1 - q), of which players from 2000 keep 0.9 and those from 2500 keep 
     s^2 <- (t - r)^2 / v + s^2 / (1 + v)
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Matches, Rounds
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
-from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter, check_params
+from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.system import (
+    Params,
     RatedEvent,
     Rating,
     RatingSystem,
@@ -37,21 +39,6 @@ from jaxrate.types import Array
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
 MIN_VARIANCE = 1e-24  # squared volatility, where the weights would leave none
-
-
-class Params(NamedTuple):
-    weight_new: float | Array
-    weight_limit: float | Array
-    initial_rating: float | Array
-    initial_deviation: float | Array
-
-
-SPACE = Params(
-    weight_new=Parameter("unit", OPEN_UNIT_INTERVAL, "1", "share that the first contest has in the rating after it"),
-    weight_limit=Parameter("unit", OPEN_UNIT_INTERVAL, "1", "share that a contest has after many others"),
-    initial_rating=RATING,
-    initial_deviation=Parameter("positive", POSITIVE, "points", "volatility of a newcomer"),
-)
 
 
 class State(NamedTuple):
@@ -152,10 +139,14 @@ def summary(params: Params, rows: State) -> Rating:
 def topcoder(
     skip_ties: bool = False,
     *,
-    weight_new: float = 0.6,
-    weight_limit: float = 0.18,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
+    weight_new: Annotated[
+        float, Parameter(OPEN_UNIT_INTERVAL, "1", "share that the first contest has in the rating after it")
+    ] = 0.6,
+    weight_limit: Annotated[
+        float, Parameter(OPEN_UNIT_INTERVAL, "1", "share that a contest has after many others")
+    ] = 0.18,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    initial_deviation: Annotated[float, Parameter(POSITIVE, "points", "volatility of a newcomer")] = 350.0,
 ) -> RatingSystem:
     """TopCoder, of rounds, and of matches as contests of two: won, lost or drawn.
 
@@ -169,15 +160,11 @@ def topcoder(
 
     Args:
       skip_ties: contests in which all tie change nothing, as in the program of the paper's authors.
-      weight_new: share that the first contest has in the rating after it (above 0, below 1).
-      weight_limit: share that a contest has after many others (above 0, below 1).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: volatility of a newcomer (points, > 0).
 
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    params = check_params("topcoder", Params(weight_new, weight_limit, initial_rating, initial_deviation), SPACE)
+    params, space = collect_params(topcoder, locals())
     rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
     traits = SystemTraits(contests=True, performances=bind(record_performances, bool(skip_ties)), fixed_scale=True)
     static, kinds, check = (
@@ -188,7 +175,7 @@ def topcoder(
     return RatingSystem(
         "topcoder",
         params,
-        SPACE,
+        space,
         kinds,
         init,
         rules,

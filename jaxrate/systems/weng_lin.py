@@ -25,7 +25,7 @@ adds up one team on either side. A match is a round of two players: a score abov
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,15 +34,35 @@ from jax import lax
 from jax.scipy.special import ndtr
 
 from jaxrate.events import Matches, Rounds
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
 from jaxrate.numerics.special_functions import exclusive_sums, truncate_normal
-from jaxrate.parameters import MAYBE_NOT_NEGATIVE, Parameter, Range, check_params
+from jaxrate.parameters import (
+    CLOCK_DRIFT,
+    DEVIATION,
+    MAYBE_NOT_NEGATIVE,
+    PERFORMANCE_NOISE,
+    RATING,
+    SIDE_ADVANTAGE,
+    SKILL_DRIFT,
+    Parameter,
+    Range,
+)
 from jaxrate.side_advantage import logistic_lead, normal_lead
-from jaxrate.system import RatingSystem, Rules, SystemTraits, rate_players, signed_side_advantage, system_factory
+from jaxrate.system import (
+    Params,
+    Rating,
+    RatingSystem,
+    Rules,
+    SystemTraits,
+    elapsed_time,
+    full_leaf,
+    rate_players,
+    signed_side_advantage,
+    system_factory,
+)
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_number, teams_by_standing
-from jaxrate.systems.trueskill.model import SPACE as LIKE
-from jaxrate.systems.trueskill.model import State, advance, depends_on_time, init, summary
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
 
@@ -51,36 +71,17 @@ PARTIAL_WINDOW = 4
 KEPT_SHARE_RANGE = Range("above 0, to 1", 0.0, 1.0, above=True)  # a deviation of 0 would never change again
 
 
-class Params(NamedTuple):
-    beta: float | Array
-    tau: float | Array
-    epsilon: float | Array | None
-    kappa: float | Array
-    drift: float | Array | None
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    side_advantage: float | Array
-
-
-SPACE = Params(
-    beta=LIKE.beta,
-    tau=LIKE.tau,
-    epsilon=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", concerns_draws=True
-    ),
-    kappa=Parameter("fixed", KEPT_SHARE_RANGE, "1", "least share of a variance that is left by a match or round"),
-    drift=LIKE.drift,
-    initial_rating=LIKE.initial_rating,
-    initial_deviation=LIKE.initial_deviation,
-    side_advantage=LIKE.side_advantage,
-)
-
-
 class Constants(NamedTuple):
     params: Params
     noise: float | Array  # 2 beta^2
     growth: float | Array  # tau^2
     scale: float  # of c
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] s^2
+    time: Array | None  # [num_players] of the last event; inf before the first. None: time does not count
 
 
 class TeamBelief(NamedTuple):
@@ -93,8 +94,21 @@ class TeamBelief(NamedTuple):
     there: Array  # False for padding
 
 
+def init(params: Params, num_players: int) -> State:
+    rating, deviation = full_leaf(num_players, params.initial_rating), params.initial_deviation
+    time = full_leaf(num_players, jnp.inf) if depends_on_time(params) else None
+    return State(rating, full_leaf(num_players, deviation**2), time)
+
+
 def prepare(model: str, params: Params) -> Constants:
     return Constants(params, 2.0 * params.beta**2, params.tau**2, 2.0 if model == "thurstone_mosteller_part" else 1.0)
+
+
+def advance(constants: Constants, rows: State, time: Array) -> State:
+    """The drift by elapsed time."""
+    if rows.time is None:
+        return rows
+    return rows._replace(variance=rows.variance + constants.params.drift * elapsed_time(time, rows.time))
 
 
 def expected_score(constants: Constants, lead: Array, variance: Array) -> Array:
@@ -219,6 +233,15 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
 
 
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+def depends_on_time(params: Params) -> bool:
+    return params.drift is not None
+
+
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose skills are certain."""
     noise = math.sqrt(2.0) * float(params.beta)
@@ -229,14 +252,20 @@ def lead_for_score(params: Params, score: float) -> float:
 def weng_lin(
     model: str = "bradley_terry_full",
     *,
-    beta: float = 25.0 / 6.0,
-    tau: float = 25.0 / 300.0,
-    epsilon: float | None = None,
-    kappa: float = 1e-4,
-    drift: float | None = None,
-    initial_rating: float = 25.0,
-    initial_deviation: float = 25.0 / 3.0,
-    side_advantage: float = 0.0,
+    beta: Annotated[float, PERFORMANCE_NOISE] = 25.0 / 6.0,
+    tau: Annotated[float, SKILL_DRIFT] = 25.0 / 300.0,
+    epsilon: Annotated[
+        float | None,
+        Parameter(MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", concerns_draws=True),
+    ] = None,
+    kappa: Annotated[
+        float,
+        Parameter(KEPT_SHARE_RANGE, "1", "least share of a variance that is left by a match or round", fitted=False),
+    ] = 1e-4,
+    drift: Annotated[float | None, CLOCK_DRIFT] = None,
+    initial_rating: Annotated[float, RATING] = 25.0,
+    initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
 ) -> RatingSystem:
     """Weng and Lin's systems, of matches and of rounds.
 
@@ -247,14 +276,6 @@ def weng_lin(
 
     Args:
       model: one of `MODELS`.
-      beta: noise of a performance (points, > 0).
-      tau: drift of a skill in every match or round (points, >= 0).
-      epsilon: margin of a draw; of Thurstone-Mosteller only (points, >= 0 or None).
-      kappa: least share of a variance that is left by a match or round (above 0, to 1).
-      drift: drift of a skill by the clock (points^2 per day, >= 0 or None).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
-      side_advantage: rating points that the better side is worth (points, any number).
 
     Raises:
       ValueError: for an unknown name or a value out of range.
@@ -267,12 +288,11 @@ def weng_lin(
         epsilon = 0.1 if epsilon is None else epsilon
     elif epsilon is not None:
         raise ValueError(f"weng_lin: {model} has no epsilon")
-    newcomer = initial_rating, initial_deviation
-    params = check_params("weng_lin", Params(beta, tau, epsilon, kappa, drift, *newcomer, side_advantage), SPACE)
-    rules = Rules(bind(prepare, model), bind(advance, ()), predict, bind(update, model))
+    params, space = collect_params(weng_lin, locals())
+    rules = Rules(bind(prepare, model), advance, predict, bind(update, model))
     kinds, static, traits = (
         (Matches, Rounds),
         (("model", model),),
         SystemTraits(teams=True, lead_for_score=lead_for_score),
     )
-    return RatingSystem("weng_lin", params, SPACE, kinds, init, rules, summary, static, depends_on_time, traits=traits)
+    return RatingSystem("weng_lin", params, space, kinds, init, rules, summary, static, depends_on_time, traits=traits)

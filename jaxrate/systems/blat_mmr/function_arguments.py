@@ -1,7 +1,7 @@
 """Functions of one's own for kernels and priors: what they take, and which of it becomes a hyperparameter."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -57,4 +57,24 @@ def _hyperparameter_of(function: str, name: str, hint: Any) -> Parameter:
     space = get_args(hint)[1] if get_origin(hint) is Annotated else "real"
     if space not in ANNOTATED_SPACES:
         raise ValueError(f"{function}: {name} is one of {', '.join(ANNOTATED_SPACES)}, not {space!r}")
-    return Parameter(space, ANNOTATED_SPACES[space], "number", f"{name} of {function}")
+    return Parameter(ANNOTATED_SPACES[space], "number", f"{name} of {function}")
+
+
+def function_params(
+    functions: Iterable[FunctionArguments], overrides: Mapping[str, Any], reserved_names: Collection[str]
+) -> dict[str, tuple[Any, Parameter]]:
+    """The hyperparameters of functions by name: the value of each, and what it means.
+
+    `overrides` holds other values than the defaults. Functions may share a name, whose default is then
+    that of the first.
+
+    Raises:
+      ValueError: if a function has a name that the system knows.
+    """
+    extra: dict[str, tuple[Any, Parameter]] = {}
+    for function in functions:
+        for name, value, about in zip(*function[1:], strict=True):
+            if name in reserved_names:
+                raise ValueError(f"blat_mmr: {about.meaning} has the name of something else; rename it")
+            extra.setdefault(name, (overrides.get(name, value), about))
+    return extra

@@ -10,8 +10,8 @@ import numpy as np
 from jaxrate.argument_checks import is_number, to_floats
 from jaxrate.hashable import HashableArray, hashable_array
 from jaxrate.memory_limits import check_memory_fits
+from jaxrate.system import Params
 from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums
-from jaxrate.systems.blat_mmr.hyperparameters import Params
 from jaxrate.systems.blat_mmr.kernels import (
     Kernel,
     KernelComponent,

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxrate.events import Matches
 from jaxrate.numerics.special_functions import grid_differences
+from jaxrate.system import Params
 from jaxrate.systems.blat_mmr import likelihood_sums
-from jaxrate.systems.blat_mmr.hyperparameters import Params
 from jaxrate.systems.blat_mmr.likelihood_sums import ResultLikelihood
 from jaxrate.systems.blat_mmr.model import Constants, Model, SizedAlgorithms, State
 from jaxrate.types import Array

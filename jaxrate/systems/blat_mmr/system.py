@@ -26,10 +26,12 @@ import numpy as np
 
 from jaxrate.argument_checks import OWN
 from jaxrate.events import Matches
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import HashableArray, bind, hashable_array
-from jaxrate.parameters import check_params
+from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
 from jaxrate.side_advantage import logistic_lead
 from jaxrate.system import (
+    Params,
     Rating,
     RatingSystem,
     Rules,
@@ -41,7 +43,7 @@ from jaxrate.system import (
 )
 from jaxrate.systems.blat_mmr import kernels, likelihood_sums, priors
 from jaxrate.systems.blat_mmr import luck as lucks
-from jaxrate.systems.blat_mmr.hyperparameters import Params, extend_params
+from jaxrate.systems.blat_mmr.function_arguments import function_params
 from jaxrate.systems.blat_mmr.kernel_matrices import default_edges
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
@@ -262,12 +264,24 @@ def blat_mmr(
     inner: Any = None,
     prior: Any = None,
     *,
-    beta: float = 0.8,
-    prior_mean: float = 0.0,
-    prior_deviation: float | None = None,
-    kernel_width: float | None = None,
-    side_advantage: float = 0.0,
-    temperature: float = 1.0,
+    beta: Annotated[float, Parameter(UNIT_INTERVAL, "share", "share of the result that is not luck")] = 0.8,
+    prior_mean: Annotated[float, Parameter(ANY, "strength", "mean of a newcomer's belief")] = 0.0,
+    prior_deviation: Annotated[
+        float | None, Parameter(POSITIVE, "strength", "deviation of a newcomer's belief", if_none="0.7 natural units")
+    ] = None,
+    kernel_width: Annotated[
+        float | None,
+        Parameter(
+            POSITIVE,
+            "strength",
+            "how far a belief spreads per match (or sqrt of unit time)",
+            if_none="0.03 natural units, or by time 0.03 in a week",
+        ),
+    ] = None,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    temperature: Annotated[
+        float, Parameter(POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)")
+    ] = 1.0,
     **more: float,
 ) -> RatingSystem:
     """BlatMMR, of matches.
@@ -292,13 +306,6 @@ def blat_mmr(
         the strengths [n] or [n, d], or of the means of distributions, up to a factor; or a distribution that has a
         `pdf`. A function's arguments that have numbers for defaults become hyperparameters, as a kernel's do. None:
         normal, by prior_mean and prior_deviation, which do nothing beside another prior.
-      beta: share of the result that is not luck (share, 0 to 1).
-      prior_mean: mean of a newcomer's belief (strength, any number).
-      prior_deviation: deviation of a newcomer's belief (strength, > 0). None: 0.7 natural units.
-      kernel_width: how far a belief spreads per match (or sqrt of unit time) (strength, > 0). None: 0.03 natural units,
-        or by time 0.03 in a week.
-      side_advantage: rating points that the better side is worth (points, any number).
-      temperature: scale of the luck function: F(x / temperature, ...) (factor, > 0).
       more: hyperparameters of functions of one's own, by their names there.
 
     With luck functions on the scale of rating points ("bradley_terry_400", "fide") strengths are points, and the
@@ -335,12 +342,11 @@ def blat_mmr(
     weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
     prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
     kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
-    hyperparameters = beta, prior_mean, prior_deviation, kernel_width, side_advantage, temperature
     functions = kernels.shape_arguments(spec), priors.prior_arguments(prior)
     argument_names = [*signature(blat_mmr).parameters][:-1]
-    every, space = extend_params(hyperparameters, functions, more, argument_names)
-    check_names("blat_mmr", more, [*argument_names, *every._fields[len(hyperparameters) :]])
-    params = check_params("blat_mmr", every, space)
+    extra = function_params(functions, more, argument_names)
+    check_names("blat_mmr", more, [*argument_names, *extra])
+    params, space = collect_params(blat_mmr, locals(), extra)
     grid = None
     if support is None:
         wide = 7.0 * scale if half_width is None else half_width

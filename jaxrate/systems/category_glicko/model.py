@@ -7,46 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Periods
-from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, PERIOD, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
-from jaxrate.system import clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
+from jaxrate.system import Params, clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
 from jaxrate.types import Array
-
-
-class Params(NamedTuple):
-    scale: float | Array
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    initial_modifier_deviation: float | Array
-    growth: float | Array
-    deviation_min: float | Array | None
-    deviation_max: float | Array
-    modifier_deviation_max: float | Array
-    match_weight: float | Array
-    period: float | Array
-    side_advantage: float | Array
-
-
-SPACE = Params(
-    scale=Parameter("fixed", POSITIVE, "points", "deviation of the difference of two performances"),
-    initial_rating=RATING,
-    initial_deviation=Parameter(
-        "positive", POSITIVE, "points", "deviation of a newcomer's rating", bounds=("deviation_min", "deviation_max")
-    ),
-    initial_modifier_deviation=Parameter(
-        "positive",
-        POSITIVE,
-        "points",
-        "deviation of a newcomer's modifiers",
-        bounds=("deviation_min", "modifier_deviation_max"),
-    ),
-    growth=Parameter("positive", NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviations of an idle player"),
-    deviation_min=Parameter("positive", MAYBE_POSITIVE, "points", "smallest deviation of a rating or modifier"),
-    deviation_max=Parameter("positive", POSITIVE, "points", "largest deviation of a rating"),
-    modifier_deviation_max=Parameter("positive", POSITIVE, "points", "largest deviation of a modifier"),
-    match_weight=Parameter("positive", POSITIVE, "matches", "what a match of weight 1 counts as"),
-    period=PERIOD,
-    side_advantage=SIDE_ADVANTAGE,
-)
 
 
 class RatingModifierPair(NamedTuple):

@@ -31,17 +31,28 @@ variances, as on the site since. Categories that were not played keep modifier a
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Periods, Ragged, fail_where
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
-from jaxrate.parameters import check_params, check_whole_number
+from jaxrate.parameters import (
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    PERIOD,
+    POSITIVE,
+    RATING,
+    SIDE_ADVANTAGE,
+    Parameter,
+    check_whole_number,
+)
 from jaxrate.side_advantage import normal_lead
 from jaxrate.system import (
     DataFacts,
+    Params,
     Rating,
     RatingSystem,
     Rules,
@@ -53,9 +64,7 @@ from jaxrate.system import (
     system_factory,
 )
 from jaxrate.systems.category_glicko.model import (
-    SPACE,
     Constants,
-    Params,
     State,
     advance,
     advance_through_period,
@@ -182,17 +191,34 @@ def category_glicko(
     expansion: str = "mode",
     grows: str = "all",
     *,
-    scale: float = 1000.0,
-    initial_rating: float = 1000.0,
-    initial_deviation: float = 160.0,
-    initial_modifier_deviation: float = 160.0,
-    growth: float = 65.0,
-    deviation_min: float | None = 40.0,
-    deviation_max: float = 160.0,
-    modifier_deviation_max: float = 160.0,
-    match_weight: float = 1.0,
-    period: float = 14.0,
-    side_advantage: float = 0.0,
+    scale: Annotated[
+        float, Parameter(POSITIVE, "points", "deviation of the difference of two performances", fitted=False)
+    ] = 1000.0,
+    initial_rating: Annotated[float, RATING] = 1000.0,
+    initial_deviation: Annotated[
+        float,
+        Parameter(POSITIVE, "points", "deviation of a newcomer's rating", bounds=("deviation_min", "deviation_max")),
+    ] = 160.0,
+    initial_modifier_deviation: Annotated[
+        float,
+        Parameter(
+            POSITIVE,
+            "points",
+            "deviation of a newcomer's modifiers",
+            bounds=("deviation_min", "modifier_deviation_max"),
+        ),
+    ] = 160.0,
+    growth: Annotated[
+        float, Parameter(NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviations of an idle player")
+    ] = 65.0,
+    deviation_min: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "points", "smallest deviation of a rating or modifier")
+    ] = 40.0,
+    deviation_max: Annotated[float, Parameter(POSITIVE, "points", "largest deviation of a rating")] = 160.0,
+    modifier_deviation_max: Annotated[float, Parameter(POSITIVE, "points", "largest deviation of a modifier")] = 160.0,
+    match_weight: Annotated[float, Parameter(POSITIVE, "matches", "what a match of weight 1 counts as")] = 1.0,
+    period: Annotated[float, PERIOD] = 14.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
 ) -> RatingSystem:
     """Glicko with categories, of rating periods. (Match by match no modifier would ever move.)
 
@@ -204,17 +230,6 @@ def category_glicko(
       expansion: "mode" as in the paper, or "map".
       grows: which variances grow in a period for those who play in it, "all", or "unplayed" as in the paper: those of
         modifiers against categories that they did not meet.
-      scale: deviation of the difference of two performances (points, > 0).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer's rating (points, > 0).
-      initial_modifier_deviation: deviation of a newcomer's modifiers (points, > 0).
-      growth: growth of the deviations of an idle player (points per sqrt(period), >= 0).
-      deviation_min: smallest deviation of a rating or modifier (points, > 0 or None).
-      deviation_max: largest deviation of a rating (points, > 0).
-      modifier_deviation_max: largest deviation of a modifier (points, > 0).
-      match_weight: what a match of weight 1 counts as (matches, > 0).
-      period: length of a rating period (days, or the unit of time, > 0).
-      side_advantage: rating points that the better side is worth (points, any number).
 
     Raises:
       ValueError: for an unknown name, a value out of range, or bounds that cross.
@@ -227,14 +242,12 @@ def category_glicko(
     ):
         if value not in known:
             raise ValueError(f"category_glicko: {name} must be {' or '.join(known)}, got {value!r}")
-    newcomer = scale, initial_rating, initial_deviation, initial_modifier_deviation
-    bounds = deviation_min, deviation_max, modifier_deviation_max
-    given = Params(*newcomer, growth, *bounds, match_weight, period, side_advantage)
+    params, space = collect_params(category_glicko, locals())
     predicting, learning = bind(predict, outcome, grows), bind(update, outcome, expansion, grows)
     return RatingSystem(
         "category_glicko",
-        check_params("category_glicko", given, SPACE),
-        SPACE,
+        params,
+        space,
         (Periods,),
         bind(init, categories),
         Rules(bind(prepare, categories), advance, predicting, learning),

@@ -1,49 +1,18 @@
 """Elo-MMR's hyperparameters, what is static about it, and what its rules need of them."""
 
-from collections import namedtuple
 from typing import Any, NamedTuple
 
-from jaxrate.parameters import DEVIATION, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, RATING, Parameter, Range
+from jaxrate.parameters import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazards import HazardTable
 from jaxrate.systems.rounds.performance_inference import TieSplit
 from jaxrate.types import Array
 
-
-class Params(NamedTuple):
-    weight: float | Array | None
-    limit_deviation: float | Array | None
-    beta: float | Array | None
-    gamma: float | Array | None
-    drift: float | Array | None
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    rho: float | Array
-
-
-_namedtuple: Any = namedtuple
-GaussianParams = _namedtuple(
-    "GaussianParams", Params._fields[:-1], module=__name__
-)  # Gaussian performances have no rho
-
-
-SPACE = Params(
-    weight=Parameter("positive", MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2"),
-    limit_deviation=Parameter("positive", MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle"),
-    beta=Parameter("positive", MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two"),
-    gamma=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay"
-    ),
-    drift=Parameter("positive", MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none"),
-    initial_rating=RATING,
-    initial_deviation=DEVIATION,
-    rho=Parameter(
-        "positive",
-        Range(">= 0 or inf", 0.0, allows_inf=True),
-        "1",
-        "how fast drift makes earlier performances Gaussian",
-    ),
-)
+WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
+LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
+BETA = Parameter(MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two")
+GAMMA = Parameter(MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay")
+DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
 
 
 class Model(NamedTuple):

@@ -35,9 +35,11 @@ import numpy as np
 
 from jaxrate.argument_checks import OWN
 from jaxrate.events import Matches, Rounds
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
-from jaxrate.parameters import check_params, check_whole_number
+from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
 from jaxrate.system import (
+    Params,
     RatedEvent,
     Rating,
     RatingSystem,
@@ -57,7 +59,7 @@ from jaxrate.systems.elo_mmr.belief import (
     pseudodiffuse,
 )
 from jaxrate.systems.elo_mmr.contest_noise import contest_variances, drift_and_noise, resolve_noise_params
-from jaxrate.systems.elo_mmr.model import SPACE, Constants, GaussianParams, Model, Params
+from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, Model
 from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, seats, worst_ranks
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
 from jaxrate.text_format import suggest_name
@@ -187,14 +189,19 @@ def elo_mmr(
     density: Annotated[Density | str, OWN] = "logistic",
     skip_ties: bool = False,
     *,
-    weight: float | None = None,
-    limit_deviation: float | None = None,
-    beta: float | None = None,
-    gamma: float | None = None,
-    drift: float | None = None,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
-    rho: float = 1.0,
+    weight: Annotated[float | None, WEIGHT] = None,
+    limit_deviation: Annotated[float | None, LIMIT_DEVIATION] = None,
+    beta: Annotated[float | None, BETA] = None,
+    gamma: Annotated[float | None, GAMMA] = None,
+    drift: Annotated[float | None, DRIFT] = None,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    initial_deviation: Annotated[float, DEVIATION] = 350.0,
+    rho: Annotated[
+        float,
+        Parameter(
+            Range(">= 0 or inf", 0.0, allows_inf=True), "1", "how fast drift makes earlier performances Gaussian"
+        ),
+    ] = 1.0,
 ) -> RatingSystem:
     """Elo-MMR(rho), of rounds, and of matches as contests of two: won, lost or drawn.
 
@@ -214,24 +221,16 @@ def elo_mmr(
         `jr.extend.densities.Density` of your own, log-concave and without a corner. The normal one makes it Elo-MMX:
         `history` and `rho` do not matter.
       skip_ties: contests in which all tie change nothing, as in the authors' program; not so in their paper.
-      weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
-      limit_deviation: L: where deviations settle (points, >= 0 or None).
-      beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
-      gamma: drift of a skill in every contest; goes with beta; 0: skills stay (points, >= 0 or None).
-      drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
-      rho: how fast drift makes earlier performances Gaussian (>= 0 or inf).
 
     Raises:
       ValueError: for an unknown name, a value out of range, or a density that is not log-concave or finite: says where.
     """
     check_whole_number("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
-    raw_params = Params(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation, rho)
+    hyperparameters = collect_params(elo_mmr, locals())
     traits = SystemTraits(baseline=True, noise=True, contests=True)
     return _make_system(
-        "elo_mmr", raw_params, SPACE, parse_density(density), history, (split_ties, skip_ties), newcomer, traits
+        "elo_mmr", *hyperparameters, parse_density(density), history, (split_ties, skip_ties), newcomer, traits
     )
 
 
@@ -242,13 +241,13 @@ def elo_mmx(
     team_performance: str = "sum",
     skip_ties: bool = False,
     *,
-    weight: float | None = None,
-    limit_deviation: float | None = None,
-    beta: float | None = None,
-    gamma: float | None = None,
-    drift: float | None = None,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
+    weight: Annotated[float | None, WEIGHT] = None,
+    limit_deviation: Annotated[float | None, LIMIT_DEVIATION] = None,
+    beta: Annotated[float | None, BETA] = None,
+    gamma: Annotated[float | None, GAMMA] = None,
+    drift: Annotated[float | None, DRIFT] = None,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    initial_deviation: Annotated[float, DEVIATION] = 350.0,
 ) -> RatingSystem:
     """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
@@ -268,32 +267,21 @@ def elo_mmx(
       split_ties, newcomer: as in `elo_mmr`.
       team_performance: what the performance of a team is of its members', "sum" or "mean".
       skip_ties: as in `elo_mmr`.
-      weight: w: what a contest counts, gamma^2 / limit_deviation^2 (> 0 or None).
-      limit_deviation: L: where deviations settle (points, >= 0 or None).
-      beta: noise of a performance; with gamma, in place of these two (points, > 0 or None).
-      gamma: drift of a skill in every contest; goes with beta; 0: skills stay (points, >= 0 or None).
-      drift: D: drift by the clock; None: none (points^2 per day, >= 0 or None).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
 
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
-    raw_params = GaussianParams(weight, limit_deviation, beta, gamma, drift, initial_rating, initial_deviation)
+    hyperparameters = collect_params(elo_mmx, locals())
     if team_performance not in team_inference.TEAM_PERFORMANCES:
         hint, allowed = (
             suggest_name(str(team_performance), team_inference.TEAM_PERFORMANCES),
             " or ".join(team_inference.TEAM_PERFORMANCES),
         )
         raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
-    space, traits, ties = (
-        GaussianParams(*SPACE[:-1]),
-        SystemTraits(teams=True, seats=True, noise=True, contests=True),
-        (split_ties, skip_ties),
-    )
+    traits, ties = SystemTraits(teams=True, seats=True, noise=True, contests=True), (split_ties, skip_ties)
     return _make_system(
-        "elo_mmx", raw_params, space, DENSITIES["normal"], None, ties, newcomer, traits, team_performance
+        "elo_mmx", *hyperparameters, DENSITIES["normal"], None, ties, newcomer, traits, team_performance
     )
 
 
@@ -308,8 +296,8 @@ def _check_split_ties(name: str, split_ties: Any) -> bool | float:
 
 def _make_system(
     name: str,
-    raw_params: Any,
-    space: Any,
+    params: Params,
+    space: Params,
     density: Density,
     history: int | None,
     ties: tuple[bool | float, bool],
@@ -320,7 +308,6 @@ def _make_system(
     factors = tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
         raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
-    params = check_params(name, raw_params, space)
     if params.beta is None:
         square = (1.0 + 1.0 / params.weight) * params.limit_deviation**2
         square += 0.0 if params.drift is None else params.drift / params.weight

@@ -1,12 +1,66 @@
-"""Whether matches have what skills learn from."""
+"""Settings and hyperparameters of skills that fit each other, and matches that have what skills learn from."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jaxrate.events import Context, Matches, Ragged, fail_where
+from jaxrate.system import Params
+from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
+from jaxrate.systems.skills.adaptation import DEFAULT_FORM_REVERSION, DEFAULT_NOISE
 from jaxrate.systems.skills.model import SIDES, Model
+
+NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
+
+
+def fill_defaults(model: Model, params: Params) -> Params:
+    """With a usual value for each hyperparameter of a part that the model has, unless it is given.
+
+    Raises:
+      ValueError: for a value of a part that the model lacks.
+    """
+    noisy = model.outcome != "logistic"
+    seasons, in_seasons = (
+        "needs seasons=..., their first times, or league_season",
+        bool(model.seasons or model.league_season),
+    )
+    needs: dict[str, tuple[bool, float | None, str]] = {
+        "modifier_growth": (model.modifiers > 0, 3.0, "needs categories=..., two or more"),
+        "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
+        "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
+        "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
+        "season_keep": (in_seasons, SEASON_DEFAULTS["season_keep"], seasons),
+        "season_growth": (in_seasons, SEASON_DEFAULTS["season_growth"], seasons),
+        "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
+        "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
+        "noise": (noisy, DEFAULT_NOISE, NOT_FOR_LOGISTIC),
+        "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
+        "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
+        "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
+    }
+    kinds = 'needs kinds="sides", or the columns of kinds'
+    for name in ("growth", "initial_deviation", "match_growth", "experience"):
+        own, value = f"second_kind_{name}", getattr(params, name)
+        needs[own] = bool(model.kinds) and value is not None, value, f"needs {name}" if model.kinds else kinds
+    for name, (has, value, why) in needs.items():
+        if getattr(params, name) is None and has:
+            params = params._replace(**{name: value})
+        elif getattr(params, name) is not None and not has:
+            raise ValueError(f"skills: {name} {why}")
+    return params
+
+
+def check_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, from one or several."""
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"skills: {setting} must be names of columns, got {value!r}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"skills: {setting} names a column twice: {', '.join(names)}")
+    return names
 
 
 def check_events_fit(model: Model, events: Matches | Ragged) -> None:

@@ -5,18 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.parameters import (
-    DEVIATION,
-    MAYBE_ANY,
-    MAYBE_NOT_NEGATIVE,
-    MAYBE_POSITIVE,
-    NOT_NEGATIVE,
-    PERIOD,
     POSITIVE,
-    RATING,
-    REVERSION,
-    SEASON_GROWTH,
-    SEASON_KEEP,
-    SIDE_ADVANTAGE,
     Parameter,
     Range,
 )
@@ -53,94 +42,9 @@ class Model(NamedTuple):
         return 1 + self.modifiers + self.own_side + self.form
 
 
-class Params(NamedTuple):
-    growth: float | Array
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    deviation_max: float | Array | None
-    modifier_growth: float | Array | None
-    initial_modifier_deviation: float | Array | None
-    own_side_growth: float | Array | None
-    initial_own_side_deviation: float | Array | None
-    match_growth: float | Array | None
-    reversion: float | Array | None
-    season_keep: float | Array | None
-    season_growth: float | Array | None
-    experience: float | Array | None
-    side_advantage: float | Array
-    noise: float | Array | None
-    draw_margin: float | Array | None
-    margin_scale: float | Array | None
-    compression: float | Array | None
-    period: float | Array
-    side_trend: float | Array | None = None
-    second_kind_growth: float | Array | None = None
-    second_kind_initial_deviation: float | Array | None = None
-    second_kind_match_growth: float | Array | None = None
-    second_kind_experience: float | Array | None = None
-    form_deviation: float | Array | None = None
-    form_reversion: float | Array | None = None
-
-
-SPACE = Params(
-    growth=Parameter("positive", NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a common skill"),
-    initial_rating=RATING,
-    initial_deviation=DEVIATION._replace(bounds=(None, "deviation_max")),
-    deviation_max=Parameter(
-        "positive", MAYBE_POSITIVE, "points", "largest deviation to which time leads, without form"
-    ),
-    modifier_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviations of modifiers"),
-    initial_modifier_deviation=Parameter("positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's modifiers"),
-    own_side_growth=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of an own side advantage"
-    ),
-    initial_own_side_deviation=Parameter(
-        "positive", MAYBE_POSITIVE, "points", "deviation of a newcomer's own side advantage"
-    ),
-    match_growth=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a match"
-    ),
-    reversion=REVERSION,
-    season_keep=SEASON_KEEP,
-    season_growth=SEASON_GROWTH._replace(meaning="growth of the deviation of a common skill by a season"),
-    experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, per unit of log(1 + matches played)"),
-    side_advantage=SIDE_ADVANTAGE,
-    noise=Parameter("fixed", MAYBE_POSITIVE, "points", "deviation of the difference of two performances"),
-    draw_margin=Parameter(
-        "positive", MAYBE_POSITIVE, "points", "difference of performances below which they draw", concerns_draws=True
-    ),
-    margin_scale=Parameter(
-        "positive", MAYBE_POSITIVE, "points per unit", "rating points that a unit of the margin is worth"
-    ),
-    compression=Parameter(
-        "positive", MAYBE_POSITIVE, "units of the margin", "margin above which margins are compressed"
-    ),
-    period=PERIOD,
-    side_trend=Parameter("real", MAYBE_ANY, "points per 365.25 days", "change of the side advantage"),
-    second_kind_growth=Parameter("positive", MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth, of players of the second kind"),
-    second_kind_initial_deviation=Parameter(
-        "positive",
-        MAYBE_POSITIVE,
-        "points",
-        "deviation of a newcomer of the second kind",
-        bounds=(None, "deviation_max"),
-    ),
-    second_kind_match_growth=Parameter(
-        "positive", MAYBE_NOT_NEGATIVE, "points", "growth by a match, of players of the second kind"
-    ),
-    second_kind_experience=Parameter("real", MAYBE_ANY, "points", "worth of experience, of players of the second kind"),
-    form_deviation=Parameter("positive", MAYBE_POSITIVE, "points", "deviation of the form of players"),
-    form_reversion=Parameter(
-        "positive", MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of the form is lost"
-    ),
-)
-STATISTIC_SCALE = Parameter(
-    "positive", POSITIVE, "points per unit", "rating points that a unit of the statistic is worth"
-)
-STATISTIC_NOISE = Parameter(
-    "positive", POSITIVE, "points", "deviation of the statistic about the difference of strengths"
-)
-COVARIATE_PARAMETER = Parameter("real", Range("any number"), "points per unit", "rating points in a unit of the column")
+STATISTIC_SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the statistic is worth")
+STATISTIC_NOISE = Parameter(POSITIVE, "points", "deviation of the statistic about the difference of strengths")
+COVARIATE_PARAMETER = Parameter(Range("any number"), "points per unit", "rating points in a unit of the column")
 
 
 def statistic_scale_name(statistic: str) -> str:

@@ -53,24 +53,37 @@ approach", with a covariance for each player.)
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Annotated, Any
 
 from jaxrate.events import Matches, Periods, as_event_time
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
-from jaxrate.parameters import check_params, check_whole_number, make_params_class
+from jaxrate.parameters import (
+    DEVIATION,
+    MAYBE_ANY,
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    PERIOD,
+    RATING,
+    SIDE_ADVANTAGE,
+    Parameter,
+    check_whole_number,
+)
 from jaxrate.side_advantage import logistic_lead, normal_lead
-from jaxrate.system import RatingSystem, SystemTraits, check_names, system_factory
-from jaxrate.systems.mean_reversion import DEFAULT_SEASON_KEEP, season_starts
-from jaxrate.systems.skills.adaptation import DEFAULT_FORM_REVERSION, DEFAULT_NOISE, adapt_to_data
-from jaxrate.systems.skills.checks import check_events_fit
+from jaxrate.system import Params, RatingSystem, SystemTraits, check_names, system_factory
+from jaxrate.systems import mean_reversion as fading
+from jaxrate.systems.mean_reversion import season_starts
+from jaxrate.systems.skills.adaptation import DEFAULT_NOISE, adapt_to_data
+from jaxrate.systems.skills.checks import NOT_FOR_LOGISTIC, check_column_names, check_events_fit, fill_defaults
 from jaxrate.systems.skills.model import (
     COVARIATE_PARAMETER,
+    GROWTH_UNIT,
     SIDES,
-    SPACE,
     STATISTIC_NOISE,
     STATISTIC_SCALE,
     Model,
-    Params,
     init,
     statistic_noise_name,
     statistic_scale_name,
@@ -79,60 +92,10 @@ from jaxrate.systems.skills.model import (
 from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
 from jaxrate.systems.skills.rules import make_rules, outlook, record_margin_loss
 
-NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
-
 
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose skills are certain."""
     return logistic_lead(score) if params.noise is None else normal_lead(score, float(params.noise))
-
-
-def fill_defaults(model: Model, params: Params) -> Params:
-    """With a usual value for each hyperparameter of a part that the model has, unless it is given.
-
-    Raises:
-      ValueError: for a value of a part that the model lacks.
-    """
-    noisy = model.outcome != "logistic"
-    seasons, in_seasons = (
-        "needs seasons=..., their first times, or league_season",
-        bool(model.seasons or model.league_season),
-    )
-    needs: dict[str, tuple[bool, float | None, str]] = {
-        "modifier_growth": (model.modifiers > 0, 3.0, "needs categories=..., two or more"),
-        "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
-        "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
-        "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
-        "season_keep": (in_seasons, DEFAULT_SEASON_KEEP, seasons),
-        "season_growth": (in_seasons, 30.0, seasons),
-        "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
-        "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
-        "noise": (noisy, DEFAULT_NOISE, NOT_FOR_LOGISTIC),
-        "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
-        "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
-        "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
-    }
-    kinds = 'needs kinds="sides", or the columns of kinds'
-    for name in ("growth", "initial_deviation", "match_growth", "experience"):
-        own, value = f"second_kind_{name}", getattr(params, name)
-        needs[own] = bool(model.kinds) and value is not None, value, f"needs {name}" if model.kinds else kinds
-    for name, (has, value, why) in needs.items():
-        if getattr(params, name) is None and has:
-            params = params._replace(**{name: value})
-        elif getattr(params, name) is not None and not has:
-            raise ValueError(f"skills: {name} {why}")
-    return params
-
-
-def check_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, from one or several."""
-    names = (value,) if isinstance(value, str) else tuple(value)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"skills: {setting} must be names of columns, got {value!r}")
-    if len(set(names)) < len(names):
-        raise ValueError(f"skills: {setting} names a column twice: {', '.join(names)}")
-    return names
 
 
 @system_factory
@@ -148,32 +111,123 @@ def skills(
     side_since: Any = None,
     statistics: str | Sequence[str] = (),
     *,
-    growth: float = 10.0,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 150.0,
-    deviation_max: float | None = None,
-    modifier_growth: float | None = None,
-    initial_modifier_deviation: float | None = None,
-    own_side_growth: float | None = None,
-    initial_own_side_deviation: float | None = None,
-    match_growth: float | None = None,
-    reversion: float | None = None,
-    season_keep: float | None = None,
-    season_growth: float | None = None,
-    experience: float | None = None,
-    side_advantage: float = 0.0,
-    noise: float | None = None,
-    draw_margin: float | None = None,
-    margin_scale: float | None = None,
-    compression: float | None = None,
-    period: float = 7.0,
-    side_trend: float | None = None,
-    second_kind_growth: float | None = None,
-    second_kind_initial_deviation: float | None = None,
-    second_kind_match_growth: float | None = None,
-    second_kind_experience: float | None = None,
-    form_deviation: float | None = None,
-    form_reversion: float | None = None,
+    growth: Annotated[float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a common skill")] = 10.0,
+    initial_rating: Annotated[float, RATING] = 1500.0,
+    initial_deviation: Annotated[float, DEVIATION._replace(bounds=(None, "deviation_max"))] = 150.0,
+    deviation_max: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE, "points", "largest deviation to which time leads, without form", if_none="the newcomer's"
+        ),
+    ] = None,
+    modifier_growth: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviations of modifiers", if_none="3, with categories"
+        ),
+    ] = None,
+    initial_modifier_deviation: Annotated[
+        float | None,
+        Parameter(MAYBE_POSITIVE, "points", "deviation of a newcomer's modifiers", if_none="50, with categories"),
+    ] = None,
+    own_side_growth: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_NOT_NEGATIVE,
+            GROWTH_UNIT,
+            "growth of the deviation of an own side advantage",
+            if_none="3, with own_side",
+        ),
+    ] = None,
+    initial_own_side_deviation: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE, "points", "deviation of a newcomer's own side advantage", if_none="30, with own_side"
+        ),
+    ] = None,
+    match_growth: Annotated[
+        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a match")
+    ] = None,
+    reversion: Annotated[float | None, fading.REVERSION] = None,
+    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
+    season_growth: Annotated[
+        float | None,
+        fading.SEASON_GROWTH._replace(meaning="growth of the deviation of a common skill by a season"),
+    ] = None,
+    experience: Annotated[
+        float | None, Parameter(MAYBE_ANY, "points", "worth of experience, per unit of log(1 + matches played)")
+    ] = None,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    noise: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE,
+            "points",
+            "deviation of the difference of two performances",
+            if_none='300, but for "logistic"',
+            fitted=False,
+        ),
+    ] = None,
+    draw_margin: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE,
+            "points",
+            "difference of performances below which they draw",
+            concerns_draws=True,
+            if_none="a draw is half a win, of margins one of 0, and `outlook` takes Davidson's draws",
+        ),
+    ] = None,
+    margin_scale: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE,
+            "points per unit",
+            "rating points that a unit of the margin is worth",
+            if_none='25, with "margin"',
+        ),
+    ] = None,
+    compression: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "units of the margin", "margin above which margins are compressed")
+    ] = None,
+    period: Annotated[float, PERIOD] = 7.0,
+    side_trend: Annotated[
+        float | None,
+        Parameter(MAYBE_ANY, "points per 365.25 days", "change of the side advantage", if_none="0, with side_since"),
+    ] = None,
+    second_kind_growth: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_NOT_NEGATIVE,
+            GROWTH_UNIT,
+            "growth, of players of the second kind",
+            if_none="as of the first, with kinds; so for the next three",
+        ),
+    ] = None,
+    second_kind_initial_deviation: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE, "points", "deviation of a newcomer of the second kind", bounds=(None, "deviation_max")
+        ),
+    ] = None,
+    second_kind_match_growth: Annotated[
+        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "growth by a match, of players of the second kind")
+    ] = None,
+    second_kind_experience: Annotated[
+        float | None, Parameter(MAYBE_ANY, "points", "worth of experience, of players of the second kind")
+    ] = None,
+    form_deviation: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "points", "deviation of the form of players", if_none="they have none")
+    ] = None,
+    form_reversion: Annotated[
+        float | None,
+        Parameter(
+            MAYBE_POSITIVE,
+            "days, or the unit of time",
+            "time in which 63 % of the form is lost",
+            if_none="30, with form_deviation",
+        ),
+    ] = None,
     **weights: float,
 ) -> RatingSystem:
     """One filter of matches and rating periods that takes margins, surfaces, covariates, sides, seasons and experience.
@@ -206,42 +260,6 @@ def skills(
         by how much the first player was ahead, NaN where it is missing. Each has two hyperparameters, NAME_scale, what
         a unit is worth (points, > 0; at first 25), and NAME_noise, its deviation about the difference of strengths
         (points, > 0; at first 300).
-      growth: growth of the deviation of a common skill (points per sqrt(period), >= 0).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
-      deviation_max: largest deviation to which time leads, without form (points, > 0 or None). None: the newcomer's.
-      modifier_growth: growth of the deviations of modifiers (points per sqrt(period), >= 0 or None). None: 3, with
-        categories.
-      initial_modifier_deviation: deviation of a newcomer's modifiers (points, > 0 or None). None: 50, with categories.
-      own_side_growth: growth of the deviation of an own side advantage (points per sqrt(period), >= 0 or None). None:
-        3, with own_side.
-      initial_own_side_deviation: deviation of a newcomer's own side advantage (points, > 0 or None). None: 30, with
-        own_side.
-      match_growth: growth of the deviation of a common skill by a match (points, >= 0 or None).
-      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
-      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
-        seasons.
-      season_growth: growth of the deviation of a common skill by a season (points, >= 0 or None). None: 30, with
-        seasons.
-      experience: worth of experience, per unit of log(1 + matches played) (points, any number or None).
-      side_advantage: rating points that the better side is worth (points, any number).
-      noise: deviation of the difference of two performances (points, > 0 or None). None: 300, but for "logistic".
-      draw_margin: difference of performances below which they draw (points, > 0 or None). None: a draw is half a win,
-        of margins one of 0, and `outlook` takes Davidson's draws.
-      margin_scale: rating points that a unit of the margin is worth (points per unit, > 0 or None). None: 25, with
-        "margin".
-      compression: margin above which margins are compressed (units of the margin, > 0 or None).
-      period: length of a rating period (days, or the unit of time, > 0).
-      side_trend: change of the side advantage (points per 365.25 days, any number or None). None: 0, with side_since.
-      second_kind_growth: growth, of players of the second kind (points per sqrt(period), >= 0 or None). None: as of
-        the first, with kinds; so for the next three.
-      second_kind_initial_deviation: deviation of a newcomer of the second kind (points, > 0 or None).
-      second_kind_match_growth: growth by a match, of players of the second kind (points, >= 0 or None).
-      second_kind_experience: worth of experience, of players of the second kind (points, any number or None).
-      form_deviation: deviation of the form of players (points, > 0 or None). It is lost with time. None: they have
-        none.
-      form_reversion: time in which 63 % of the form is lost (days, or the unit of time, > 0 or None). None: 30, with
-        form_deviation.
       **weights: hyperparameters of covariates, by their names, and of statistics.
 
     Raises:
@@ -282,31 +300,23 @@ def skills(
         "side_since": since,
         "statistics": statistics,
     }
-    settings = tuple(setting_values)
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
-    further = covariates + of_statistics
+    further, argument_names = covariates + of_statistics, [*signature(skills).parameters][:-1]
     for name in further:
-        taken = (*Params._fields, *settings, *Params.__dict__)
-        if not name.isidentifier() or name.startswith("_") or name in taken or further.count(name) > 1:
+        if not name.isidentifier() or name.startswith("_") or name in argument_names or further.count(name) > 1:
             what = "covariate" if name in covariates else "statistic"
             raise ValueError(f"skills: a {what} must be one plain word that is no hyperparameter; rename {name!r}")
-    check_names("skills", weights, (*settings, *Params._fields, *further))
-    model = Model(**setting_values, form=form_deviation is not None)
-    side = own_side_growth, initial_own_side_deviation
-    season = season_keep, season_growth
-    newcomer = growth, initial_rating, initial_deviation, deviation_max, modifier_growth, initial_modifier_deviation
-    rest = experience, side_advantage, noise, draw_margin, margin_scale, compression, period, side_trend
-    second = second_kind_growth, second_kind_initial_deviation, second_kind_match_growth, second_kind_experience
-    form = form_deviation, form_reversion
-    raw_params = fill_defaults(model, Params(*newcomer, *side, match_growth, reversion, *season, *rest, *second, *form))
-    params_class = make_params_class(Params._fields + further)
-    space = (*SPACE, *(COVARIATE_PARAMETER for _ in covariates), *(STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics))
+    check_names("skills", weights, [*argument_names, *further])
+    abouts = (COVARIATE_PARAMETER,) * len(covariates) + (STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics)
     first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
-    params = params_class(*raw_params, *(weights.get(name, x) for name, x in zip(further, first, strict=True)))
+    extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}
+    model = Model(**setting_values, form=form_deviation is not None)
+    params, space = collect_params(skills, locals(), extra)
+    params = fill_defaults(model, params)
     return RatingSystem(
         "skills",
-        check_params("skills", params, params_class(*space)),
-        params_class(*space),
+        params,
+        space,
         (Matches, Periods),
         bind(init, model),
         make_rules(model),

@@ -2,66 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.parameters import (
-    CLOCK_DRIFT,
-    DEVIATION,
-    NOT_NEGATIVE,
-    POSITIVE,
-    RATING,
-    REVERSION,
-    SEASON_GROWTH,
-    SEASON_KEEP,
-    SIDE_ADVANTAGE,
-    Parameter,
-    Range,
-)
 from jaxrate.side_advantage import normal_lead
-from jaxrate.system import Rating, elapsed_time, full_leaf, signed_side_advantage
+from jaxrate.system import Params, Rating, elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, teams_by_number
 from jaxrate.types import Array
 
 TABLE_POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
-
-
-class Params(NamedTuple):
-    beta: float | Array
-    tau: float | Array
-    draw_probability: float | Array
-    drift: float | Array | None
-    initial_rating: float | Array
-    initial_deviation: float | Array
-    side_advantage: float | Array
-    reversion: float | Array | None
-    season_keep: float | Array | None
-    season_growth: float | Array | None
-
-
-SPACE = Params(
-    beta=Parameter("positive", POSITIVE, "points", "noise of a performance"),
-    tau=Parameter("positive", NOT_NEGATIVE, "points", "drift of a skill in every match or round"),
-    draw_probability=Parameter(
-        "unit",
-        Range("0 to 1, without 1", 0.0, 1.0, below=True),
-        "1",
-        "share of draws between equals, which sets the margin",
-        concerns_draws=True,
-    ),
-    drift=CLOCK_DRIFT,
-    initial_rating=RATING,
-    initial_deviation=DEVIATION,
-    side_advantage=SIDE_ADVANTAGE,
-    reversion=REVERSION,
-    season_keep=SEASON_KEEP,
-    season_growth=SEASON_GROWTH,
-)
 
 
 class Constants(NamedTuple):
@@ -77,7 +31,7 @@ class State(NamedTuple):
     time: Array | None  # [num_players] of the last event; inf before the first. None: time does not count
 
 
-def init(params: Any, num_players: int) -> State:
+def init(params: Params, num_players: int) -> State:
     rating, variance = (
         full_leaf(num_players, params.initial_rating),
         full_leaf(num_players, params.initial_deviation**2),
@@ -95,14 +49,12 @@ def prepare(params: Params) -> Constants:
     return Constants(params, params.beta**2, params.tau**2, deviate * params.beta)
 
 
-def advance(seasons: Sequence[float], constants: Any, rows: State, time: Array) -> State:
+def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
     """The drift by elapsed time, and leads fade."""
     params, last, aged = constants.params, rows.time, rows
     if last is None:
         return rows
-    keep, span = fading.decay_over_time(
-        getattr(params, "reversion", None), elapsed_time(time, last)
-    )  # not every system has it
+    keep, span = fading.decay_over_time(params.reversion, elapsed_time(time, last))
     if params.drift is not None:
         aged = fading.revert_rows(params, rows, keep, params.drift * span, None)
     elif keep is not None:
@@ -153,10 +105,10 @@ def team_performances(constants: Constants, rows: State, event: Rounds, teams: T
     return sum_by_team(teams, event.weight * rows.rating), jnp.where(teams.size > 0, sum_by_team(teams, square), 1.0)
 
 
-def summary(params: Any, rows: State) -> Rating:
+def summary(params: Params, rows: State) -> Rating:
     del params
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def depends_on_time(params: Any) -> bool:
-    return any(getattr(params, name, None) is not None for name in ("drift", "reversion", "season_keep"))
+def depends_on_time(params: Params) -> bool:
+    return any(x is not None for x in (params.drift, params.reversion, params.season_keep))

@@ -33,22 +33,31 @@ With `reversion` or seasons leads fade, as `systems/reversion.py` says.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Rounds
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
 from jaxrate.numerics.special_functions import truncate_normal
-from jaxrate.parameters import check_params, check_whole_number
+from jaxrate.parameters import (
+    CLOCK_DRIFT,
+    DEVIATION,
+    PERFORMANCE_NOISE,
+    RATING,
+    SIDE_ADVANTAGE,
+    SKILL_DRIFT,
+    Parameter,
+    Range,
+    check_whole_number,
+)
 from jaxrate.system import RatingSystem, Rules, SystemTraits, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import seats
 from jaxrate.systems.rounds.round_teams import gather_to_members, teams_by_standing
 from jaxrate.systems.trueskill.model import (
-    SPACE,
     Constants,
-    Params,
     State,
     advance,
     depends_on_time,
@@ -102,16 +111,24 @@ def trueskill(
     sweeps: int | None = None,
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
-    beta: float = 25.0 / 6.0,
-    tau: float = 25.0 / 300.0,
-    draw_probability: float = 0.1,
-    drift: float | None = None,
-    initial_rating: float = 25.0,
-    initial_deviation: float = 25.0 / 3.0,
-    side_advantage: float = 0.0,
-    reversion: float | None = None,
-    season_keep: float | None = None,
-    season_growth: float | None = None,
+    beta: Annotated[float, PERFORMANCE_NOISE] = 25.0 / 6.0,
+    tau: Annotated[float, SKILL_DRIFT] = 25.0 / 300.0,
+    draw_probability: Annotated[
+        float,
+        Parameter(
+            Range("0 to 1, without 1", 0.0, 1.0, below=True),
+            "1",
+            "share of draws between equals, which sets the margin",
+            concerns_draws=True,
+        ),
+    ] = 0.1,
+    drift: Annotated[float | None, CLOCK_DRIFT] = None,
+    initial_rating: Annotated[float, RATING] = 25.0,
+    initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    reversion: Annotated[float | None, fading.REVERSION] = None,
+    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
+    season_growth: Annotated[float | None, fading.SEASON_GROWTH._replace(if_none="beta / 7, with seasons")] = None,
 ) -> RatingSystem:
     """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
 
@@ -127,17 +144,6 @@ def trueskill(
     Args:
       sweeps: of expectation propagation, from 1. None: as many as it takes, see the module's docstring.
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
-      beta: noise of a performance (points, > 0).
-      tau: drift of a skill in every match or round (points, >= 0).
-      draw_probability: share of draws between equals, which sets the margin (0 to 1, without 1).
-      drift: drift of a skill by the clock (points^2 per day, >= 0 or None).
-      initial_rating: rating of a newcomer (points, any number).
-      initial_deviation: deviation of a newcomer (points, > 0).
-      side_advantage: rating points that the better side is worth (points, any number).
-      reversion: time in which 63 % of a lead is lost (days, or the unit of time, > 0 or None).
-      season_keep: share of a lead that is kept from season to season (above 0, below 1, or None). None: 0.8, with
-        seasons.
-      season_growth: growth of the deviation by a season (points, >= 0 or None). None: beta / 7, with seasons.
 
     Raises:
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
@@ -145,15 +151,12 @@ def trueskill(
     if sweeps is not None:
         check_whole_number("trueskill", "sweeps", sweeps, 1, 10_000)
     begin = fading.season_starts("trueskill", seasons)
-    newcomer, fades = (initial_rating, initial_deviation), (reversion, season_keep, season_growth)
-    params = check_params(
-        "trueskill", Params(beta, tau, draw_probability, drift, *newcomer, side_advantage, *fades), SPACE
-    )
+    params, space = collect_params(trueskill, locals())
     season = {"season_keep": fading.DEFAULT_SEASON_KEEP, "season_growth": params.beta / 7.0}
     return RatingSystem(
         "trueskill",
         fading.fill_season_defaults("trueskill", begin, params, **season),
-        SPACE,
+        space,
         (Matches, Rounds),
         init,
         Rules(prepare, bind(advance, begin), predict, bind(update, sweeps)),

@@ -5,32 +5,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.events import Matches
-from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range
-from jaxrate.system import split_sides
+from jaxrate.system import Params, split_sides
 from jaxrate.types import Array
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
 INFINITE_LEAD = 1e4  # difference of logits of which nothing but 0 or 1 comes
-
-
-class Params(NamedTuple):
-    size: float | Array
-    initial_proportion: float | Array
-    draw_weight: float | Array
-
-
-SPACE = Params(
-    size=Parameter(
-        "fixed",
-        Range(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
-        "balls",
-        "size of a newcomer's urn",
-    ),
-    initial_proportion=Parameter("fixed", OPEN_UNIT_INTERVAL, "share", "green balls in the urn of a newcomer"),
-    draw_weight=Parameter(
-        "positive", POSITIVE, "factor", "of the weights of scores between 0 and 1", concerns_draws=True
-    ),
-)
 
 
 class Constants(NamedTuple):

@@ -33,22 +33,21 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, fail_where
+from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable import bind
-from jaxrate.parameters import as_float, as_floats, check_params, check_whole_number
-from jaxrate.system import DataFacts, Rating, RatingSystem, Rules, SystemTraits, split_sides, system_factory
+from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range, as_float, as_floats, check_whole_number
+from jaxrate.system import DataFacts, Params, Rating, RatingSystem, Rules, SystemTraits, split_sides, system_factory
 from jaxrate.systems.urnings.model import (
     ESTIMATES,
     MAX_URN_SIZE,
-    SPACE,
     Constants,
-    Params,
     State,
     advance,
     init,
@@ -199,22 +198,43 @@ def adapt_outcomes(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, An
 
 @system_factory
 def urnings(
-    size: float = 100.0,
+    size: Annotated[
+        float,
+        Parameter(
+            Range(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
+            "balls",
+            "size of a newcomer's urn",
+            fitted=False,
+        ),
+    ] = 100.0,
     outcomes: int | None = None,
     weights: Sequence[float] | None = None,
     variant: str = "U2",
     estimate: str = "mean",
     *,
-    initial_proportion: float = 0.5,
-    draw_weight: float | None = None,
+    initial_proportion: Annotated[
+        float, Parameter(OPEN_UNIT_INTERVAL, "share", "green balls in the urn of a newcomer", fitted=False)
+    ] = 0.5,
+    draw_weight: Annotated[
+        float | None,
+        Parameter(
+            POSITIVE,
+            "factor",
+            "of the weights of scores between 0 and 1",
+            concerns_draws=True,
+            if_none="2 with three outcomes and no weights, so that they are (1, 2, 1), the paper's; else 1",
+        ),
+    ] = None,
 ) -> RatingSystem:
     """Urnings, match by match; `run` needs a `key`.
 
         jr.run(jr.urnings(20, outcomes=3), data, key=jax.random.key(0))
 
+    After 3 to 10 games per ball the start is forgotten. Urns of several sizes are made by `jr.urns.make_urns`. The
+    paper's `draw_weight` for chess is 2.5. Balls do not change smoothly: a derivative by it is that of the predictions
+    from the urns as they are.
+
     Args:
-      size: size of a newcomer's urn (balls, whole, from 1 to 8388608). After 3 to 10 games per ball the start is
-        forgotten. Urns of several sizes are made by `urns`.
       outcomes: m + 1, how many scores there are: 0, 1/m, ..., 1. None: as many as weights, or 2.
       weights: [m + 1] of the scores: 0, or 1e-9 to 1e9 as those of 0 and 1 must be. None: ones, times `draw_weight`.
       variant: "U2"; "U1", the paper's; or "accept_all", which accepts every proposal (Theorem 1): two urns alone have
@@ -223,10 +243,6 @@ def urnings(
       estimate: of pi in predictions, "mean" is (r + 1) / (n + 2), and "share" the paper's r / n: an empty urn then has
         no chance against one that is not, and a full one is certain to win. (Two of the same kind are equals.) Ratings
         are r / n either way.
-      initial_proportion: green balls in the urn of a newcomer (share, above 0, below 1).
-      draw_weight: of the weights of scores between 0 and 1 (factor, > 0). None: 2 with three outcomes unless weights
-        are given, so that they are (1, 2, 1), the paper's; else 1. (2.5 is the paper's for chess.) The balls do not
-        change smoothly: a derivative by it is that of the predictions from the urns as they are.
 
     Raises:
       ValueError: for an unknown name or a value out of range, or a newcomer's urn that is empty, full or too small.
@@ -247,7 +263,7 @@ def urnings(
         raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {format_cell(variant)}")
     if estimate not in ESTIMATES:
         raise ValueError(f"urnings: estimate must be {' or '.join(ESTIMATES)}, got {estimate!r}")
-    params = check_params("urnings", Params(size, initial_proportion, draw_weight), SPACE)
+    params, space = collect_params(urnings, locals())
     heavy = [*score_weighting, *(params.draw_weight * w for w in score_weighting[1:-1])]
     if any(w and not 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy):
         raise ValueError(f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
@@ -263,7 +279,7 @@ def urnings(
     return RatingSystem(
         "urnings",
         params,
-        SPACE,
+        space,
         (Matches,),
         init,
         Rules(
