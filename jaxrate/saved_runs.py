@@ -206,8 +206,8 @@ def _remake_system(about: dict[str, Any], make: Callable[..., RatingSystem] | No
 
 def _restore_file_run(file_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
     with errors_naming_file(CHECKPOINT_FILE):
-        check_metadata(file_run.about)
-    about, system = file_run.about, _remake_system(file_run.about, make)
+        check_metadata(file_run.description)
+    about, system = file_run.description, _remake_system(file_run.description, make)
     with errors_naming_file(CHECKPOINT_FILE):
         state = restore_state(system, about["players"], file_run.state)
     clock, period, last = (about[name] for name in ("clock", "period", "last"))

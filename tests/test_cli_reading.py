@@ -2,16 +2,20 @@
 
 import json
 import re
-from inspect import signature
+from collections.abc import Mapping, Sequence
+from inspect import getdoc, signature
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.data.column_roles import COLUMN_ROLES, FORMAT_NAMES, roles_taken_by
 
 pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")
+READING_OPTIONS = pytest.importorskip("jaxrate.cli.input_options").READING_OPTIONS
 
 TITLE = "\x1b]0;owned\x07"
 COMMANDS = set("\x1b\x07\x9b\u202e\r")
@@ -187,9 +191,35 @@ def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
 
 
 def test_options_have_the_names_of_arguments():
-    options = {name.replace("-", "_") for name in cli.input_options.COLUMN_OPTIONS} - {"format"}
     others = {"source", "players", "categories", "seasons", "history", "upcoming"}  # which are no options
-    assert options == {*signature(jr.read).parameters} - others
+    assert (*jr.data.formats.FORMATS,) == FORMAT_NAMES
+    assert {*READING_OPTIONS} - {"format"} == {*signature(jr.read).parameters} - others
+
+
+TYPES = {  # of arguments, by what a role accepts
+    "column": str | None,
+    "columns": str | Sequence[str],
+    "one or two columns": str | Sequence[str],
+    "two columns": str | Sequence[str],
+    "days": float | None,
+    "statistics": str | Sequence[str] | Mapping[str, str | Sequence[str]],
+    "shares": Mapping[str, Sequence[str]] | None,
+}
+
+
+@pytest.mark.parametrize("function", [jr.read, jr.league.rate_files])
+def test_signatures_and_docstrings_are_those_of_the_roles(function):
+    """To an editor by the signature, to `help` by the docstring, to the command line by its option."""
+    parameters, text = signature(function).parameters, " ".join(getdoc(function).split())
+    names = [*COLUMN_ROLES] if function is jr.read else [*roles_taken_by("rate_files")]
+    assert [name for name in parameters if name in COLUMN_ROLES] == names and "COLUMNS" not in text
+    for name in names:
+        role, parameter = COLUMN_ROLES[name], parameters[name]
+        kind = str | Literal[False] | None if (function, name) == (jr.read, "score") else TYPES[role.accepts]
+        assert parameter.annotation == (kind | None if name == "category" else kind)
+        assert parameter.default in (None, ()) and f"{name}: " in text and f"{role.meaning}." in text
+        details = READING_OPTIONS[name]["help"].lower()
+        assert role.meaning.partition("`")[0].rstrip().lower() in details and all(x in details for x in role.default)
 
 
 LEAGUE = """Div,Date,Time,HomeTeam,AwayTeam,FTHG,FTAG,FTR

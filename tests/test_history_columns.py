@@ -122,7 +122,7 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
         ({"rest": 0}, "rest must be a number of days above 0, got 0"),
         ({"form": "long"}, "form must be a number of days above 0, got 'long'"),
         ({"age": "score"}, "age must be the columns of a's and of b's age or date of birth, got score"),
-        ({"rest": 3, "columns": ["rest"]}, "rest is made of the history, and there is a column 'rest'"),
+        ({"rest": 3, "columns": ["rest"]}, "rest is computed from the history, and there is a column 'rest'"),
         ({"age": ["age", "rest"]}, "column 'age' makes an age of 200 years"),
         ({"rest": 3, "history": {"a": []}}, "history must be a table with time, a, b and score"),
         ({"rest": 3, "drop_time": True}, "rest and form need a column of time"),

@@ -249,7 +249,7 @@ def test_sizes_are_log_uniform():
 
 
 @pytest.mark.parametrize("activity", [0.0, 1.0, 2.0])
-@pytest.mark.parametrize("way", ["_race", "_first"])
+@pytest.mark.parametrize("way", ["_draw_by_arrival", "_draw_until_distinct"])
 def test_participants_are_drawn_one_after_the_other_without_replacement(way, activity):
     p, law = share(6, activity), np.zeros(64)
     for i, j, k in itertools.permutations(range(6), 3):
@@ -270,12 +270,12 @@ def test_both_ways_of_drawing_participants_are_used_in_one_history(monkeypatch):
 
         return count
 
-    for way in ("_race", "_first"):
+    for way in ("_draw_by_arrival", "_draw_until_distinct"):
         monkeypatch.setattr(
             player_sampling.PlayerSampler, way, counted(way, getattr(player_sampling.PlayerSampler, way))
         )
     one = contests(50, 400, size=(2, 50), activity=0.8)
-    assert used["_race"] > 50 and used["_first"] > 50 and sum(used.values()) == 400
+    assert used["_draw_by_arrival"] > 50 and used["_draw_until_distinct"] > 50 and sum(used.values()) == 400
     assert all(len({*player.tolist()}) == len(player) for player, _ in standings(one))
 
 

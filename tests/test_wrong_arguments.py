@@ -56,10 +56,11 @@ def public_functions():
     found = {name: getattr(jr, name) for name in jr.__all__}
     found |= {f"matchmakers.{name}": getattr(jr.urns.matchmakers, name) for name in ("similar", "chooser")}
     for module in MODULES:
-        members = vars(attrgetter(module)(jr))
+        namespace = attrgetter(module)(jr)
+        members = vars(namespace)
         own = [name for name, x in members.items() if getattr(x, "__module__", None) == members["__name__"]]
         names = members.get("__all__") or [name for name in own if not name.startswith("_")]
-        found |= {f"{module}.{name}": members[name] for name in names}
+        found |= {f"{module}.{name}": getattr(namespace, name) for name in names}
     return {name: x for name, x in found.items() if isfunction(x) and name not in INNER}
 
 

@@ -53,7 +53,7 @@ for command in COMMANDS:
 
 
 def main() -> None:
-    """Run the command: a mistake of the user's is said on standard error, with exit code 2."""
+    """Run the command: mistakes of the user's are printed on standard error, with exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
@@ -66,10 +66,10 @@ def main() -> None:
         print_escaped(help_text.format_message())
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as stop:
-        how = str(stop.__cause__ or stop)  # click makes an Abort of Ctrl-C
-        print_escaped(f"jaxrate: stopped{how and f'; {how}'}", err=True)
+        reason = str(stop.__cause__ or stop)  # click makes an Abort of Ctrl-C
+        print_escaped(f"jaxrate: stopped{reason and f'; {reason}'}", err=True)
         sys.exit(130)
-    except BrokenPipeError:  # whoever reads the output has enough of it
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _format_click_error(error: click.ClickException) -> str:
-    """What click says, without its names of types, and where more is said."""
+    """The message of click, without its names of types and with a hint to --help."""
     message = error.format_message()
     for kind, plain in (("float", "number"), ("integer", "whole number")):
         message = re.sub(rf"is not a valid {kind}( range)?\.", f"is no {plain}.", message)
@@ -97,19 +97,19 @@ def _format_click_error(error: click.ClickException) -> str:
 
 @contextmanager
 def _clean_up_on_signals() -> Iterator[None]:
-    """Whoever ends the command by a signal, or closes its terminal, leaves nothing temporary behind."""
+    """A signal, or closing the terminal, ends the command without leaving temporary files."""
 
     def stop(number: int, frame: object) -> None:
         sys.exit(128 + number)
 
-    mine = []
+    handled = []
     if threading.current_thread() is threading.main_thread():
-        known = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
-        mine = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
-    for number in mine:
+        signals = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+        handled = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, stop)
     try:
         yield
     finally:
-        for number in mine:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)

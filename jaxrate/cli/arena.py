@@ -12,12 +12,13 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.arena_votes import arguments_as_options, locate_errors, read_votes
-from jaxrate.cli.input_options import ReadingCommand, some_column_options
+from jaxrate.cli.input_options import ReadingCommand, reading_options
 from jaxrate.cli.output_checks import check_file, check_page, title_from_file
 from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.terminal import print_escaped
+from jaxrate.data.column_roles import roles_taken_by
 from jaxrate.text_format import format_number, format_table
 
 if TYPE_CHECKING:
@@ -33,11 +34,8 @@ STOP_REASONS = {
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_METHODS = "curvature", "sandwich", "bootstrap"
 Z_95 = 1.96  # deviations to either side: 95 %
-MAX_RANKED = 500  # players up to whom ranks are found: all pairs of them are compared
-COLUMNS = (
-    *("format", "a", "b", "score", "winner", "loser", "contest", "participant", "rank", "time", "side", "neutral"),
-    *("weight", "covariates", "dates", "na-values", "drop", "skip-incomplete", "normalise-names"),
-)
+MAX_RANKED = 500  # players, of whom all pairs are compared for their ranks
+READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "skip_incomplete", "normalise_names"
 
 EXAMPLES = """\b
 Examples:
@@ -63,7 +61,7 @@ Examples:
 @click.option("--losses", metavar="COLUMN", help="Counts: column of how often b won.  [default: losses or wins_b]")
 @click.option("--tied", multiple=True, metavar="COLUMN",
               help="Counts: column of ties; may be repeated, and they are added up.  [default: ties]")  # fmt: skip
-@some_column_options(COLUMNS)
+@reading_options(READING_OPTIONS)
 @click.option("--moved", is_flag=True, help="Whether anybody did change, by the times of votes, and who.")
 @click.option("--top", type=click.IntRange(min=1), help="Length of the table.  [default: everybody]")
 @click.option("--out", type=PathName(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
@@ -98,7 +96,7 @@ def arena(
 
     Exit code 1 says that the search for the likeliest ratings did not converge.
     """
-    held = _parse_anchors(anchors)
+    anchor_ratings = _parse_anchors(anchors)
     if prior is not None and prior <= 0:
         raise ValueError(f"--prior must be above 0, got {prior:g}")
     if len(clusters) > 2:
@@ -114,41 +112,43 @@ def arena(
         load_template()
     votes = read_votes(report, file, options, (wins, losses, tied), clusters, moved)
     with report.stage("finding strengths"), locate_errors(votes.source, votes.rows):
-        more: dict[str, Any] = {"prior": prior, "cluster": votes.clusters or None, "errors": errors}
-        found = jr.arena.fit_strengths(votes.data, ties=ties, covariates=votes.covariates, anchors=held, **more)
-    for note in found.notes:
+        settings: dict[str, Any] = {"prior": prior, "cluster": votes.clusters or None, "errors": errors}
+        strengths = jr.arena.fit_strengths(
+            votes.data, ties=ties, covariates=votes.covariates, anchors=anchor_ratings, **settings
+        )
+    for note in strengths.notes:
         report.note(arguments_as_options(note))
-    ranks = _rank_sets(report, found)
-    change = None
+    ranks = _rank_sets(report, strengths)
+    drift = None
     if moved:
         with report.stage("asking who moved"), locate_errors(votes.source, votes.rows):
-            one = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
-            change = jr.arena.detect_drift(votes.data, ties=ties, covariates=votes.covariates, cluster=one)
-    if not found.converged:
-        hint = "; leave out a covariate that tells the results, if there is one" if found.coefficient else ""
-        report.note(f"not converged after {found.steps} steps: {STOP_REASONS[found.reason]}{hint}")
+            cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
+            drift = jr.arena.detect_drift(votes.data, ties=ties, covariates=votes.covariates, cluster=cluster)
+    if not strengths.converged:
+        hint = "; leave out a covariate that tells the results, if there is one" if strengths.coefficient else ""
+        report.note(f"not converged after {strengths.steps} steps: {STOP_REASONS[strengths.reason]}{hint}")
     if out is not None:
-        jr.data.write(_strength_columns(found, ranks), out)
+        jr.data.write(_strength_columns(strengths, ranks), out)
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("making the page"):
             page.write_text(
-                jr.site.write_arena_page(found, ranks=ranks, moved=change, title=title_from_file(file)),
+                jr.site.write_arena_page(strengths, ranks=ranks, moved=drift, title=title_from_file(file)),
                 encoding="utf-8",
             )
         report.note(f"saved the page to {page}")
     if as_json:
-        print_escaped(json.dumps(_json_result(file, found, ranks, change), indent=2))
+        print_escaped(json.dumps(_json_result(file, strengths, ranks, drift), indent=2))
     else:
-        shown = [] if change is None else ["", *change.summary_lines(), "", change.table(top)]
-        print_escaped("\n".join([*_fit_summary(found), "", _strength_table(found, ranks, top), *shown]))
-    if not found.converged:
+        drift_lines = [] if drift is None else ["", *drift.summary_lines(), "", drift.table(top)]
+        print_escaped("\n".join([*_fit_summary(strengths), "", _strength_table(strengths, ranks, top), *drift_lines]))
+    if not strengths.converged:
         sys.exit(1)
 
 
 def _parse_anchors(texts: tuple[str, ...]) -> dict[str, float]:
     """The values of --anchor NAME=RATING; a name may hold an equals sign."""
-    held: dict[str, float] = {}
+    anchors: dict[str, float] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
         try:
@@ -157,14 +157,14 @@ def _parse_anchors(texts: tuple[str, ...]) -> dict[str, float]:
             rating = float("nan")
         if not name or not np.isfinite(rating):
             raise ValueError(f"--anchor {text}: write NAME=RATING, as in Ada=1500")
-        if name in held:
+        if name in anchors:
             raise ValueError(f"--anchor names {name} twice")
-        held[name] = rating
-    return held
+        anchors[name] = rating
+    return anchors
 
 
 def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
-    """The ranks that hold together, unless there are too many players."""
+    """The ranks that hold for all players together; None if there are too many players."""
     if not strengths.converged:
         return None
     if strengths.covariance is None or len(strengths.players) > MAX_RANKED:
@@ -175,7 +175,7 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
 
 
 def _fit_summary(strengths: Strengths) -> list[str]:
-    """What was found beside the table."""
+    """The lines above the table: the model, its likelihood and its coefficients."""
     from jaxrate.arena.strength_estimates import value_and_error
 
     lines = [
@@ -199,29 +199,31 @@ TABLE_HEADINGS = ["ranks", "player", "rating", "95 % interval", "votes", "score"
 
 
 def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None) -> str:
-    """The best first, each with the ranks that they may have."""
+    """The table of players, the best first, with the ranks that they may have."""
     rows: list[tuple[Any, ...]] = []
     for i in strengths.order[:top].tolist():
         rating, error = strengths.rating[i], strengths.standard_error[i]
-        known = np.isfinite(rating) and np.isfinite(error)
-        between = f"{rating - Z_95 * error:.0f} to {rating + Z_95 * error:.0f}" if known else ""
-        between = "anchor" if strengths.held[i] else between
-        shown = "" if np.isnan(rating) else f"{rating:.1f}"
+        has_interval = np.isfinite(rating) and np.isfinite(error)
+        interval = f"{rating - Z_95 * error:.0f} to {rating + Z_95 * error:.0f}" if has_interval else ""
+        interval = "anchor" if strengths.held[i] else interval
+        rating_text = "" if np.isnan(rating) else f"{rating:.1f}"
         score = f"{strengths.score[i]:.3f}" if strengths.games[i] else ""
-        both = [] if ranks is None else [f"{ranks.least[i]} to {ranks.greatest[i]}"]
-        rows.append((*both, strengths.players[i], shown, between, format_number(strengths.games[i]), score))
+        rank_range = [] if ranks is None else [f"{ranks.least[i]} to {ranks.greatest[i]}"]
+        rows.append(
+            (*rank_range, strengths.players[i], rating_text, interval, format_number(strengths.games[i]), score)
+        )
     return format_table(TABLE_HEADINGS if ranks is not None else TABLE_HEADINGS[1:], rows)
 
 
 def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:
     """The table as columns, the best first."""
-    wide = Z_95 * strengths.standard_error
+    half_width = Z_95 * strengths.standard_error
     columns = {
         "player": strengths.players,
         "rating": strengths.rating,
         "standard_error": strengths.standard_error,
-        "low": strengths.rating - wide,
-        "high": strengths.rating + wide,
+        "low": strengths.rating - half_width,
+        "high": strengths.rating + half_width,
         "votes": strengths.games,
         "score": strengths.score,
     }
@@ -233,21 +235,21 @@ def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str,
 def _json_result(
     file: str, strengths: Strengths, ranks: RankSets | None, moved: StrengthDrift | None
 ) -> dict[str, Any]:
-    """What JSON can say; None is what is not finite."""
+    """The result for JSON, in which None stands for what is not finite."""
 
     def finite_or_none(value: Any) -> Any:
         value = value.item() if isinstance(value, np.generic) else value
         return None if isinstance(value, float) and not np.isfinite(value) else value
 
-    def rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-        listed = zip(*columns.values(), strict=True)
-        return [{name: finite_or_none(x) for name, x in zip(columns, row, strict=True)} for row in listed]
+    def to_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
+        row_values = zip(*columns.values(), strict=True)
+        return [{name: finite_or_none(x) for name, x in zip(columns, row, strict=True)} for row in row_values]
 
-    change = {}
+    drift = {}
     if moved is not None:
-        each = {name: x[moved.order] for name, x in moved._asdict().items() if np.ndim(x) == 1}
-        change = {name: finite_or_none(x) for name, x in moved._asdict().items() if np.ndim(x) == 0}
-        change = {"moved": change | {"players": rows({"player": each.pop("players"), **each})}}
+        player_columns = {name: x[moved.order] for name, x in moved._asdict().items() if np.ndim(x) == 1}
+        drift = {name: finite_or_none(x) for name, x in moved._asdict().items() if np.ndim(x) == 0}
+        drift = {"moved": drift | {"players": to_rows({"player": player_columns.pop("players"), **player_columns})}}
     return {
         "file": file,
         "model": strengths.model,
@@ -261,6 +263,6 @@ def _json_result(
         "coefficient": {name: finite_or_none(x) for name, x in strengths.coefficient.items()},
         "coefficient_error": {name: finite_or_none(x) for name, x in strengths.coefficient_error.items()},
         "notes": [arguments_as_options(note) for note in strengths.notes],
-        "players": rows(_strength_columns(strengths, ranks)),
-        **change,
+        "players": to_rows(_strength_columns(strengths, ranks)),
+        **drift,
     }

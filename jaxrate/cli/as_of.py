@@ -1,4 +1,4 @@
-"""The options --as-of and --since: the moment that they name, and what came up to it."""
+"""The options --as-of and --since: the time that they name, and the events up to it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import jaxrate as jr
 from jaxrate.events import period_end, slice_events
 
 
-def parse_time_option(option: str, text: str | None, clock: str | None, written: str | None) -> float | None:
-    """The end of a day or a moment, if the matches have dates; else a number on their clock.
+def parse_time_option(option: str, text: str | None, clock: str | None, date_format: str | None) -> float | None:
+    """The time that an option names: the end of a day or a moment if the matches have dates, else a number.
 
     Args:
       option: its name, for messages.
       text: its value, or None.
       clock: of the history: "dates", "numbers" or None.
-      written: how dates are written in its file, as `dates` of `jr.read`.
+      date_format: how dates are written in its file, as `dates` of `jr.read`.
 
     Raises:
       ValueError: if the history has no times, or if the text is none of its kind.
@@ -34,7 +34,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, written:
             if not np.isfinite(moment):
                 raise ValueError
             return moment
-        days = parse_written_date(text, written)
+        days = parse_written_date(text, date_format)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
         raise ValueError(f"{option} {text}: write {kind}") from None
@@ -42,33 +42,33 @@ def parse_time_option(option: str, text: str | None, clock: str | None, written:
 
 
 def end_of_period(rated: jr.Rated, until: float | None) -> float | None:
-    """The moment that ratings are shown as of: the rating period in which a history ends is rated to its end."""
+    """The time of the ratings that are shown: the rating period in which a history ends is rated to its end."""
     if until is None or rated.period is None or rated.last is None or until < rated.last:
         return until
     return max(until, float(period_end(rated.last, rated.period)))
 
 
-def events_up_to(data: jr.data.Dataset, until: float, known: int) -> jr.data.Dataset:
-    """The events before the first that is later, and their players; the first `known` stay anyway."""
+def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:
+    """The events up to a time, and their players; the first `num_known_players` stay in any case."""
     flat: Any = data.events.events if isinstance(data.events, jr.extend.Ragged) else data.events
-    keep = int(np.argmax(np.append(flat.time, np.inf) > until))
-    if keep == 0:
+    count = int(np.argmax(np.append(flat.time, np.inf) > until))
+    if count == 0:
         raise ValueError(f"no {'matches' if flat is data.events else 'contests'} are left up to --as-of")
-    some = slice_events(data.events, 0, keep)
-    flat = some if isinstance(some, jr.Matches) else some.events
-    stays = np.arange(len(data.players)) < known
-    stays[flat.player] = True
-    flat = flat._replace(player=(np.cumsum(stays, dtype=np.int32) - 1)[flat.player])
+    events = slice_events(data.events, 0, count)
+    flat = events if isinstance(events, jr.Matches) else events.events
+    keep_player = np.arange(len(data.players)) < num_known_players
+    keep_player[flat.player] = True
+    flat = flat._replace(player=(np.cumsum(keep_player, dtype=np.int32) - 1)[flat.player])
     return data._replace(
-        events=flat if isinstance(some, jr.Matches) else some._replace(events=flat),
-        players=data.players[stays],
+        events=flat if isinstance(events, jr.Matches) else events._replace(events=flat),
+        players=data.players[keep_player],
         rows=data.rows[: len(flat.player)],
-        contests=None if data.contests is None else data.contests[:keep],
+        contests=None if data.contests is None else data.contests[:count],
     )
 
 
-def career_up_to(found: dict[str, Any], until: float | None) -> dict[str, Any]:
-    """What a player went through up to a moment."""
+def career_up_to(career: dict[str, Any], until: float | None) -> dict[str, Any]:
+    """The career of a player up to a time."""
     from jaxrate.league.rated_history import to_days
 
-    return found if until is None else {key: x[to_days(found["time"]) <= until] for key, x in found.items()}
+    return career if until is None else {key: x[to_days(career["time"]) <= until] for key, x in career.items()}

@@ -14,28 +14,16 @@ from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal import print_escaped
+from jaxrate.data.column_roles import roles_taken_by
 
-SAMPLE_ROWS = 100_000  # rows, from which it is told what the system must know, and how large margins are
+SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 CHUNK_OPTIONS = "chunk", "brief", "resume"
-ALLOWED_OPTIONS = {
-    *CHUNK_OPTIONS,
-    "file",
-    "name",
-    "params",
-    "fit",
-    "out",
-    "top",
-    "as_json",
-    "sort",
-    "quiet",
-    "verbose",
-    "period",
-}
-ALLOWED_OPTIONS |= {"margin", "statistics", "shares", "covariates", "columns", "season"}
+ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort"}
+ALLOWED_OPTIONS |= {"file", "name", "params", "fit", "out", "top", "as_json", "quiet", "verbose", "period"}
 CHUNK_HELP = (
     "Rate Parquet by chunks of so many matches, in bounded memory, into --out. Folders of Parquet files, and patterns, "
+    "are rated so anyway.  [default: 1048576]"
 )
-CHUNK_HELP += "are rated so anyway.  [default: 1048576]"
 
 
 def chunk_options(command: Any) -> Any:
@@ -59,20 +47,14 @@ def rate_by_chunks(
     top: int,
     as_json: bool,
 ) -> None:
-    """Rate by chunks, and say what came of it. `parts` has the values of the options of `by_chunks`."""
-    from jaxrate.league.out_of_core.match_chunks import SUPPORTED_ROLES
-
+    """Rate by chunks, and print the result. `chunk_settings` has the values of the options of `chunk_options`."""
     context = click.get_current_context()
-    given = click.core.ParameterSource.COMMANDLINE
-    others = [
-        x
-        for x in context.params
-        if context.get_parameter_source(x) == given and x not in {*ALLOWED_OPTIONS, *SUPPORTED_ROLES}
-    ]
+    used = [x for x in context.params if context.get_parameter_source(x) == click.core.ParameterSource.COMMANDLINE]
+    others = [x for x in used if x not in ALLOWED_OPTIONS]
     if others:
         raise ValueError(f"--{others[0].replace('_', '-')} does not go with matches that are rated by chunks")
     if out is None:
-        raise ValueError("what is rated by chunks goes into a folder; name one with --out")
+        raise ValueError("the results of rating by chunks go into a folder; name one with --out")
     check_folder("--out", out)
     check_system_request(request)
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
@@ -96,42 +78,40 @@ def _rate_files(
 ) -> jr.league.RatedFiles:
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.league.out_of_core.match_chunks import resolve_match_roles, table_season_starts
-    from jaxrate.league.out_of_core.parquet_rating import read_initial_row_count
+    from jaxrate.league.out_of_core.resumption import read_initial_row_count
 
-    parts = find_parquet_table(file)
-    asked_of = {name: x for name, x in columns.items() if name != "season"}
-    roles = resolve_match_roles(parts, asked_of)
-    looked_at = SAMPLE_ROWS
+    parquet_table = find_parquet_table(file)
+    arguments = {name: x for name, x in columns.items() if name != "season"}
+    roles = resolve_match_roles(parquet_table, arguments)
+    rows = SAMPLE_ROWS
     if options.get("resume"):  # files that were added change nothing of the system
-        looked_at = min(looked_at, read_initial_row_count(out) or looked_at)
+        rows = min(rows, read_initial_row_count(out) or rows)
+    source = parquet_source(parquet_table, rows)._replace(noted=False)
     with warnings_as_notes(report):
-        first = jr.read(parquet_source(parts, looked_at)._replace(noted=False), sort=roles.time is not None, **asked_of)
+        sample = jr.read(source, sort=roles.time is not None, **arguments)
     if "season" in columns:
-        first = first._replace(seasons=table_season_starts(parts, columns["season"], roles))
-    chosen = choose_system(report, request, first, file)
-    with report.stage(f"rating {parts.rows:,} matches", parts.rows) as done:
-        return jr.league.rate_files(
-            chosen.system, parts, out, **asked_of, **options, period=chosen.period, progress=done
-        )
+        sample = sample._replace(seasons=table_season_starts(parquet_table, columns["season"], roles))
+    task, n = choose_system(report, request, sample, file), parquet_table.row_count
+    arguments |= options | {"period": task.period}
+    with report.stage(f"rating {n:,} matches", n) as progress:
+        return jr.league.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
 
 
 def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
-
     system = rated_files.system
-    about = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
-    about |= {"matches": rated_files.matches, "players": len(rated_files.players)} | rated_files.quality
-    rows = board.rows()
-    return json.dumps(about | {"leaderboard": rows}, indent=1)
+    summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
+    summary |= {"matches": rated_files.matches, "players": len(rated_files.players)} | rated_files.quality
+    return json.dumps(summary | {"leaderboard": board.rows()}, indent=1)
 
 
 def _text_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
     from jaxrate.league.evaluation import format_metric
 
-    measures = {name: format_metric(name, x) for name, x in rated_files.quality.items()}
-    width, digits = max(map(len, measures)) + 1, max(map(len, measures.values()))
-    took = f"{rated_files.matches:,} matches in {rated_files.seconds['all']:.2f} s, "
-    took += "reading, writing and compilation included"
-    lines = [took, *(f"{name:<{width}}{x:>{digits}}" for name, x in measures.items())]
+    metrics = {name: format_metric(name, x) for name, x in rated_files.quality.items()}
+    width, digits = max(map(len, metrics)) + 1, max(map(len, metrics.values()))
+    duration = f"{rated_files.matches:,} matches in {rated_files.seconds['all']:.2f} s, "
+    duration += "reading, writing and compilation included"
+    lines = [duration, *(f"{name:<{width}}{x:>{digits}}" for name, x in metrics.items())]
     title = f"{rated_files.system.name}: {rated_files.matches:,} matches of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
     return "\n\n".join([title, str(board), "\n".join(lines)])

@@ -12,7 +12,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, hint_scored_on_fitted_data, load_fitted, parse_params
-from jaxrate.cli.input_options import ReadingCommand, column_options, first_option, read_events
+from jaxrate.cli.input_options import ReadingCommand, first_option, read_events, reading_options
 from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, share_option, system_option
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--params", "files", multiple=True, type=PathName(path_type=Path), metavar="FILE.toml",
               help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
-@column_options
+@reading_options()
 @first_option
 @share_option(
     "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
@@ -93,24 +93,24 @@ def compare(
         lengths = None, 7.0 if period is None else period
     for fit in fits:
         changes[fit.system] = fitted_changes_for(data, fit, changes[fit.system])
-    found = compare_with_notes(
+    comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, is_fitted=fitting
     )
-    best = {result.name: result for result in reversed(found.results)}  # of its forms
+    best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
     hint_no_side(report, data, [result.system for result in best.values()])
-    for of, result in best.items():
-        warn_worse_than_even(report, data, of, changes[of], result.quality, result.period, last)
+    for system_name, result in best.items():
+        warn_worse_than_even(report, data, system_name, changes[system_name], result.quality, result.period, last)
     hint_scored_on_fitted_data(report, fits, file, last)
     if as_json:
-        print_escaped(json.dumps(_json_result(found, file), indent=2))
+        print_escaped(json.dumps(_json_result(comparison, file), indent=2))
         return
-    said = ", ".join(f"{count:,} {what}" for what, count in found.counts.items())
-    counted = "" if last == 1 else f", the last {found.scored:,} scored"
-    print_escaped(f"{said} of {found.players:,} players{counted}\n\n{found}")
+    counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
+    scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
+    print_escaped(f"{counts} of {comparison.players:,} players{scored}\n\n{comparison}")
 
 
 def _fits_by_system(fits: list[FittedParams]) -> dict[str, FittedParams]:
-    """What each system is to be given; ValueError if a system is given two."""
+    """The fitted hyperparameters of each system; ValueError if a system has two files."""
     fit_by_system: dict[str, FittedParams] = {}
     for fit in fits:
         if fit.system in fit_by_system:
@@ -137,28 +137,30 @@ def _hyperparameter_changes(
     """The hyperparameters to change of each system for such data, by its name."""
     from jaxrate.league.system_choice import make_system, wrapper_param_names
 
-    chosen = {name: make_system(name, {}, facts) for name in names}
+    systems = {name: make_system(name, {}, facts) for name in names}
     for name, fit in fits.items():
-        if name not in chosen:
+        if name not in systems:
             raise ValueError(f"{fit.path} is of {name}, which --system leaves out; add --system {name}")
     parameter_names = {
         name: {*system.params._fields, *system.settings, *wrapper_param_names(system)}
-        for name, system in chosen.items()
+        for name, system in systems.items()
     }
-    changes = {name: dict(fits[name].values) if name in fits else {} for name in chosen}
-    for field in sorted(params, key=lambda field: "." in field):  # those of one system last: they win
-        only, dot, short = field.rpartition(".")
-        named = [name for name in chosen if name == only or not dot]
-        fitting = [name for name in named if short in parameter_names[name]]
-        if not named:
-            raise ValueError(f"--param {field}: no system {only!r} here{suggest_name(only, chosen)}")
+    changes = {name: dict(fits[name].values) if name in fits else {} for name in systems}
+    for field in sorted(params, key=lambda field: "." in field):  # those of one system last: they replace the others
+        system_name, dot, parameter = field.rpartition(".")
+        addressed = [name for name in systems if name == system_name or not dot]
+        fitting = [name for name in addressed if parameter in parameter_names[name]]
+        if not addressed:
+            raise ValueError(f"--param {field}: no system {system_name!r} here{suggest_name(system_name, systems)}")
         if not fitting:
-            everything = set().union(*(parameter_names[name] for name in named))
-            raise ValueError(f"{' and '.join(named)}: no parameter {short!r}{suggest_name(short, everything)}")
+            all_parameters = set().union(*(parameter_names[name] for name in addressed))
+            raise ValueError(
+                f"{' and '.join(addressed)}: no parameter {parameter!r}{suggest_name(parameter, all_parameters)}"
+            )
         for name in fitting:
-            changes[name][short] = params[field]
-    for name in chosen:
-        make_system(name, changes[name], facts)  # better say now what is wrong
+            changes[name][parameter] = params[field]
+    for name in systems:
+        make_system(name, changes[name], facts)  # which raises errors before the file is read
     return changes
 
 
@@ -174,22 +176,22 @@ def compare_with_notes(
     timed: bool,
     is_fitted: bool = False,
 ) -> Comparison:
-    """`jr.compare` by systems with these changes, and notes of those that are left out unless they are `named`."""
+    """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
     from jaxrate.league.system_comparison import select_candidates
 
     with prefix_file_name(file):
         fitting, left_out = select_candidates(data, changes, is_named=is_named)
-    for why in dict.fromkeys(left_out.values()):
-        names = ", ".join(name for name in left_out if left_out[name] == why)
-        report.note(f"left out, since {why}: {names}")
+    for reason in dict.fromkeys(left_out.values()):
+        names = ", ".join(name for name in left_out if left_out[name] == reason)
+        report.note(f"left out, since {reason}: {names}")
     options: dict[str, Any] = dict(lengths=lengths, last=last, timed=timed, fit=is_fitted)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
-    with stage as done, ThreadPoolExecutor(os.cpu_count()) as workers:
-        return jr.compare(data, fitting, **options, watch=done, executor=workers if is_fitted else None)
+    with stage as update_progress, ThreadPoolExecutor(os.cpu_count()) as workers:
+        return jr.compare(data, fitting, **options, watch=update_progress, executor=workers if is_fitted else None)
 
 
 def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
-    """What JSON can say; None is what is not finite."""
+    """The result for JSON, in which None stands for what is not finite."""
     unit = f"{[*comparison.counts][-1]}/s"
     results = [
         {

@@ -1,4 +1,4 @@
-"""Compiled programs, kept in the user's cache folder by JAX, so that the next command need not compile them again."""
+"""Compiled programs in the user's cache folder, so that the next command need not compile them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 CACHE_VARIABLE = "JAXRATE_CACHE"  # "off" keeps nothing
-MAX_CACHE_BYTES = 1 << 26  # bytes: what was written first goes first
+MAX_CACHE_BYTES = 1 << 26  # bytes; the oldest programs are removed first
 JAX_SETTINGS = {
     "JAX_COMPILATION_CACHE_DIR": "",
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -21,7 +21,7 @@ JAX_SETTINGS = {
 
 
 def enable_compilation_cache() -> None:
-    """Tell JAX, which is not loaded yet, where; unless it is told already, or nothing can be written there."""
+    """Name the folder to JAX, which is not loaded yet; unless it has one already, or nothing can be written there."""
     if os.environ.get(CACHE_VARIABLE, "").lower() == "off" or "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     folder = cache_folder() / "jaxrate" / processor_name()
@@ -38,25 +38,27 @@ def enable_compilation_cache() -> None:
 
 
 def cache_folder() -> Path:
-    """Where the programs of this user keep what they can make again."""
+    """The folder of caches of this user."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(chosen) if os.path.isabs(chosen) else Path.home() / ".cache"
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
 
 
 def processor_name() -> str:
     """A name for the processor: several machines may share a home, and a program may not run on another one."""
-    about = platform.machine() + platform.processor()
+    description = platform.machine() + platform.processor()
     with suppress(OSError):
-        about += "".join(re.findall(r"^(?:flags|Features)\s*:.*$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[:1])
-    return hashlib.sha256(about.encode()).hexdigest()[:16]
+        description += "".join(
+            re.findall(r"^(?:flags|Features)\s*:.*$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[:1]
+        )
+    return hashlib.sha256(description.encode()).hexdigest()[:16]
 
 
 def _remove_oldest_programs(folder: Path) -> None:
-    """Remove the oldest half of what is too much; folders, which JAX makes for GPUs, stay."""
+    """Remove the older half of the programs if they are too large; folders, which JAX makes for GPUs, stay."""
     files = sorted((x.stat().st_mtime, x.stat().st_size, x) for x in folder.iterdir() if x.is_file())
     if sum(size for _, size, _ in files) > MAX_CACHE_BYTES:
         for _, _, file in files[: len(files) // 2]:

@@ -51,7 +51,7 @@ def demo(
     if picture.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--picture {picture}: the name must end in .png, .pdf or .svg")
     check_file("--picture", picture, "nfl.png")
-    import_pyarrow()  # better missed now than after rating
+    import_pyarrow()  # raises its ImportError before rating
     data = jr.data.datasets.nfl()
     best = _compare_systems(report, data)
     with report.stage(f"rating by {best.name}"):
@@ -63,32 +63,32 @@ def demo(
     )
     print_escaped(jr.leaderboard(rated, among=playing, top=len(playing)))
     with report.stage("drawing"):
-        drawn = _draw_careers(rated, playing, picture)
-    if drawn:
+        was_drawn = _draw_careers(rated, playing, picture)
+    if was_drawn:
         print_escaped(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
     else:
         report.note("a picture would need matplotlib: pip install 'jaxrate[plot]'")
 
 
 def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend.RatingSystem:
-    """Say how well each system predicts the matches, and which does best of those that say how sure they are."""
+    """Print how well each system predicts the matches; return the best of those that have deviations."""
     from jaxrate.league.system_comparison import select_candidates
 
     home = {name: _home_advantage_param(new().params) for name, new in jr.extend.SYSTEMS.items()}
     fitting, _ = select_candidates(data, home, is_named=False)
-    with report.stage(f"rating by {len(fitting)} systems", 1.0) as done:
-        found = jr.compare(data, fitting, watch=done)
+    with report.stage(f"rating by {len(fitting)} systems", 1.0) as update_progress:
+        comparison = jr.compare(data, fitting, watch=update_progress)
     published = jr.metrics.match_metrics(jr.data.datasets.nfl_forecast(), data.matches.score)
-    qualities = [(result.name, result.quality) for result in found.results] + [("(FiveThirtyEight)", published)]
+    qualities = [(result.name, result.quality) for result in comparison.results] + [("(FiveThirtyEight)", published)]
     rows = [(name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.1%}") for name, quality in qualities]
-    counted = f"{len(data.rows):,} matches of {len(data.players)} teams"
-    print_escaped(f"The NFL from 1920 to 2021: {counted}, each predicted before it was played.\n")
+    counts = f"{len(data.rows):,} matches of {len(data.players)} teams"
+    print_escaped(f"The NFL from 1920 to 2021: {counts}, each predicted before it was played.\n")
     print_escaped(format_table(["system", "log loss", "accuracy"], rows))
     print_escaped(
         "\nThe lower the log loss, the better: a coin has 0.6931. Home is worth 65 points, and all else is left as it\n"
         "is by default. Last stand the forecasts that FiveThirtyEight published, which also know margins and seasons."
     )
-    systems = (result.system for result in found.results)
+    systems = (result.system for result in comparison.results)
     return next(x for x in systems if jr.ratings(x, x.init(x.params, 1)).deviation is not None)
 
 

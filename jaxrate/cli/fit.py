@@ -96,7 +96,7 @@ def fit(
     report: ProgressReport,
     file: str,
     free: tuple[str, ...],
-    asked: RatingRequest,
+    request: RatingRequest,
     loss: str,
     outlook: bool,
     calibrated: bool,
@@ -125,20 +125,20 @@ def fit(
     from jaxrate.systems.outcome_probabilities import is_outlook
 
     resolve_loss(loss)
-    check_system_request(asked)
+    check_system_request(request)
     if save is not None:
         check_file("--save", save, "fitted.toml")
-    data = read_events(report, file, asked.columns, first=first)
+    data = read_events(report, file, request.columns, first=first)
     fitting = not free or "side_advantage" in free
-    system, data, period = choose_system(report, asked, data, file, fitting=fitting, past=data_share)
+    system, data, period = choose_system(report, request, data, file, fitting=fitting, past=data_share)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in system.traits.remade:
         system = jr.forecasts.calibrate(system)
     if outlook and not is_outlook(system):
         system = jr.forecasts.add_outcomes(system)
-    with report.stage(f"fitting {system.name}", steps) as done:
-        found = jr.fit(
+    with report.stage(f"fitting {system.name}", steps) as update_progress:
+        result = jr.fit(
             system,
             events,
             free=free or None,
@@ -150,25 +150,27 @@ def fit(
             steps=steps,
             errors=errors,
             key=jax.random.key(0) if starts > 1 else fixed_key(system),
-            watch=lambda step, value: done(step, f"{loss} {value:.5f}"),
+            watch=lambda step, value: update_progress(step, f"{loss} {value:.5f}"),
         )
     if save is not None:
-        write_fitted(save, found, system, period, Path(file).name)
+        write_fitted(save, result, system, period, Path(file).name)
         report.note(f"saved the hyperparameters to {save}")
-    if found.idle:
-        report.note(f"of no effect here, and left as they are: {', '.join(found.idle)}")
+    if result.idle:
+        report.note(f"of no effect here, and left as they are: {', '.join(result.idle)}")
     count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"
     if as_json:
-        print_escaped(json.dumps(_json_result(found, system, file, period), indent=2))
+        print_escaped(json.dumps(_json_result(result, system, file, period), indent=2))
     else:
         print_escaped(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
-        print_escaped(format_fit(found, system))
-    if not (found.converged or found.reason == "flat"):  # "flat" is the best there is, whatever the open ones are
+        print_escaped(format_fit(result, system))
+    if not (
+        result.converged or result.reason == "flat"
+    ):  # "flat" is the best result, whatever the open hyperparameters are
         sys.exit(1)
 
 
 def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> str:
-    """What was found, for people."""
+    """The result as text."""
     head = ["hyperparameter", "start", "fitted", "standard error", "unit"]
     errors = {key: "open" if key in fit_result.open else f"{x:.2g}" for key, x in fit_result.standard_error.items()}
     rows = [
@@ -182,17 +184,17 @@ def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> st
         for key in system.params._fields
         if key in fit_result.free or getattr(fit_result.params, key) != getattr(system.params, key)
     ]
-    words = fit_result.options.loss.replace("_", " ")
+    loss_name = fit_result.options.loss.replace("_", " ")
     lines = [format_table(head, rows, left_aligned=("hyperparameter", "unit")), ""]
     lines.append(
-        f"{words} {fit_result.loss_history[0]:.5f} at the start, {fit_result.loss:.5f} now: "
+        f"{loss_name} {fit_result.loss_history[0]:.5f} at the start, {fit_result.loss:.5f} now: "
         f"{STOP_REASONS[fit_result.reason]}"
     )
     if fit_result.validation_history is not None:
         first, best = fit_result.validation_history[0], np.nanmin(fit_result.validation_history)
         lines.append(f"of the validation part {first:.5f} at the start, {best:.5f} now")
     if fit_result.rest is not None:
-        lines.append(f"of the {fit_result.rest.scored:,} predictions of the rest, which was not fitted: {words}")
+        lines.append(f"of the {fit_result.rest.scored:,} predictions of the rest, which was not fitted: {loss_name}")
         rest = {
             "with the start": fit_result.rest.start,
             "fitted": fit_result.rest.fitted,
@@ -200,8 +202,8 @@ def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> st
         }
         lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
     if fit_result.open:
-        sure = [key for key in fit_result.free if key not in fit_result.open]
-        hint = f"; fit the others alone: --free {' '.join(sure)}" if sure else ""
+        determined = [key for key in fit_result.free if key not in fit_result.open]
+        hint = f"; fit the others alone: --free {' '.join(determined)}" if determined else ""
         lines.append(f"left open: {', '.join(fit_result.open)}, of which this file says next to nothing{hint}")
     if call := python_call(fit_result.system):
         lines.append(f"in Python: {call}")
@@ -210,11 +212,11 @@ def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> st
 
 
 def python_call(system: jr.extend.RatingSystem) -> str:
-    """The call that makes a system again, of what differs from its defaults; "" where that cannot be written."""
+    """The call that makes a system, with what differs from its defaults; "" where that cannot be written."""
     if system.make is None or system.traits.remade:
         return ""
-    usual = {name: about.default for name, about in signature(system.make).parameters.items()}
-    changed = {name: value for name, value in system.settings.items() if value != usual.get(name)}
+    defaults = {name: about.default for name, about in signature(system.make).parameters.items()}
+    changed = {name: value for name, value in system.settings.items() if value != defaults.get(name)}
     try:
         first = system.make(**changed).params._asdict()
     except ValueError:
@@ -229,7 +231,7 @@ def python_call(system: jr.extend.RatingSystem) -> str:
 def _json_result(
     fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem, file: str, period: float | None
 ) -> dict[str, Any]:
-    """What JSON can say; None is what is not finite."""
+    """The result for JSON, in which None stands for what is not finite."""
 
     def number(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None

@@ -1,4 +1,4 @@
-"""How a file is to be read: the options that say so, and the events that come of them."""
+"""The options that say how to read a file, and the events that are read."""
 
 from __future__ import annotations
 
@@ -14,105 +14,68 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
+from jaxrate.data.column_roles import COLUMN_ROLES, FORMAT_NAMES, ColumnRole, join_alternatives
 from jaxrate.text_format import suggest_name
 
-
-def complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str]:
-    return [name for name in jr.data.formats.FORMATS if name.startswith(incomplete)]
-
-
-COLUMN_OPTIONS: dict[str, dict[str, Any]] = {
-    "format": {
-        "help": f"A public format, which knows its own columns: {', '.join(jr.data.formats.FORMATS)}.",
-        "metavar": "NAME",
-        "shell_complete": complete_formats,
-    },
-    "a": {"help": "Column of the first player.  [default: a]"},
-    "b": {"help": "Column of the second player.  [default: b]"},
-    "score": {"help": "Column of the first player's score in [0, 1].  [default: score]"},
-    "winner": {"help": "Column of the winner, instead of a, b and score.  [default: winner]"},
-    "loser": {"help": "Column of the loser.  [default: loser]"},
-    "contest": {"help": "Column of ranked contests of many, a row per participant.  [default: contest]"},
-    "participant": {"help": "Contests: column of the player.  [default: player]"},
-    "rank": {"help": "Contests: column of the rank, lower is better; or give --score.  [default: rank]"},
-    "team": {"help": "Contests: column of the team, whose players play together and share the rank."},
-    "last-rank": {"help": "Contests: column of the last place of a tie, to be checked."},
-    "ceiling": {"help": "Contests: column of what the better performances count as."},
-    "noise": {"help": "Contests: column of how much more than usual performances scatter, as 2 in a short contest."},
-    "time": {"help": "Column of dates, or numbers of days.  [default: time, date or t]"},
-    "dates": {
-        "help": 'How dates are written that are not ISO: day-first, month-first, or as "%d %b %Y".',
-        "metavar": "HOW",
-    },
-    "side": {"help": 'Column: 1 if the first player has home or white, -1 if the second; or "a", always.'},
-    "neutral": {"help": "Column: true where nobody has the side."},
-    "weight": {"help": "Column: a match of weight w counts as w matches. Contests: weight, or partial play."},
-    "category": {
-        "help": "Column of the category of both players, as a surface; or the two of each player's, as races.",
-        "metavar": "COLUMN [COLUMN]",
-        "multiple": True,
-    },
+ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accepts
+    "column": {},
+    "columns": {"multiple": True},
+    "one or two columns": {"multiple": True, "metavar": "COLUMN [COLUMN]"},
+    "two columns": {"nargs": 2, "metavar": "COLUMN COLUMN"},
+    "days": {"type": float, "metavar": "DAYS"},
+    "statistics": {"multiple": True, "metavar": "COLUMN or NAME=COLUMN,COLUMN"},
+    "shares": {"multiple": True, "metavar": "NAME=COLUMN,COLUMN"},
+}
+ROLE_EXAMPLES = {"statistics": ", as in xg=xg1,xg2", "shares": ", as in games=games1,games2"}
+OTHER_OPTIONS: dict[str, dict[str, Any]] = {
     "mixtures": {
         "help": "A category that stands for all others in equal parts, or as in Random=Zerg:0.5,Terran:0.5; may be "
         "repeated.",
         "metavar": "NAME[=PARTS]",
         "multiple": True,
     },
-    "margin": {
-        "help": "Column of by how much a match was won; or the two of each side's points, which are a score as well.",
-        "metavar": "COLUMN [COLUMN]",
-        "multiple": True,
+    "dates": {
+        "help": 'How dates are written that are not ISO: day-first, month-first, or as "%d %b %Y".',
+        "metavar": "HOW",
     },
-    "statistics": {
-        "help": "Column of what was counted beside the result, as expected goals: by how much the first player was "
-        "ahead; or as in xg=xg1,xg2 that of each side. Values may be missing; may be repeated.",
-        "metavar": "COLUMN or NAME=COLUMN,COLUMN",
-        "multiple": True,
-    },
-    "shares": {
-        "help": "The same, as in games=games1,games2: the share of both that the first player is ahead by.",
-        "metavar": "NAME=COLUMN,COLUMN",
-        "multiple": True,
-    },
-    "covariates": {
-        "help": "Column of what is known before a match and speaks for the first player, as rest; may be repeated.",
-        "multiple": True,
-    },
-    "rest": {
-        "help": "Make a covariate of the days since each player's last match; longer rests count as so many.",
-        "metavar": "DAYS",
-        "type": float,
-    },
-    "form": {
-        "help": "Make a covariate of recent results against expectation, which fades in so many days.",
-        "metavar": "DAYS",
-        "type": float,
-    },
-    "age": {
-        "help": "Make a covariate of the ages of a and b, from columns of ages or of dates of birth.",
-        "metavar": "COLUMN COLUMN",
-        "nargs": 2,
-    },
-    "season": {"help": "Column of the season, as 2021 or 2020-21: each begins with its first match."},
-    "league-season": {"help": "Column of seasons of several leagues, which overlap: names with a year, as 2020-21."},
-    "columns": {
-        "help": "A further column of numbers, which goes with the matches to a system of one's own; may be repeated.",
-        "multiple": True,
-    },
-    "drop": {"help": "Leave out rows where this column is true; may be repeated.", "multiple": True},
-    "na-values": {
+    "na_values": {
         "help": "A text that says that there is no result, beside P, NA, - and the like; may be repeated.",
         "metavar": "TEXT",
         "multiple": True,
     },
     "sort": {"help": "Sort by time first.", "is_flag": True},
-    "skip-incomplete": {"help": "Leave out rows in which a column that is used has no value.", "is_flag": True},
-    "normalise-names": {
+    "skip_incomplete": {"help": "Leave out rows in which a column that is used has no value.", "is_flag": True},
+    "normalise_names": {
         "help": "Names that differ only by blanks, letter case or Unicode form are the same.",
         "is_flag": True,
     },
 }
-PAIR_OPTIONS = "--category", "--margin"
+
+
+def _role_settings(role: ColumnRole) -> dict[str, Any]:
+    """The settings of the option of a role."""
+    meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
+    prefix = "Contests: " if role.history == "contests" else ""
+    meaning = f"{prefix}{meaning}{ROLE_EXAMPLES.get(role.accepts, '')}"
+    repeated = "; may be repeated" if role.accepts in ("columns", "statistics", "shares") else ""
+    default = f"  [default: {join_alternatives(role.default)}]" if role.default else ""
+    return {"help": f"{meaning[0].upper()}{meaning[1:]}{repeated}.{default}"} | ROLE_SETTINGS[role.accepts]
+
+
+def _complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str]:
+    return [name for name in FORMAT_NAMES if name.startswith(incomplete)]
+
+
+READING_OPTIONS = {
+    "format": {
+        "help": f"A public format, which knows its own columns: {', '.join(FORMAT_NAMES)}.",
+        "metavar": "NAME",
+        "shell_complete": _complete_formats,
+    },
+    **{name: _role_settings(role) for name, role in COLUMN_ROLES.items()},
+    **OTHER_OPTIONS,
+}
+PAIR_OPTIONS = {f"--{name}" for name, role in COLUMN_ROLES.items() if role.accepts == "one or two columns"}
 
 
 class ReadingCommand(click.Command):
@@ -120,7 +83,7 @@ class ReadingCommand(click.Command):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         words = [arg.partition("=")[0] for arg in args]
-        for option in sorted({*PAIR_OPTIONS} & {*words}, key=words.index):  # the first one takes two first
+        for option in sorted(PAIR_OPTIONS & {*words}, key=words.index):  # the first one takes two first
             split: list[str] = []
             for arg in args:
                 split += arg.split("=", 1) if arg.startswith(f"{option}=") else [arg]
@@ -136,49 +99,48 @@ class ReadingCommand(click.Command):
         return False
 
 
-def column_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that say how to read a file; the command, a `Reading`, gets those that were given as `options`."""
-    return some_column_options(COLUMN_OPTIONS)(command)
-
-
-def some_column_options(names: Iterable[str]) -> Callable[[Any], Any]:
-    """The same of some of the options alone."""
-    kept = {name: COLUMN_OPTIONS[name] for name in names}
+def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], Any]:
+    """Options that say how to read a file; the command, a `ReadingCommand`, gets those that were given as `options`."""
+    settings = {name: READING_OPTIONS[name] for name in names}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def wrapped(*args: Any, **options: Any) -> None:
-            given = {name: options.pop(name) for name in (option.replace("-", "_") for option in kept)}
-            given = {name: x for name, x in given.items() if x not in (None, (), False)}
+        def run_command(*args: Any, **options: Any) -> None:
+            values = {name: options.pop(name) for name in settings}
+            values = {name: x for name, x in values.items() if x not in (None, (), False)}
             if is_shipped(options.get("file")):
-                given = SHIPPED_COLUMNS | given
-            for name in {"category", "margin"} & given.keys():
-                given[name] = given[name][0] if len(given[name]) == 1 else list(given[name])
-            for name in {"statistics", "shares"} & given.keys():
-                given[name] = _parse_statistics(name, given[name])
-            if "mixtures" in given:
-                found = list(map(_parse_mixture, given["mixtures"]))
-                given["mixtures"] = dict(found)
-                if len(given["mixtures"]) < len(found):
-                    raise ValueError("--mixtures names one twice")
-            command(*args, options=given, **options)
+                values = SHIPPED_COLUMNS | values
+            command(*args, options={name: _parse_option(name, x) for name, x in values.items()}, **options)
 
-        for name, about in reversed(kept.items()):
-            about = about if "is_flag" in about else {"metavar": "COLUMN"} | about
-            wrapped = click.option(f"--{name}", **about)(wrapped)
-        return wrapped
+        for name, details in reversed(settings.items()):
+            details = details if "is_flag" in details else {"metavar": "COLUMN"} | details
+            run_command = click.option(f"--{name.replace('_', '-')}", **details)(run_command)
+        return run_command
 
     return decorate
 
 
+def _parse_option(name: str, value: Any) -> Any:
+    """The value of an option as the argument of `jr.read`."""
+    if name == "mixtures":
+        mixtures = list(map(_parse_mixture, value))
+        if len(dict(mixtures)) < len(mixtures):
+            raise ValueError("--mixtures names one twice")
+        return dict(mixtures)
+    accepts = COLUMN_ROLES[name].accepts if name in COLUMN_ROLES else None
+    if accepts == "one or two columns":
+        return value[0] if len(value) == 1 else list(value)
+    return _parse_statistics(name, value) if accepts in ("statistics", "shares") else value
+
+
 def _parse_statistics(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
     """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
-    parts = [
+    statistics = [
         (name, columns.split(",") if columns else [name]) for name, _, columns in (x.partition("=") for x in texts)
     ]
-    if len(dict(parts)) < len(parts):
+    if len(dict(statistics)) < len(statistics):
         raise ValueError(f"--{option} names one twice")
-    return dict(parts)
+    return dict(statistics)
 
 
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
@@ -191,17 +153,17 @@ def is_shipped(file: Any) -> bool:
 
 def _parse_mixture(text: str) -> tuple[str, Any]:
     """NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
-    name, found, parts = text.partition("=")
-    if not found:
+    name, equals, parts = text.partition("=")
+    if not equals:
         return name, None
     shares = [part.rpartition(":") if ":" in part else (part, "", "") for part in parts.split(",")]
     if not any(share for *_, share in shares):
         return name, [part for part, *_ in shares]
     try:
-        given = {part: float(share) for part, _, share in shares}
-        if len(given) < len(shares):
+        share_by_part = {part: float(share) for part, _, share in shares}
+        if len(share_by_part) < len(shares):
             raise ValueError
-        return name, given
+        return name, share_by_part
     except ValueError:
         raise ValueError(
             f"--mixtures {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
@@ -209,7 +171,7 @@ def _parse_mixture(text: str) -> tuple[str, Any]:
 
 
 def first_option(command: Callable[..., None]) -> Callable[..., None]:
-    """--first, of commands that look at a part of what is too large."""
+    """The option --first, of commands that read the first rows of a file that is too large."""
     text = "Look at so many rows from the top only, of Parquet or a folder of it.  [default: all]"
     return click.option("--first", type=click.IntRange(min=1), metavar="ROWS", help=text)(command)
 
@@ -235,35 +197,34 @@ def read_events(
     *,
     source: Any = None,
     first: int | None = None,
-    **more: Any,
+    **arguments: Any,
 ) -> jr.data.Dataset:
-    """The events of a file, as the options of `columns` say; `source` is its table if that is open already."""
+    """The events of a file, as the reading options say; `source` is its table if that is open already."""
     options = dict(options)
     if "format" not in options and (first is not None or is_multi_file(file)):
         from jaxrate.data.parquet_table import find_parquet_table, parquet_source
 
-        parts = find_parquet_table(file)
-        source = parquet_source(parts, first)
-        if first is not None and first < parts.rows:
-            report.note(f"this is of the first {first:,} of {parts.rows:,} rows")
-    chess = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not more.get("upcoming")
-    form = options.pop("format", "pgn" if chess else None)
+        parquet_table = find_parquet_table(file)
+        source = parquet_source(parquet_table, first)
+        if first is not None and first < parquet_table.row_count:
+            report.note(f"this is of the first {first:,} of {parquet_table.row_count:,} rows")
+    is_pgn = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not arguments.get("upcoming")
+    file_format = options.pop("format", "pgn" if is_pgn else None)
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
-        if form is None:
+        if file_format is None:
             if source is None and Path(file).is_dir():
                 raise ValueError(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})"
                 )
             shipped = jr.data.datasets.nfl_columns() if source is None and is_shipped(file) else file
-            return jr.read(shipped if source is None else source, **options, **more)
-        if form not in jr.data.formats.FORMATS:
-            known = ", ".join(jr.data.formats.FORMATS)
-            raise ValueError(
-                f"unknown format {form!r}{suggest_name(form, jr.data.formats.FORMATS)} (there are {known})"
-            )
-        load = jr.data.formats.FORMATS[form]
-        foreign = [name for name in (*options, *more) if name not in format_arguments(load)]
+            return jr.read(shipped if source is None else source, **options, **arguments)
+        if file_format not in jr.data.formats.FORMATS:
+            formats = ", ".join(jr.data.formats.FORMATS)
+            suggestion = suggest_name(file_format, jr.data.formats.FORMATS)
+            raise ValueError(f"unknown format {file_format!r}{suggestion} (there are {formats})")
+        load = jr.data.formats.FORMATS[file_format]
+        foreign = [name for name in (*options, *arguments) if name not in format_arguments(load)]
         if foreign:
             option = foreign[0].replace("_", "-")
-            raise ValueError(f"--{option} does not go with --format {form}, which knows its own columns")
-        return load(file, **options, **more)
+            raise ValueError(f"--{option} does not go with --format {file_format}, which knows its own columns")
+        return load(file, **options, **arguments)

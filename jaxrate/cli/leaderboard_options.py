@@ -1,4 +1,4 @@
-"""The options that say who is on a leaderboard, and how it is printed."""
+"""The options of leaderboards: who is on them, and how they are printed."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ LEADERBOARD_OPTIONS = (
 
 
 def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of leaderboards; the command gets them as `listed`, arguments of `jr.leaderboard`."""
+    """Options of leaderboards; the command gets arguments of `jr.leaderboard` as `leaderboard_arguments`."""
 
     @wraps(command)
-    def wrapped(*args: Any, active: Any, min_games: int | None, cautious: float, **more: Any) -> None:
-        command(*args, listed={"active": active, "min_games": min_games, "cautious": cautious}, **more)
+    def run_command(*args: Any, active: Any, min_games: int | None, cautious: float, **arguments: Any) -> None:
+        command(
+            *args, leaderboard_arguments={"active": active, "min_games": min_games, "cautious": cautious}, **arguments
+        )
 
-    decorated: Any = wrapped
+    decorated: Any = run_command
     for option in reversed(LEADERBOARD_OPTIONS):
         decorated = option(decorated)
     return decorated

@@ -35,43 +35,49 @@ def rate_leagues(
     by: str,
     out: Path | None,
     top: int,
-    listed: dict[str, Any],
+    leaderboard_arguments: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Rate each league of a file alone, and print and save them one by one."""
     context = click.get_current_context()
-    given = click.core.ParameterSource.COMMANDLINE
-    if others := [x for x in context.params if x in INCOMPATIBLE_OPTIONS and context.get_parameter_source(x) == given]:
+    command_line = click.core.ParameterSource.COMMANDLINE
+    if others := [
+        x for x in context.params if x in INCOMPATIBLE_OPTIONS and context.get_parameter_source(x) == command_line
+    ]:
         raise ValueError(f"--{others[0].replace('_', '-')} does not go with --by")
     if out is not None:
         check_folder("--out", out)
     check_system_request(request)
     data = read_events(report, file, request.columns)
     league = _league_column(file, by)
-    chosen = choose_system(report, request, data, file)
+    task = choose_system(report, request, data, file)
     with report.stage("rating leagues"), prefix_file_name(file):
-        found = jr.league.rate_leagues(chosen.system, chosen.data, league, period=chosen.period)
-    boards = {name: jr.leaderboard(rated, top=top, **listed) for name, rated in found.items()}
+        rated_by_league = jr.league.rate_leagues(task.system, task.data, league, period=task.period)
+    boards = {name: jr.leaderboard(rated, top=top, **leaderboard_arguments) for name, rated in rated_by_league.items()}
     if out is not None:
         with report.stage(f"writing {out}"):
-            folders = _league_folders([*found])
-            for name, rated in found.items():
+            folders = _league_folders([*rated_by_league])
+            for name, rated in rated_by_league.items():
                 folder = out / folders[name]
                 folder.mkdir(parents=True, exist_ok=True)
                 jr.save(folder, rated._replace(options={"columns": request.columns}))
-            jr.data.write(_concatenate_ratings(by, found), out / "leagues.parquet")
-        report.note(f"saved {len(found):,} runs to {out}")
+            jr.data.write(_concatenate_ratings(by, rated_by_league), out / "leagues.parquet")
+        report.note(f"saved {len(rated_by_league):,} runs to {out}")
     if as_json:
         print_escaped(
             json.dumps(
-                [_json_league(by, name, found[name], board) for name, board in boards.items()], indent=1, default=str
+                [_json_league(by, name, rated_by_league[name], board) for name, board in boards.items()],
+                indent=1,
+                default=str,
             )
         )
         return
-    titles = (f"{name}: {_format_count(rated)} of {len(rated.players):,} players" for name, rated in found.items())
-    parts = zip(titles, boards.values(), strict=True)
+    titles = (
+        f"{name}: {_format_count(rated)} of {len(rated.players):,} players" for name, rated in rated_by_league.items()
+    )
+    sections = zip(titles, boards.values(), strict=True)
     print_escaped(
-        "\n\n".join([chosen.system.name, *(f"{title}\n\n{format_leaderboard(board)}" for title, board in parts)])
+        "\n\n".join([task.system.name, *(f"{title}\n\n{format_leaderboard(board)}" for title, board in sections)])
     )
 
 
@@ -80,8 +86,8 @@ def _league_column(file: str, by: str) -> Any:
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.data.table_sources import locate_data_errors, open_source
 
-    parts = parquet_source(find_parquet_table(file)) if is_multi_file(file) else file
-    source = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else parts)
+    table = parquet_source(find_parquet_table(file)) if is_multi_file(file) else file
+    source = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else table)
     with locate_data_errors(source.title, source.where):
         if by not in source.names:
             raise ValueError(f"--by: no column {by!r}{suggest_name(by, source.names)}")
@@ -92,16 +98,16 @@ def _league_column(file: str, by: str) -> Any:
 def _league_folders(names: list[Any]) -> dict[Any, str]:
     """A folder for each league, of letters, digits and dashes; those alike are numbered, long ones cut."""
     folders: dict[Any, str] = {}
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for name in names:
-        plain = (
+        base_name = (
             re.sub(r"[^\w-]+", "_", str(name)).strip("_").encode()[:MAX_FOLDER_LENGTH].decode(errors="ignore")
             or "league"
         )
-        plain = folder = f"{plain}_" if RESERVED_NAMES.fullmatch(plain) else plain
-        while folder.lower() in taken:
-            folder = f"{plain}_{len(taken) + 1}"
-        taken.add(folder.lower())
+        base_name = folder = f"{base_name}_" if RESERVED_NAMES.fullmatch(base_name) else base_name
+        while folder.lower() in used_names:
+            folder = f"{base_name}_{len(used_names) + 1}"
+        used_names.add(folder.lower())
         folders[name] = folder
     return folders
 
@@ -120,7 +126,7 @@ def _format_count(rated: jr.Rated) -> str:
 
 
 def _json_league(by: str, name: Any, rated: jr.Rated, board: Any) -> dict[str, Any]:
-    """What JSON can say of a league."""
+    """The result of a league for JSON."""
     rows = board.rows()
     counts = {"matches": len(rated.predictions)} if rated.contests is None else {"contests": rated.contests}
     return {by: name, "system": rated.system.name} | counts | {"players": len(rated.players), "leaderboard": rows}

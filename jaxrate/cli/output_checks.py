@@ -1,4 +1,4 @@
-"""Where a command is to write: tried before the work begins."""
+"""Checks of output paths, before the work begins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tempfile import TemporaryFile
 
 
 def title_from_file(file: str) -> str:
-    """A heading for what is made of this file, as "Our league" for our_league.csv."""
-    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).strip()
-    return words[:1].upper() + words[1:] or "Ratings"
+    """A title from the name of a file, as "Our league" from our_league.csv."""
+    title = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).strip()
+    return title[:1].upper() + title[1:] or "Ratings"
 
 
 def check_file(option: str, path: Path, example: str) -> None:
@@ -29,7 +29,7 @@ def check_file(option: str, path: Path, example: str) -> None:
 
 
 def check_page(option: str, path: Path, example: str) -> None:
-    """ValueError as of `check_file`, and for a name that browsers do not take for a page."""
+    """ValueError as of `check_file`, and for a name that browsers do not open as a page."""
     if path.suffix.lower() not in (".html", ".htm") and not path.is_dir():
         raise ValueError(f"{option} {path}: a page is HTML; name a file, as {example}")
     check_file(option, path, example)
@@ -37,12 +37,12 @@ def check_page(option: str, path: Path, example: str) -> None:
 
 def check_folder(option: str, path: Path) -> None:
     """ValueError if no folder of this name can be made with those above it, or if nothing can be written in it."""
-    there = next(x for x in (path, *path.absolute().parents) if x.exists())
-    if not there.is_dir():
-        where = "" if there == path else f": {there}"
+    existing = next(x for x in (path, *path.absolute().parents) if x.exists())
+    if not existing.is_dir():
+        where = "" if existing == path else f": {existing}"
         raise ValueError(f"{option} {path}{where} is a file; name a folder")
     try:
-        _check_writable(there)
+        _check_writable(existing)
     except OSError as error:
         raise ValueError(f"{option} {path} cannot be written: {_format_error(error)}") from None
 

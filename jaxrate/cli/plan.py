@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.input_options import ReadingCommand, column_options, read_events
+from jaxrate.cli.input_options import ReadingCommand, read_events, reading_options
 from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, system_option
@@ -20,7 +20,7 @@ from jaxrate.events import slice_events
 from jaxrate.memory_limits import device_memory, format_bytes
 from jaxrate.text_format import format_number, format_table
 
-SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to tell how long all of them take
+SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to estimate the time of all
 BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
 BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
@@ -34,7 +34,7 @@ BASE_BYTES = 5e8  # bytes that Python and the compiler take
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @period_option(help="As for rating periods of this length.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes, times in seconds.")
-@column_options
+@reading_options()
 @report_options
 def plan(
     report: ProgressReport,
@@ -69,55 +69,55 @@ def plan(
         start = time.perf_counter()
         widest = jr.extend.schedule_by_level(events)
         seconds = time.perf_counter() - start
-    kind, there = type(flat).__name__.lower(), gpu_steps(events, widest)
-    what = "participations" if isinstance(flat, jr.Rounds) else "matches"
+    kind, gpu_step_counts = type(flat).__name__.lower(), gpu_steps(events, widest)
+    unit = "participations" if isinstance(flat, jr.Rounds) else "matches"
     memory, device = device_memory(jax.devices()[0]), jax.devices()[0].device_kind
-    about = {what: n, "players": players, **_time_span(data)}
+    summary = {unit: n, "players": players, **_time_span(data)}
     shape = _schedule_shape(events, widest)
     if not as_json:
-        span = f"{about['first']} to {about['last']}" if "first" in about else "no times"
+        span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
         print_escaped(
-            f"{n:,} {what} of {players:,} players, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s"
+            f"{n:,} {unit} of {players:,} players, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s"
         )
         print_escaped(f"device: {device}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
     rows: list[dict[str, Any]] = []
-    made: dict[int, Any] = {}
+    schedules: dict[int, Any] = {}
     for system in systems:
-        why = _unsupported_reason(system, flat, data, named=bool(name))
-        rows.append({"system": system.name, "fits": why is None} | ({} if why is None else {"why": why}))
-        if why is not None:
+        reason = _unsupported_reason(system, flat, data, is_named=bool(name))
+        rows.append({"system": system.name, "fits": reason is None} | ({} if reason is None else {"why": reason}))
+        if reason is not None:
             continue
         state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, players)))
-        need = state + BYTES_PER_EVENT * n + BASE_BYTES
-        rows[-1] |= {"state": state, "memory": need, "seconds": None}
-        if memory is None or need <= 0.9 * memory:
+        required = state + BYTES_PER_EVENT * n + BASE_BYTES
+        rows[-1] |= {"state": state, "memory": required, "seconds": None}
+        if memory is None or required <= 0.9 * memory:
             with report.stage(f"measuring {system.name}"):
-                arranged = reuse_levels(system, events, made)
-                rows[-1]["seconds"], rating = _measure_run_time(system, events, arranged, players, seconds)
+                schedule = reuse_levels(system, events, schedules)
+                rows[-1]["seconds"], rating = _measure_run_time(system, events, schedule, players, seconds)
             rows[-1] |= {"rating": rating} | (
-                {} if has_launch_overhead() else {"gpu": gpu_seconds(system.name, kind, there)}
+                {} if has_launch_overhead() else {"gpu": gpu_seconds(system.name, kind, gpu_step_counts)}
             )
     if as_json:
-        schedule = shape | {"seconds": seconds}
-        print_escaped(
-            json.dumps(about | {"schedule": schedule, "device": device, "memory": memory, "systems": rows}, indent=1)
-        )
+        summary |= {"schedule": shape | {"seconds": seconds}, "device": device, "memory": memory, "systems": rows}
+        print_escaped(json.dumps(summary, indent=1))
     else:
-        guessed = any(row.get("gpu") is not None for row in rows)
-        heads = ["system", "state", "memory", "rating takes", *(["a replay", "on a GPU"] if guessed else [])]
+        has_gpu_estimate = any(row.get("gpu") is not None for row in rows)
+        heads = ["system", "state", "memory", "rating takes", *(["a replay", "on a GPU"] if has_gpu_estimate else [])]
         print_escaped(format_table(heads, [_format_plan_row(row)[: len(heads)] for row in rows]))
-        if guessed:
+        if has_gpu_estimate:
             print_escaped(_gpu_advice(rows))
     if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
         report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
 
 
-def _unsupported_reason(system: jr.extend.RatingSystem, flat: Any, data: jr.data.Dataset, *, named: bool) -> str | None:
+def _unsupported_reason(
+    system: jr.extend.RatingSystem, flat: Any, data: jr.data.Dataset, *, is_named: bool
+) -> str | None:
     """Why a system does not rate these events; None if it does."""
     if type(flat) not in system.events:
         only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
         return "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
-    if isinstance(flat, jr.Matches) and system.traits.contests and not named:
+    if isinstance(flat, jr.Matches) and system.traits.contests and not is_named:
         return f"only with --system {system.name}"
     if system.settings.get("categories", 1) > 1 and data.categories is None:
         return "only with --category"
@@ -125,19 +125,19 @@ def _unsupported_reason(system: jr.extend.RatingSystem, flat: Any, data: jr.data
 
 
 def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
-    """What was found of a system, in words."""
+    """The row of a system in the table."""
     if not system_plan["fits"]:
         return system_plan["system"], system_plan["why"], "", "", "", ""
-    took = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
-    return system_plan["system"], format_bytes(system_plan["state"]), format_bytes(system_plan["memory"]), *took
+    durations = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
+    return system_plan["system"], format_bytes(system_plan["state"]), format_bytes(system_plan["memory"]), *durations
 
 
 def _gpu_advice(rows: list[dict[str, Any]]) -> str:
-    """Where a replay is sooner done, once all is arranged and compiled."""
+    """Which systems a GPU replays faster, once all is scheduled and compiled."""
     estimated = [row for row in rows if row.get("gpu") is not None]
-    ahead = [row["system"] for row in estimated if row["gpu"] < row["rating"]]
-    who = "none of these" if not ahead else "all of these" if len(ahead) == len(estimated) else ", ".join(ahead)
-    return f"\nEstimated from what its programs launch, measured on none: a GPU, an H100, is sooner done for {who}."
+    faster = [row["system"] for row in estimated if row["gpu"] < row["rating"]]
+    systems = "none of these" if not faster else "all of these" if len(faster) == len(estimated) else ", ".join(faster)
+    return f"\nEstimated from what its programs launch, measured on none: a GPU, an H100, is sooner done for {systems}."
 
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:
@@ -153,20 +153,20 @@ def _time_span(data: jr.data.Dataset) -> dict[str, str]:
 
 
 def _schedule_shape(events: Any, schedule: Any) -> dict[str, Any]:
-    """The schedule: its steps, and which share of their places is filled."""
+    """The size of the schedule: its steps, and the filled share of their slots."""
     if isinstance(events, jr.Matches):
         return {"steps": schedule.num_steps, "width": schedule.number.shape[1], "filled": float(schedule.fill)}
-    parts = 1 if events.pair_start is None else 2  # a period is of players and pairs
-    taken = zip(schedule.blocks, schedule.steps, strict=True)
-    slots = sum(steps * block.number.shape[1] * sum(block.size[:parts]) for block, steps in taken)
-    work = int(events.player_start[-1]) + (0 if events.pair_start is None else int(events.pair_start[-1]))
+    kinds = 1 if events.pair_start is None else 2  # a period is of players and pairs
+    blocks = zip(schedule.blocks, schedule.steps, strict=True)
+    slots = sum(steps * block.number.shape[1] * sum(block.size[:kinds]) for block, steps in blocks)
+    filled = int(events.player_start[-1]) + (0 if events.pair_start is None else int(events.pair_start[-1]))
     count = {type(events.events).__name__.lower(): len(events.player_start) - 1}
     sizes = len({block.size for block in schedule.blocks})
-    return count | {"steps": sum(schedule.steps), "sizes": sizes, "filled": work / slots}
+    return count | {"steps": sum(schedule.steps), "sizes": sizes, "filled": filled / slots}
 
 
 def _format_schedule(shape: dict[str, Any]) -> str:
-    """The schedule in words."""
+    """The size of the schedule as text."""
     if "width" in shape:
         return f"{shape['steps']:,} steps of up to {shape['width']} matches at once, {shape['filled']:.0%} filled"
     kind, count = next(iter(shape.items()))
@@ -174,19 +174,19 @@ def _format_schedule(shape: dict[str, Any]) -> str:
 
 
 def _measure_run_time(
-    system: jr.extend.RatingSystem, events: Any, arranged: Any, players: int, making: float
+    system: jr.extend.RatingSystem, events: Any, schedule: Any, players: int, schedule_seconds: float
 ) -> tuple[float, float]:
-    """Seconds of `run`, from a sample, and how many of these rate; making the schedule takes so many."""
+    """Seconds of `run`, from a sample, and seconds of rating alone; `schedule_seconds` are for making the schedule."""
     import jax
 
     from jaxrate.fitting.time_limited_fit import fixed_key
     from jaxrate.replay.compile_options import levels_threshold
 
-    way: Any
+    sample_schedule: Any
     if isinstance(events, jr.Matches):
-        n, steps = len(events.score), arranged.num_steps
+        n, steps = len(events.score), schedule.num_steps
         if n / steps < levels_threshold(system, system.params, fixed_key(system), events):
-            sample, way, making = (
+            sample, sample_schedule, schedule_seconds = (
                 slice_events(events, max(0, (n - SAMPLE_SIZE) // 2), (n + SAMPLE_SIZE) // 2),
                 "stream",
                 0.0,
@@ -195,18 +195,24 @@ def _measure_run_time(
         else:
             size = min(steps, -(-SAMPLE_SIZE * steps // n))
             middle = slice((steps - size) // 2, (steps + size) // 2)
-            cut = jax.tree.map(lambda x: x[middle], (arranged.events, arranged.number))
-            sample, way, share = events, arranged._replace(events=cut[0], number=cut[1], num_steps=size), size / steps
+            steps_of_sample = jax.tree.map(lambda x: x[middle], (schedule.events, schedule.number))
+            sample, sample_schedule, share = (
+                events,
+                schedule._replace(events=steps_of_sample[0], number=steps_of_sample[1], num_steps=size),
+                size / steps,
+            )
     else:
         start = events.player_start
         low = max(0, np.searchsorted(start, (start[-1] - SAMPLE_SIZE) / 2, "right") - 1)
         high = np.searchsorted(start[:-1], (start[-1] + SAMPLE_SIZE) / 2)
         sample = slice_events(events, low, high)
-        way, share = jr.extend.schedule_by_level(sample), (start[high] - start[low]) / start[-1]
+        sample_schedule, share = jr.extend.schedule_by_level(sample), (start[high] - start[low]) / start[-1]
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        np.asarray(jr.run(system, sample, schedule=way, num_players=players, key=fixed_key(system)).prediction)
+        np.asarray(
+            jr.run(system, sample, schedule=sample_schedule, num_players=players, key=fixed_key(system)).prediction
+        )
         times.append(time.perf_counter() - begin)
     rating = min(times[1:]) / share
-    return making + max(0.0, times[0] - times[1]) + rating, rating  # the first compiles
+    return schedule_seconds + max(0.0, times[0] - times[1]) + rating, rating  # the first compiles

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.input_options import ReadingCommand, column_options
+from jaxrate.cli.input_options import ReadingCommand, reading_options
 from jaxrate.cli.output_checks import check_file
 from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
@@ -28,7 +28,7 @@ Examples:
 @click.command(cls=ReadingCommand, short_help="Say what a saved run expects of matches to come.", epilog=EXAMPLES)
 @click.argument("run", metavar="RUN", type=PathName(path_type=Path))
 @click.argument("file", metavar="FIXTURES", type=PathName())
-@column_options
+@reading_options()
 @click.option("--newcomers", is_flag=True, help="Names that the run does not have are new players.")
 @click.option(
     "--at", metavar="DATE", help="When all is played, if FIXTURES has no times.  [default: the end of the run]"
@@ -60,25 +60,25 @@ def predict(
             raise ValueError(f"--at {at}: write a number, as the times of the run are") from None
     with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
         try:
-            found = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, time=when, **options)
+            predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, time=when, **options)
         except ValueError as error:
             raise ValueError(str(error).replace("newcomers=True takes", "--newcomers takes")) from None
-    both = [set(found[name].tolist()) for name in ("a", "b", "player") if name in found]
-    new = sorted(set().union(*both) - set(rated.players.tolist()), key=str)
+    player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
+    new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)
     if new:
         names = ", ".join(map(format_name, new[:3])) + ", ..." * (len(new) > 3)
         report.note(f"{len(new)} of these players have not played yet: {names}")
-    if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in found:
+    if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
     if out is not None:
-        jr.data.write(found, out)
+        jr.data.write(predictions, out)
         report.note(f"saved the table to {out}")
     if as_json:
-        print_escaped(json.dumps(found.rows(), indent=1))
+        print_escaped(json.dumps(predictions.rows(), indent=1))
         return
-    head, rows = found.drop_columns(*HIDDEN_COLUMNS).shown(MAX_ROWS_SHOWN)
-    text = format_table(head, rows, left_aligned=("a", "b", "side", "contest", "player"))
-    total = len(found["row"])
+    headings, rows = predictions.drop_columns(*HIDDEN_COLUMNS).shown(MAX_ROWS_SHOWN)
+    text = format_table(headings, rows, left_aligned=("a", "b", "side", "contest", "player"))
+    total = len(predictions["row"])
     print_escaped(
         text + (f"\n... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else "")
     )

@@ -1,4 +1,4 @@
-"""What a command says beside its result: progress, notes and timings."""
+"""Progress, notes and timings of a command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = 2.0  # seconds before progress is shown
 
 
 class ProgressReport:
-    """What a command says beside its result, on standard error: progress and hints, or with --verbose timings."""
+    """Writes progress and notes to standard error, and with --verbose timings."""
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet, self.verbose = quiet, verbose
@@ -29,15 +29,15 @@ class ProgressReport:
             logging.getLogger("jaxrate").setLevel(logging.ERROR)
 
     def note(self, text: str) -> None:
-        """A hint."""
+        """Write a hint."""
         if not self.quiet:
             print_escaped(f"jaxrate: {text}", err=True)
 
     @contextmanager
     def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
-        """Some work: what is yielded takes how much of the total is done, and perhaps how it goes.
+        """A stage of the work: yields a function of how much of the total is done, and a detail to show.
 
-        A terminal sees a bar if it takes long.
+        A terminal shows a bar if the stage takes long.
         """
         start, done, title = time.perf_counter(), 0.0, text
         bar: Any = None
@@ -59,9 +59,9 @@ class ProgressReport:
                 bar.add_task(escape_control_characters(title), total=total, completed=done)
                 ended.wait()
 
-        def update(amount: float, how: str = "") -> None:
+        def update(amount: float, detail: str = "") -> None:
             nonlocal done, title
-            done, title = amount, f"{text}, {how}" if how else text
+            done, title = amount, f"{text}, {detail}" if detail else text
             if bar is not None and bar.tasks:
                 bar.update(bar.tasks[0].id, completed=done, description=escape_control_characters(title))
 
@@ -84,17 +84,17 @@ def report_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("-q", "--quiet", is_flag=True, help="No progress and no hints.")
     @click.option("-v", "--verbose", is_flag=True, help="Say how long each part takes; show where an error comes from.")
     @wraps(command)
-    def wrapped(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
+    def run_command(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
         command(*args, report=ProgressReport(quiet, verbose), **options)
 
-    return wrapped
+    return run_command
 
 
 @contextmanager
 def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
     """Warnings become notes."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
-    for warning in told:
+    for warning in caught:
         report.note(str(warning.message))

@@ -89,7 +89,7 @@ Examples:
 def rate(
     report: ProgressReport,
     file: str | None,
-    asked: RatingRequest,
+    request: RatingRequest,
     state: Path | None,
     as_of: str | None,
     player: str | None,
@@ -101,7 +101,7 @@ def rate(
     top: int,
     smooth: bool,
     outlook: bool,
-    listed: dict[str, Any],
+    leaderboard_arguments: dict[str, Any],
     since: str | None,
     peaks: bool,
     last: float,
@@ -128,9 +128,9 @@ def rate(
     if by is not None:
         if file is None:
             raise ValueError("--by goes with a FILE, whose leagues are rated")
-        return rate_leagues(report, file, asked, by, out, top, listed, as_json)
-    if file is not None and (chunked or ("format" not in asked.columns and is_multi_file(file))):
-        return rate_by_chunks(report, file, asked, out, by_parts, top, as_json)
+        return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json)
+    if file is not None and (chunked or ("format" not in request.columns and is_multi_file(file))):
+        return rate_by_chunks(report, file, request, out, by_parts, top, as_json)
     if smooth:
         check_smooth(state, file)
     if outlook and state is not None:
@@ -149,77 +149,81 @@ def rate(
             )  # before the run there is loaded: whoever carries on there, too, follows this command
     saved = None if state is None else jr.load(state)
     if saved is None:
-        check_system_request(asked)
+        check_system_request(request)
     else:
-        asked = continue_request(saved, asked)
-    said, hindsight = "", None
-    how: dict[str, float] = {}
+        request = continue_request(saved, request)
+    quality_text, hindsight = "", None
+    metrics: dict[str, float] = {}
     if file is None:
         assert saved is not None
-        rated = saved._replace(options=saved.options | {"columns": asked.columns})
-        until, then = (
+        rated = saved._replace(options=saved.options | {"columns": request.columns})
+        until, since_time = (
             parse_time_option(*x, saved.clock, written_date_format(saved))
             for x in (("--as-of", as_of), ("--since", since))
         )
         if until is not None and saved.last is not None and until < saved.last and out is not None:
             raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
     else:
-        data = read_events(report, file, asked.columns, **known_ids(saved))
-        until, then = (parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since)))
+        data = read_events(report, file, request.columns, **known_ids(saved))
+        until, since_time = (
+            parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since))
+        )
         if until is not None:
             data = events_up_to(data, until, 0 if saved is None else len(saved.players))
         for name in filter(None, (player, against)):
-            find_player(data.players, name)  # better said before rating
+            find_player(data.players, name)  # raises errors before rating
         if saved is None:
-            chosen = choose_system(report, asked, data, file)
-            if outlook and not is_outlook(chosen.system):
-                chosen = chosen._replace(system=jr.forecasts.add_outcomes(chosen.system))
+            task = choose_system(report, request, data, file)
+            if outlook and not is_outlook(task.system):
+                task = task._replace(system=jr.forecasts.add_outcomes(task.system))
         else:
-            chosen = check_and_hint(report, saved.system, data, saved.period, file, asked.columns)
+            task = check_and_hint(report, saved.system, data, saved.period, file, request.columns)
         if out is not None:
-            lock_output_folder(out)  # better now than after rating
-        hindsight = smooth_task(report, chosen) if smooth else None
-        rated, said, how = rate_task(report, file, chosen, saved, last, asked.changes)
-        if last != 1 and asked.fitted is not None:
-            hint_scored_on_fitted_data(report, [asked.fitted], file, last)
-        idle = ["category", "mixtures"] if has_unused_categories(rated.system, asked.columns) else []
-        idle += unused_evidence_options(rated.system, asked.columns)
-        columns = {key: x for key, x in asked.columns.items() if key not in idle}
+            lock_output_folder(out)  # before rating
+        hindsight = smooth_task(report, task) if smooth else None
+        rated, quality_text, metrics = rate_task(report, file, task, saved, last, request.changes)
+        if last != 1 and request.fitted is not None:
+            hint_scored_on_fitted_data(report, [request.fitted], file, last)
+        unused = ["category", "mixtures"] if has_unused_categories(rated.system, request.columns) else []
+        unused += unused_evidence_options(rated.system, request.columns)
+        columns = {key: x for key, x in request.columns.items() if key not in unused}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided})
-    parts = [_summary_line(rated)]
-    board = jr.leaderboard(rated, top=top, as_of=end_of_period(rated, until), since=then, **listed)
-    parts += [format_leaderboard(board), _category_strengths(rated, board), said]
-    plain: dict[str, Any] = {"leaderboard": _table_rows(board)}
+    sections = [_summary_line(rated)]
+    board = jr.leaderboard(rated, top=top, as_of=end_of_period(rated, until), since=since_time, **leaderboard_arguments)
+    sections += [format_leaderboard(board), _category_strengths(rated, board), quality_text]
+    json_values: dict[str, Any] = {"leaderboard": _table_rows(board)}
     if peaks:
-        best = jr.league.peak_ratings(rated, top=top, cautious=listed["cautious"])
-        parts.append(f"each at their best\n\n{best}")
-        plain["peaks"] = _table_rows(best)
+        peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
+        sections.append(f"each at their best\n\n{peaks_table}")
+        json_values["peaks"] = _table_rows(peaks_table)
     tables: dict[str, Any] = {}
     if hindsight is not None:
-        parts.append(format_greatest(hindsight, top))
-        plain["hindsight"] = _table_rows(jr.league.peak_ratings(hindsight, top=top))
+        sections.append(format_greatest(hindsight, top))
+        json_values["hindsight"] = _table_rows(jr.league.peak_ratings(hindsight, top=top))
         tables["hindsight"] = smoothed_match_columns(hindsight, data)
     if upsets:
-        worst = jr.league.upsets(rated, player=player, top=top)
-        parts.append(f"least expected\n\n{worst}")
-        plain["upsets"] = worst.rows()
+        upsets_table = jr.league.upsets(rated, player=player, top=top)
+        sections.append(f"least expected\n\n{upsets_table}")
+        json_values["upsets"] = upsets_table.rows()
     if player is not None and against is not None:
-        met = jr.league.head_to_head(rated, player, against)
-        parts.append(str(met))
-        plain["against"] = met._asdict() | {"matches": met.matches.rows()}
+        meetings = jr.league.head_to_head(rated, player, against)
+        sections.append(str(meetings))
+        json_values["against"] = meetings._asdict() | {"matches": meetings.matches.rows()}
     elif player is not None:
-        more = {} if hindsight is None else smoothed_career_columns(hindsight, player)
-        career = career_up_to(jr.career(rated, player) | more, until)
-        parts += _format_career(rated, player, career, more)
-        plain["career"] = _table_rows(career)
+        hindsight_columns = {} if hindsight is None else smoothed_career_columns(hindsight, player)
+        career = career_up_to(jr.career(rated, player) | hindsight_columns, until)
+        sections += _format_career(rated, player, career, hindsight_columns)
+        json_values["career"] = _table_rows(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
             save_run(out, rated, tables, csv, csv_safe)
         report.note(f"saved the run to {out}")
-    measures = {name: x if np.isfinite(x) else None for name, x in how.items()}
+    finite_metrics = {name: x if np.isfinite(x) else None for name, x in metrics.items()}
     print_escaped(
-        json.dumps(_json_summary(rated) | measures | plain, indent=1) if as_json else "\n\n".join(filter(None, parts))
+        json.dumps(_json_summary(rated) | finite_metrics | json_values, indent=1)
+        if as_json
+        else "\n\n".join(filter(None, sections))
     )
 
 
@@ -231,38 +235,37 @@ def rate_task(
     last: float = 1.0,
     changes: dict[str, Any] | None = None,
 ) -> tuple[jr.Rated, str, dict[str, float]]:
-    """Rate what was read, and say how long it took and how good the predictions of the last share of it were.
-
-    Each measure of that is also given by name.
-    """
+    """The rated history, a text of its time and the metrics of the last share of its predictions, and these by name."""
     from jaxrate.league.evaluation import evaluate_predictions, format_metric, last_share_mask
 
     system, data, period = task
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
-    new = "" if saved is None else " new"
-    what = f"{n:,}{new} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new} contests"
-    with report.stage(f"rating {what}"):
+    new_text = "" if saved is None else " new"
+    count_text = (
+        f"{n:,}{new_text} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new_text} contests"
+    )
+    with report.stage(f"rating {count_text}"):
         start = time.perf_counter()
         with prefix_file_name(file):
             rated = jr.rate(system, data, period=period, onto=saved)
         seconds = time.perf_counter() - start
     if contests is not None:
-        what += f", {n:,} participations"
-    how = evaluate_predictions(rated, data, last)
-    warn_worse_than_even(report, data, system.name, changes or {}, how, period, last)
-    measures = {measure: format_metric(measure, value) for measure, value in how.items()}
-    width, digits = max(map(len, measures)) + 1, max(map(len, measures.values()))
-    lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in measures.items()]
-    counted = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
-    return rated, "\n".join([f"{what} in {seconds:.2f} s, compilation included{counted}", *lines]), how
+        count_text += f", {n:,} participations"
+    metrics = evaluate_predictions(rated, data, last)
+    warn_worse_than_even(report, data, system.name, changes or {}, metrics, period, last)
+    metric_texts = {measure: format_metric(measure, value) for measure, value in metrics.items()}
+    width, digits = max(map(len, metric_texts)) + 1, max(map(len, metric_texts.values()))
+    lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in metric_texts.items()]
+    scored_text = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
+    return rated, "\n".join([f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *lines]), metrics
 
 
 def _json_summary(rated: jr.Rated) -> dict[str, Any]:
-    """What was rated, and how, as JSON can say it."""
+    """The system and the counts of a rated history, for JSON."""
     system, n = rated.system, len(rated.predictions)
     counts = {"matches": n} if rated.contests is None else {"contests": rated.contests, "participations": n}
-    about = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
-    return about | counts | {"players": len(rated.players)}
+    summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
+    return summary | counts | {"players": len(rated.players)}
 
 
 def _table_rows(columns: Any) -> list[dict[str, Any]]:
@@ -274,11 +277,11 @@ def _table_rows(columns: Any) -> list[dict[str, Any]]:
 
 
 def _summary_line(rated: jr.Rated) -> str:
-    """What was rated, and how."""
+    """The system and the counts of a rated history, as text."""
     n, contests = len(rated.predictions), rated.contests
     count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
-    form = "" if rated.period is None else f" in periods of {rated.period:g}"
-    return f"{rated.system.name}: {count} of {len(rated.players):,} players{form}"
+    periods = "" if rated.period is None else f" in periods of {rated.period:g}"
+    return f"{rated.system.name}: {count} of {len(rated.players):,} players{periods}"
 
 
 def _category_strengths(rated: jr.Rated, board: Any) -> str:
@@ -292,8 +295,8 @@ def _category_strengths(rated: jr.Rated, board: Any) -> str:
     return format_table(["strength against", *map(str, rated.categories)], rows, left_aligned=("strength against",))
 
 
-def _format_career(rated: jr.Rated, name: str, career: dict[str, Any], more: Iterable[str] = ()) -> list[str]:
-    """What a player went through, in words; `more` are columns in points."""
+def _format_career(rated: jr.Rated, name: str, career: dict[str, Any], point_columns: Iterable[str] = ()) -> list[str]:
+    """The career of a player as text; `point_columns` are further columns in points."""
     career_columns = dict(career)
     times = career_columns.pop("time")
     if rated.clock is not None:
@@ -301,19 +304,19 @@ def _format_career(rated: jr.Rated, name: str, career: dict[str, Any], more: Ite
             "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]
         } | career_columns
     digits = rating_decimals(career_columns["rating"])
-    shown = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
-    shown |= dict.fromkeys(("rating", "deviation", "performance", *more), f".{digits}f")
-    shown |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
+    formats = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
+    formats |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), f".{digits}f")
+    formats |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
     rows = [
         [
-            "" if x != x else format(x, shown[key]) if key in shown else x
+            "" if x != x else format(x, formats[key]) if key in formats else x
             for key, x in zip(career_columns, row, strict=True)
         ]
         for row in zip(*career_columns.values(), strict=True)
     ]
-    head = [key.replace("_", " ") for key in career_columns]
-    what = "matches" if rated.contests is None else "contests"
+    headings = [key.replace("_", " ") for key in career_columns]
+    kind = "matches" if rated.contests is None else "contests"
     return [
-        f"{format_name(name)}: {len(rows):,} {what}",
-        format_table(head, rows, left_aligned=("time", "opponent", "contest")),
+        f"{format_name(name)}: {len(rows):,} {kind}",
+        format_table(headings, rows, left_aligned=("time", "opponent", "contest")),
     ]

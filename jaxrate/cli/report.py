@@ -49,7 +49,7 @@ OTHERS_HELP = "A system to compare with; may be repeated.  [default: a few that 
 def report(
     report: ProgressReport,
     file: str,
-    asked: RatingRequest,
+    request: RatingRequest,
     out: Path,
     top: int,
     players: tuple[str, ...],
@@ -61,7 +61,7 @@ def report(
     smooth: bool,
     last: float,
 ) -> None:
-    """Rate the matches or contests of FILE as `jaxrate rate` does, and write what came of it as one page of HTML.
+    """Rate the matches or contests of FILE as `jaxrate rate` does, and write the results as one page of HTML.
 
     The page is a single file that needs no network: a leaderboard to search and sort, trajectories and matches of the
     best players, what is predicted of any two, calibration, and how other systems do.
@@ -75,33 +75,40 @@ def report(
 
     check_page("--out", out, "report.html")
     load_template()
-    check_system_request(asked)
+    check_system_request(request)
     for other in others:
         make_system(other, {})
-    data = read_events(report, file, asked.columns)
+    data = read_events(report, file, request.columns)
     if names is not None:
         data = data._replace(
             players=np.array(display_names(data.players, load_display_names(names, data.players)), object)
         )
     for player in players:
         find_player(data.players, player)
-    chosen = choose_system(report, asked, data, file)
-    smoothed = smooth_task(report, chosen) if smooth else None
-    rated, _, how = rate_task(report, file, chosen, changes=asked.changes)
-    versus: dict[str, dict[str, Any]] = {name: {} for name in others or systems_with_trait("baseline")}
-    versus[rated.system.name] = asked.changes
+    task = choose_system(report, request, data, file)
+    smoothed = smooth_task(report, task) if smooth else None
+    rated, _, metrics = rate_task(report, file, task, changes=request.changes)
+    changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or systems_with_trait("baseline")}
+    changes_by_system[rated.system.name] = request.changes
     comparison = compare_with_notes(
-        report, file, chosen.data, versus, is_named=bool(others), lengths=(chosen.period,), last=last, timed=False
+        report,
+        file,
+        task.data,
+        changes_by_system,
+        is_named=bool(others),
+        lengths=(task.period,),
+        last=last,
+        timed=False,
     )
-    hint_scored_on_fitted_data(report, [asked.fitted] if asked.fitted else [], file, last)
+    hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
     with report.stage("making the page"):
         page = jr.site.write_report(
             rated,
             title=title or title_from_file(file),
             top=top,
             players=players,
-            quality={measure: format_metric(measure, value) for measure, value in how.items()},
-            calibration=prediction_calibration(rated, chosen.data),
+            quality={measure: format_metric(measure, value) for measure, value in metrics.items()},
+            calibration=prediction_calibration(rated, task.data),
             comparison=comparison,
             smoothed=smoothed,
             active=active,

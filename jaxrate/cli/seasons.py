@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.input_options import ReadingCommand, column_options
+from jaxrate.cli.input_options import ReadingCommand, reading_options
 from jaxrate.cli.paths import PathName
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
@@ -47,7 +47,7 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=ReadingCommand, short_help="Say how a season may end, from a saved run.", epilog=SEASON_HELP)
 @click.argument("run", metavar="RUN", type=PathName(path_type=Path))
 @click.argument("file", metavar="FIXTURES", type=PathName())
-@column_options
+@reading_options()
 @click.option("--results", type=PathName(), metavar="FILE", help="The matches of this season that have been played.")
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), show_default=True, metavar="WIN DRAW LOSS",
               help="What each gives.")  # fmt: skip
@@ -69,13 +69,13 @@ def season(
     import jax
 
     rated = jr.load(run)
-    more: dict[str, Any] = {"ties": ties} if ties else {}
+    settings: dict[str, Any] = {"ties": ties} if ties else {}
     with report.stage(f"playing {samples:,} seasons"), warnings_as_notes(report):
-        found = jr.forecasts.simulate_season(
+        season_forecast = jr.forecasts.simulate_season(
             rated, file, results=results, points=points, relegated=relegated, samples=samples,
-            key=jax.random.key(seed), newcomers=newcomers, **more, **options,
+            key=jax.random.key(seed), newcomers=newcomers, **settings, **options,
         )  # fmt: skip
-    print_escaped(json.dumps(found.columns().rows(), indent=1) if as_json else found)
+    print_escaped(json.dumps(season_forecast.columns().rows(), indent=1) if as_json else season_forecast)
 
 
 @click.command(short_help="Say how a tournament of groups and a knock-out may end.", epilog=TOURNAMENT_HELP)
@@ -95,7 +95,7 @@ def tournament(
     import jax
 
     with report.stage(f"playing {samples:,} tournaments"):
-        found = jr.forecasts.simulate_tournament(
+        tournament_forecast = jr.forecasts.simulate_tournament(
             jr.load(run), plan, samples=samples, key=jax.random.key(seed), newcomers=newcomers
         )  # fmt: skip
-    print_escaped(json.dumps(found.columns().rows(), indent=1) if as_json else found)
+    print_escaped(json.dumps(tournament_forecast.columns().rows(), indent=1) if as_json else tournament_forecast)

@@ -1,4 +1,4 @@
-"""The options that commands share, and what they ask for."""
+"""The options that several commands have, and the request that they make."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
-from jaxrate.cli.input_options import column_options
+from jaxrate.cli.input_options import reading_options
 from jaxrate.cli.paths import PathName
 
 SYSTEM_HELP = "One of `jaxrate systems`, which names the default ones too."
@@ -22,31 +22,31 @@ PARAMS_FILE_HELP = "Take system and hyperparameters from there, as `jaxrate fit 
 
 
 class RatingRequest(NamedTuple):
-    """What the options ask for: a system, and how to read the file."""
+    """The system that the options ask for, and how to read the file."""
 
     name: str | None  # of the system
     changes: dict[str, Any]  # of its hyperparameters
     period: float | None  # the length of rating periods
     columns: dict[str, Any]  # arguments of `jr.read`, or of the reader of a format
-    fitted: FittedParams | None = None  # where system and hyperparameters come from, if it is a file
+    fitted: FittedParams | None = None  # the file that system and hyperparameters come from
 
 
 def request_options(param: str = "A hyperparameter; may be repeated.", *, files: bool) -> Callable[[Any], Any]:
     """Options --system, --param, --period and those of columns, and --params if there may be `files` of them.
 
-    The command gets what they ask for as `asked`. ValueError if no system can be made of it.
+    The command gets a `RatingRequest` as `request`. ValueError if no system can be made of it.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def wrapped(
+        def run_command(
             *args: Any,
             name: str | None,
             params: tuple[str, ...],
             period: float | None,
             options: dict[str, Any],
             fit: Path | None = None,
-            **more: Any,
+            **arguments: Any,
         ) -> None:
             changes = parse_params(params)
             fitted = None if fit is None else load_fitted(fit)
@@ -55,21 +55,21 @@ def request_options(param: str = "A hyperparameter; may be repeated.", *, files:
                     raise ValueError(f"{fit} is of {fitted.system}, not {name}")
                 name, changes = fitted.system, fitted.values | changes
                 period = fitted.period if period is None else period
-            command(*args, asked=RatingRequest(name, changes, period, options, fitted), **more)
+            command(*args, request=RatingRequest(name, changes, period, options, fitted), **arguments)
 
         options = [
             system_option(help=SYSTEM_HELP),
             click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help=param),
             period_option(help="Rate in periods of this length instead of match by match."),
-            column_options,
+            reading_options(),
         ]
         if files:
             path = PathName(path_type=Path)
             options.insert(1, click.option("--params", "fit", type=path, metavar="FILE.toml", help=PARAMS_FILE_HELP))
-        decorated: Any = wrapped
+        decorated_command: Any = run_command
         for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+            decorated_command = option(decorated_command)
+        return decorated_command
 
     return decorate
 

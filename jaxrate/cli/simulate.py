@@ -57,15 +57,20 @@ def simulate(
 
     The truth goes to a file beside it: FILE league.parquet has league.truth.parquet, one row per player.
     """
-    of_matches: dict[str, Any] = {"matches": matches, "draws": draws, "side_advantage": side_advantage, "luck": luck}
-    of_rounds: dict[str, Any] = {"rounds": rounds, "size": size, "noise": noise, "grid": grid}
-    kind, own, foreign = "rounds", of_rounds, of_matches
+    match_settings: dict[str, Any] = {
+        "matches": matches,
+        "draws": draws,
+        "side_advantage": side_advantage,
+        "luck": luck,
+    }
+    round_settings: dict[str, Any] = {"rounds": rounds, "size": size, "noise": noise, "grid": grid}
+    kind, used, unused = "rounds", round_settings, match_settings
     if rounds is None:
-        kind, own, foreign = "matches", of_matches, of_rounds
-    for option, value in foreign.items():
+        kind, used, unused = "matches", match_settings, round_settings
+    for option, value in unused.items():
         if value is not None:
             raise ValueError(f"--{option.replace('_', '-')} does not go with --{kind}")
-    world |= {option: value for option, value in own.items() if value is not None and option != kind}
+    world |= {option: value for option, value in used.items() if value is not None and option != kind}
     if rounds is None:
         count = 100_000 if matches is None else matches
         stream = jr.data.simulate.stream_league(players, count, **world)
@@ -77,8 +82,8 @@ def simulate(
     check_folder("FILE in", file.parent)
     file.parent.mkdir(parents=True, exist_ok=True)
     check_file("FILE", file, "league.parquet")
-    with report.stage(f"simulating {count:,} {kind}", count) as done:
-        jr.data.simulate.write(stream, file, done)
+    with report.stage(f"simulating {count:,} {kind}", count) as update_progress:
+        jr.data.simulate.write(stream, file, update_progress)
     truth = file.with_suffix(".truth.parquet")
     report.note(f"wrote {count:,} {kind} of {players:,} players to {file}, and the truth to {truth}")
 

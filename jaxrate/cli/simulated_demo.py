@@ -1,4 +1,4 @@
-"""What `jaxrate demo --simulated` shows: a league of known strengths, rated by every system."""
+"""`jaxrate demo --simulated`: a league of known strengths, rated by every system."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_not
 from jaxrate.cli.terminal import print_escaped
 from jaxrate.text_format import format_cell
 
-SAMPLE_ROWS = 100  # rows of --file, whether they are those that were rated
+SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
 EXAMPLES = """\b
 Examples:
@@ -84,9 +84,9 @@ def site(
     if (show or points) and file is None:
         raise ValueError("--show and --points name columns of --file FILE")
     rated = jr.load(run)
-    names_of = {} if names is None else load_display_names(names, rated.players)
-    wanted = dict.fromkeys([*show, *(points or ())])
-    columns = prediction_row_columns(file, list(wanted), rated) if file is not None else {}
+    display_names = {} if names is None else load_display_names(names, rated.players)
+    file_columns = dict.fromkeys([*show, *(points or ())])
+    columns = prediction_row_columns(file, list(file_columns), rated) if file is not None else {}
     for name in points or ():
         if columns[name].dtype.kind not in "iuf":
             raise ValueError(
@@ -101,7 +101,7 @@ def site(
             out,
             title=title,
             description=description,
-            names=names_of,
+            names=display_names,
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
             smoothed=_load_smoothed_columns(run),
@@ -116,16 +116,16 @@ def site(
 
 
 def _load_smoothed_columns(run: Path) -> dict[str, Any] | None:
-    """What `jaxrate rate --smooth` saved beside the run, if it did."""
+    """The smoothed ratings that `jaxrate rate --smooth` saved with the run; None if there are none."""
     for name in ("hindsight.parquet", "hindsight.csv"):
         if (run / name).exists():
-            wanted = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
-            return dict(zip(wanted, _load_columns(run / name, wanted), strict=True))
+            names = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
+            return dict(zip(names, _load_columns(run / name, names), strict=True))
     return None
 
 
 def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
-    """Columns of a file, of a CSV as they are written there if as text; ValueError if it lacks one."""
+    """Columns of a file, those of a CSV as they are written if `text`; ValueError if it lacks one."""
     from jaxrate.data.table_sources import open_file
     from jaxrate.text_format import suggest_name
 
@@ -138,7 +138,7 @@ def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[n
 
 
 def load_display_names(file: Path, players: Any) -> dict[Any, str]:
-    """What players are called, by what they are called in the events."""
+    """Names to display, by the names in the events."""
     with _prefix_option("--names: "):
         ids, names = _load_columns(file, ["id", "name"], text=True)
     name_of_id = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
@@ -164,24 +164,26 @@ def _check_rows(file: Path, rated: jr.Rated) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
     from jaxrate.data.table_sources import open_file
 
-    some = np.unique(np.linspace(0, len(rated.predictions) - 1, SAMPLE_ROWS).astype(int))
+    sampled = np.unique(np.linspace(0, len(rated.predictions) - 1, SAMPLE_ROWS).astype(int))
     sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]
-    sampled_rows = rated.predictions.select(["row", *sides]).take(some).to_pylist()
+    sampled_rows = rated.predictions.select(["row", *sides]).take(sampled).to_pylist()
     names = list(open_file(file).names)
-    columns = [*_load_columns(file, names), *_load_columns(file, names, text=True)]  # who is "007" is no number
+    columns = [*_load_columns(file, names), *_load_columns(file, names, text=True)]  # "007" is no number
     for row in sampled_rows:
-        there = {_fold_case_and_blanks(x[row["row"]]) for x in columns}
+        texts = {_fold_case_and_blanks(x[row["row"]]) for x in columns}
         if all(
-            any(x == who or (len(x) > 2 and x in who) for x in there)
+            any(x == who or (len(x) > 2 and x in who) for x in texts)
             for who in (_fold_case_and_blanks(row[x]) for x in sides)
         ):
             return
-    who = " and ".join(format_cell(sampled_rows[0][x]) for x in sides)
-    raise ValueError(f"--file: {file.name} is not what was rated: its row {sampled_rows[0]['row']} should be of {who}")
+    names_of_row = " and ".join(format_cell(sampled_rows[0][x]) for x in sides)
+    raise ValueError(
+        f"--file: {file.name} is not what was rated: its row {sampled_rows[0]['row']} should be of {names_of_row}"
+    )
 
 
 def _fold_case_and_blanks(value: Any) -> str:
-    """As names are compared, whatever their case and blanks; formats make them of several columns."""
+    """A value as text without letter case and repeated blanks, as formats join names from several columns."""
     return " ".join(str(value).casefold().split())
 
 

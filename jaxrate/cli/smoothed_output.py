@@ -1,4 +1,4 @@
-"""What `jaxrate rate --smooth` adds: who was the greatest, and every match as it is known now."""
+"""The output of `jaxrate rate --smooth`: the greatest players, and every match with hindsight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxrate.cli.system_selection import RatingTask
 
 
 def check_smooth(state: Any, file: str | None) -> None:
-    """ValueError unless there is a whole history."""
+    """ValueError unless the history is whole."""
     if state is not None or file is None:
         raise ValueError("--smooth takes a whole history: rate its FILE, without --state")
 
@@ -26,18 +26,18 @@ def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
 
 
 def format_greatest(smoothed: jr.league.Smoothed, top: int) -> str:
-    how = f"log likelihood {smoothed.evidence:,.1f}, {smoothed.sweeps} sweeps"
-    return f"with hindsight, each at their best ({how})\n\n{jr.league.peak_ratings(smoothed, top=top)}"
+    details = f"log likelihood {smoothed.evidence:,.1f}, {smoothed.sweeps} sweeps"
+    return f"with hindsight, each at their best ({details})\n\n{jr.league.peak_ratings(smoothed, top=top)}"
 
 
 def smoothed_career_columns(smoothed: jr.league.Smoothed, player: str) -> dict[str, Any]:
-    """Two more columns of a career: what each match left, as it is known now."""
+    """Two more columns of a career: rating and deviation after each match, with hindsight."""
     smoothed_career = jr.career(smoothed, player)
     return {"hindsight": smoothed_career["rating"], "its_deviation": smoothed_career["deviation"]}
 
 
 def smoothed_match_columns(smoothed: jr.league.Smoothed, data: jr.data.Dataset) -> dict[str, Any]:
-    """Columns of all matches: what each left of both players, and what all others let expect of it."""
+    """Columns of all matches: the ratings of both players after each, and its prediction from all others."""
     from jaxrate.league.rated_history import to_dates
 
     names, matches = np.asarray(data.players), smoothed.matches

@@ -1,4 +1,4 @@
-"""Which system rates a file, and in which form: checks and hints before the work begins."""
+"""Choice of the system that rates a file: checks and hints before the work begins."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class RatingTask(NamedTuple):
-    """What is to be rated, and how."""
+    """Data to rate, and by which system."""
 
     system: jr.extend.RatingSystem
-    data: jr.data.Dataset  # everyone on their own if the system knows no teams
+    data: jr.data.Dataset  # without teams if the system has none
     period: float | None  # the length of the rating periods
 
 
 def check_system_request(request: RatingRequest) -> None:
-    """ValueError if no system can be made of what is asked for, which is better said before the file is read."""
+    """ValueError if no system can be made of the request; called before the file is read."""
     from jaxrate.league.system_choice import make_system
 
     if request.name is not None:
@@ -35,7 +35,7 @@ def check_system_request(request: RatingRequest) -> None:
 
 
 def facts_from_options(columns: dict[str, Any]) -> DataFacts:
-    """What the options of columns say of the data before they are read."""
+    """What the options of columns tell of the data before these are read."""
     from jaxrate.system import DataFacts
 
     margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
@@ -59,10 +59,11 @@ def choose_system(
     fitting: bool = False,
     past: float = 1.0,
 ) -> RatingTask:
-    """The system that is asked for, or that of those who name none; ValueError if it cannot rate these events so.
+    """The requested system, or the default one; ValueError if it cannot rate these events.
 
-    Notes say what in the data changes nothing; if the side advantage is `fitting` itself, its start does not matter.
-    What comes after this first share of the `past` is not looked at.
+    Notes say what in the data changes nothing. With `fitting` the side advantage is fitted, so that its start does not
+    matter.
+    Only the first share `past` of the data is used for the choice.
     """
     from jaxrate.league.system_choice import adapt_system, default_system_name
 
@@ -75,8 +76,8 @@ def choose_system(
 
 def fitted_changes_for(data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
-    theirs = fitted.values.get("seasons", ())
-    return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == theirs)}
+    fitted_seasons = fitted.values.get("seasons", ())
+    return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == fitted_seasons)}
 
 
 def check_and_hint(
@@ -89,7 +90,7 @@ def check_and_hint(
     *,
     fitting: bool = False,
 ) -> RatingTask:
-    """`choose` with a system that is made already."""
+    """`choose_system` for a system that exists already."""
     from jaxrate.league.system_choice import drop_unknown_teams
     from jaxrate.systems import systems_with_trait
 
@@ -103,19 +104,19 @@ def check_and_hint(
             f"{system.name} takes no notice of categories; {' and '.join(systems_with_trait('categories'))} does"
         )
     for option in unused_evidence_options(system, columns):
-        know = " and ".join(
+        systems = " and ".join(
             name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings
         )
-        report.note(f"{system.name} takes no notice of --{option.replace('_', '-')}; {know} does")
+        report.note(f"{system.name} takes no notice of --{option.replace('_', '-')}; {systems} does")
     if not fitting:
         hint_no_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
-    known = drop_unknown_teams(system, data)
-    if known is not data:
-        know = " and ".join(systems_with_trait("teams"))
-        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {know} know them")
-    return RatingTask(system, known, period)
+    rated_data = drop_unknown_teams(system, data)
+    if rated_data is not data:
+        systems = " and ".join(systems_with_trait("teams"))
+        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {systems} know them")
+    return RatingTask(system, rated_data, period)
 
 
 def check_period(data: jr.data.Dataset, period: float | None) -> None:
@@ -133,10 +134,10 @@ def check_fits(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: fl
     check_period(data, period)
     if rates_events(system, data):
         return
-    words = "matches of two" if isinstance(data.events, jr.Matches) else "contests of many players"
+    kind = "matches of two" if isinstance(data.events, jr.Matches) else "contests of many players"
     fitting = [name for name in jr.extend.SYSTEMS if rates_events(make_system(name, {}), data)]
     hint = f"; try {' or '.join(fitting)}" if fitting else ""
-    raise ValueError(f"{system.name} does not rate {words}{hint}")
+    raise ValueError(f"{system.name} does not rate {kind}{hint}")
 
 
 def check_times(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
@@ -158,7 +159,7 @@ def prefix_file_name(file: str) -> Iterator[None]:
 
 
 def has_unused_categories(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> bool:
-    """Whether categories were named that the system takes no notice of."""
+    """Whether there are categories that the system does not use."""
     return "category" in columns and not system.traits.categories
 
 
@@ -172,13 +173,13 @@ EVIDENCE_OPTIONS = {  # options, and settings of systems
 
 
 def unused_evidence_options(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
-    """The options of evidence that were given and that the system takes no notice of."""
-    given = [option for option in EVIDENCE_OPTIONS if option in columns]
-    return [option for option in given if EVIDENCE_OPTIONS[option] not in system.settings]
+    """The options of evidence that the system does not use."""
+    options = [option for option in EVIDENCE_OPTIONS if option in columns]
+    return [option for option in options if EVIDENCE_OPTIONS[option] not in system.settings]
 
 
 def hint_no_side(report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]) -> None:
-    """A note if nobody has the side, which is worth something to a system."""
+    """A note if nobody has the side, and a system has a side advantage."""
     if not isinstance(data.events, jr.Matches) or data.matches.context.side is not None:
         return
     if any(getattr(system.params, "side_advantage", 0.0) for system in systems):
@@ -188,38 +189,40 @@ def hint_no_side(report: ProgressReport, data: jr.data.Dataset, systems: list[jr
 def hint_default_side(
     report: ProgressReport, data: jr.data.Dataset, system: jr.extend.RatingSystem, changes: dict[str, Any]
 ) -> None:
-    """A note of what the side is worth where nobody said, or that the system takes no notice of it."""
+    """A note of the default side advantage where none is chosen, or that the system does not use sides."""
     from jaxrate.league.comparison_notes import has_sides
 
     if not has_sides(data) or "side_advantage" in changes:
         return
     points = getattr(system.params, "side_advantage", None)
     if points is None:
-        know = ", ".join(name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields)
-        report.note(f"{system.name} takes no notice of the side; {know} do")
+        systems = ", ".join(name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields)
+        report.note(f"{system.name} takes no notice of the side; {systems} do")
     else:
-        fit = "jaxrate fit --free side_advantage"
-        report.note(f"the side is worth {points:g} points, as usual; give --param side_advantage, or fit it: {fit}")
+        command = "jaxrate fit --free side_advantage"
+        report.note(f"the side is worth {points:g} points, as usual; give --param side_advantage, or fit it: {command}")
 
 
 def warn_worse_than_even(
     report: ProgressReport, data: jr.data.Dataset, name: str, changes: dict[str, Any], quality: dict[str, float],
     period: float | None = None, last: float = 1.0,
 ) -> None:  # fmt: skip
-    """A note if the hyperparameters given make a system worse than equal forecasts; `found` is how well it did."""
+    """A note if changed hyperparameters make a system worse than equal forecasts; `quality` has its metrics."""
     from jaxrate.league.evaluation import constant_forecast_log_loss
 
     if not changes:
         return
-    measure = "log loss" if "log loss" in quality else "pair inversion"
-    constant = constant_forecast_log_loss(data, last) if measure == "log loss" else 0.5
-    sign = 1.0 if measure == "log loss" else -1.0
-    if np.isnan(quality[measure]) or sign * quality[measure] <= sign * constant:
+    metric = "log loss" if "log loss" in quality else "pair inversion"
+    constant = constant_forecast_log_loss(data, last) if metric == "log loss" else 0.5
+    sign = 1.0 if metric == "log loss" else -1.0
+    if np.isnan(quality[metric]) or sign * quality[metric] <= sign * constant:
         return
-    without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[measure]
-    if sign * without < sign * quality[measure]:
-        given = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
+    without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[metric]
+    if sign * without < sign * quality[metric]:
+        settings = (
+            ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
+        )
         report.note(
-            f"with {given} {name} predicts worse ({measure} {quality[measure]:.4f}) than without ({without:.4f}) and "
+            f"with {settings} {name} predicts worse ({metric} {quality[metric]:.4f}) than without ({without:.4f}) and "
             f"than the same forecast for all ({constant:.4f}); `jaxrate systems {name}` tells units and ranges"
         )

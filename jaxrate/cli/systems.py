@@ -28,10 +28,10 @@ def systems(name: str | None, as_json: bool) -> None:
     from jaxrate.systems import DEFAULT_SYSTEMS, systems_with_trait
 
     if as_json:
-        known = {
+        descriptions = {
             key: _json_system(key, make_system(key, {})) for key in ([*jr.extend.SYSTEMS] if name is None else [name])
         }
-        print_escaped(json.dumps(known if name is None else known[name], indent=1))
+        print_escaped(json.dumps(descriptions if name is None else descriptions[name], indent=1))
         return
     if name is not None:
         _print_system(name, make_system(name, {}))
@@ -51,7 +51,7 @@ def systems(name: str | None, as_json: bool) -> None:
 
 
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
-    """What is known of a system, as JSON can say it."""
+    """The description of a system for JSON."""
     from jaxrate.systems import DEFAULT_SYSTEMS
 
     params = [
@@ -79,8 +79,8 @@ def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
         (field, "none" if default is None else f"{default:g}", about.range.text, about.unit, about.meaning)
         for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
     ]
-    head = ["name", "default", "range", "unit", "meaning"]
-    print_escaped(format_table(head, rows, left_aligned=("name", "range", "unit", "meaning")))
+    headings = ["name", "default", "range", "unit", "meaning"]
+    print_escaped(format_table(headings, rows, left_aligned=("name", "range", "unit", "meaning")))
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
@@ -93,11 +93,11 @@ def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
 
 
 def _factory_usage(name: str, system: jr.extend.RatingSystem) -> str:
-    """What the factory says beside the table of its hyperparameters."""
-    lines, kept = [], True
-    told = {*system.params._fields, "Args", "Raises", "ValueError"}
+    """The docstring of the factory without the hyperparameters, which the table has."""
+    lines, is_kept = [], True
+    excluded = {*system.params._fields, "Args", "Raises", "ValueError"}
     for line in (inspect.getdoc(jr.extend.SYSTEMS[name]) or "").partition("\n\n")[2].splitlines():
-        begins = line[:3].strip()  # a paragraph or an entry, and not the rest of one
-        kept = line.partition(":")[0].strip() not in told if begins else kept or not line
-        lines += [line.removeprefix("  ")] if kept else []
+        start = line[:3].strip()  # of a paragraph or an entry, not within one
+        is_kept = line.partition(":")[0].strip() not in excluded if start else is_kept or not line
+        lines += [line.removeprefix("  ")] if is_kept else []
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -1,4 +1,4 @@
-"""What goes to the terminal: all of it passes here, so that no name in a file can command the terminal."""
+"""Output to the terminal, all of it with control characters escaped: no name in a file can command the terminal."""
 
 from __future__ import annotations
 

@@ -1,25 +1,43 @@
 """From the tables that people have to checked events.
 
-read.py        the door: `read`
-roles.py       which column of a table has which part
-matches.py     a table of matches, its columns as those of `Matches`
-contests.py    a table of contests, its columns as those of `Rounds`
-categories.py  categories of players, and mixtures of them
-dataset.py     what comes out: `Dataset`
-tables.py      files and tables in memory: their columns, and where a row stands
-rows.py        rows that lack a value, repeat another, or are wrong
-names.py       names that look alike, and joining them
-columns.py     columns as ids, numbers, flags and days
-formats/       public collections of results, a file for each
-teams.py       contests from nested lists, and teams taken apart
-writing.py     `write` and `frame`
-simulate.py    histories with known truth; picking.py draws their players
+table_reading.py          `read`
+column_roles.py           the roles of columns: arguments of `read`, `rate_files` and the command line
+role_resolution.py        which columns of a table are used, and for what
+column_recognition.py     the roles of columns by the names that people give them, column_spellings.py
+table_sources.py          files and tables in memory: their columns, and the place of a row in messages
+parquet_table.py          Parquet files that are one table, of any size
+column_conversion.py      columns as ids, numbers, flags and days
+date_parsing.py           dates as people write them
+result_parsing.py         results as people write them
+statistic_columns.py      statistics of matches besides the result
+derived_covariates.py     covariates that are computed from a history: rest, form and age
+seasons_and_margins.py    seasons and margins of matches
+player_categories.py      categories of players, and mixtures of them
+lookalike_names.py        names that look alike
+faulty_rows.py            rows that lack a value, repeat another, or are wrong
+unplayed_matches.py       rows without a result
+dataset_building.py       datasets from columns; match_tables.py those of matches, contest_tables.py those of contests
+integer_ids.py            ids of names that are whole numbers
+league_split.py           the leagues of one table
+data_inputs.py            inputs of functions of a history
+nested_teams.py           contests from nested lists, and contests without their teams
+table_writing.py          `write` and `to_frame`
+measurement_noise.py      the noise of a measurement of matches
+simulate.py               histories with known truth; player_sampling.py draws their players
+formats/                  public collections of results, a file for each
+datasets/                 results that ship with the package
 """
 
-from jaxrate.data import datasets, formats, simulate
-from jaxrate.data.nested_teams import from_teams
-from jaxrate.data.table_writing import to_frame, write
+from typing import TYPE_CHECKING
+
+import lazy_loader  # type: ignore[import-untyped]
+
 from jaxrate.events.dataset import Dataset
+
+if TYPE_CHECKING:
+    from jaxrate.data import datasets, formats, simulate
+    from jaxrate.data.nested_teams import from_teams
+    from jaxrate.data.table_writing import to_frame, write
 
 __all__ = [
     "Dataset",
@@ -30,3 +48,9 @@ __all__ = [
     "to_frame",
     "write",
 ]
+_FUNCTIONS = {"nested_teams": ["from_teams"], "table_writing": ["to_frame", "write"]}
+__getattr__, _, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""Columns of tables: turned into ids, numbers, flags and days, through Arrow."""
+"""Columns of tables as ids, numbers, flags and days, through Arrow."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
-MAX_YEARS = 200_000  # microseconds can tell more
+MAX_YEARS = 200_000  # microseconds reach further
 UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def to_column(name: str, values: Any) -> Column:
-    """`values` in Arrow, text and categoricals plain; as numpy objects where Arrow has no one type for them."""
+    """`values` as an Arrow column, categoricals as their values; as numpy objects if Arrow has no type for all."""
     arrow = import_pyarrow()
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise ValueError(f"column {name!r} must be an array of one dimension or a list")
@@ -53,16 +53,16 @@ def to_column(name: str, values: Any) -> Column:
 
 def _numpy_times(name: str, values: Any) -> HostArray:
     """Times of numpy in a unit that Arrow has; numpy turns those that a unit cannot hold into others, silently."""
-    parts = values if isinstance(values, list) else [values]
-    units = {np.datetime_data(part.dtype) for part in parts} - {("generic", 1)}
+    arrays = values if isinstance(values, list) else [values]
+    units = {np.datetime_data(part.dtype) for part in arrays} - {("generic", 1)}
     if len(units) < 2 and units <= {(unit, 1) for unit in ("D", *UNITS_PER_DAY)}:
         return np.array(values)
-    years = np.hstack([part.astype("datetime64[Y]") for part in parts])
+    years = np.hstack([part.astype("datetime64[Y]") for part in arrays])
     far = (np.abs(years.astype(np.int64)) > MAX_YEARS) & ~np.isnat(years)
     fail_where(
         far, lambda row: f"column {name!r} is {format_cell(values[row])}, not within {MAX_YEARS:,} years of 1970"
     )
-    return np.hstack([part.astype("datetime64[us]") for part in parts])
+    return np.hstack([part.astype("datetime64[us]") for part in arrays])
 
 
 def _to_list(values: Any) -> list[Any]:
@@ -84,14 +84,14 @@ def _as_large_string(column: Any) -> Any:
 
 
 def keep_rows(name: str, column: Column, keep: HostArray) -> Column:
-    """The rows to keep; what is left of mixed values may have a type."""
+    """The rows to keep; mixed values may be of one type then."""
     return (
         to_column(name, column[keep]) if isinstance(column, np.ndarray) else column.filter(import_pyarrow().array(keep))
     )
 
 
 def missing_mask(column: Column, nan_is_missing: bool) -> HostArray:
-    """Where there is no value; `nan` says whether NaN is none."""
+    """[n] whether a value is missing; NaN too if `nan_is_missing`."""
     if isinstance(column, np.ndarray):
         return np.array([is_missing_value(value, nan_is_missing) for value in column], bool)
     if not (column.null_count or (nan_is_missing and import_pyarrow().types.is_floating(column.type))):
@@ -100,7 +100,7 @@ def missing_mask(column: Column, nan_is_missing: bool) -> HostArray:
 
 
 def is_missing_value(value: Any, nan_is_missing: bool) -> bool:
-    """Whether a value of any type is none; `nan` says whether NaN is."""
+    """Whether a value of any type is missing; NaN too if `nan_is_missing`."""
     with suppress(ArithmeticError, ValueError, TypeError):  # Decimal("sNaN"), and arrays
         return value is None or type(value).__name__ == "NAType" or bool(nan_is_missing and value != value)
     return False
@@ -115,9 +115,9 @@ def is_name(value: Any) -> bool:
     return not is_missing_value(value, nan_is_missing=True)
 
 
-def _check_present(name: str, column: Column, nan: bool) -> None:
-    """ValueError at the first missing value; `nan` says whether NaN is one."""
-    fail_where(missing_mask(column, nan), lambda row: f"column {name!r} has no value")
+def _check_present(name: str, column: Column, nan_is_missing: bool) -> None:
+    """ValueError at the first missing value; NaN is one if `nan_is_missing`."""
+    fail_where(missing_mask(column, nan_is_missing), lambda row: f"column {name!r} has no value")
 
 
 def to_ids(
@@ -125,31 +125,32 @@ def to_ids(
 ) -> tuple[HostArray, HostArray]:
     """Ids [n, columns] of the values in several columns, and the values by id.
 
-    Those `known` come first, in their order, and then the others in order of first appearance. They are `what`.
+    The existing names come first, in their order, then the others in order of first appearance. Messages call them
+    `subject`.
     """
     arrow = import_pyarrow()
-    parts = [columns[name] for name in names]
-    kinds = [f"{name!r} holds" for name in names]
-    for name, part in zip(names, parts, strict=True):
-        _check_present(name, part, nan=True)
-    before = 0 if existing_names is None else len(existing_names)
-    if before:
+    arrays = [columns[name] for name in names]
+    descriptions = [f"{name!r} holds" for name in names]
+    for name, array in zip(names, arrays, strict=True):
+        _check_present(name, array, nan_is_missing=True)
+    num_existing = 0 if existing_names is None else len(existing_names)
+    if num_existing:
         try:
-            parts.append(to_column(subject, existing_names))
+            arrays.append(to_column(subject, existing_names))
         except RowError as error:  # whose row is none of the table
             raise ValueError(f"{subject}: {error.message}") from None
-        kinds.append(f"{subject} holds")
-        if getattr(parts[-1], "null_count", 0):
+        descriptions.append(f"{subject} holds")
+        if getattr(arrays[-1], "null_count", 0):
             raise ValueError(f"{subject} has a name missing")
-        if not isinstance(parts[-1], np.ndarray) and arrow.types.is_integer(parts[-1].type):  # and CSV has only text
-            for i, (name, part) in enumerate(zip(names, parts, strict=False)):
-                if not isinstance(part, np.ndarray) and arrow.types.is_large_string(part.type):
-                    parts[i] = _parse_text(
-                        name, part, [arrow.int64()], f"not a whole number, as the known {subject} are"
+        if not isinstance(arrays[-1], np.ndarray) and arrow.types.is_integer(arrays[-1].type):  # and CSV has only text
+            for i, (name, array) in enumerate(zip(names, arrays, strict=False)):
+                if not isinstance(array, np.ndarray) and arrow.types.is_large_string(array.type):
+                    arrays[i] = _parse_text(
+                        name, array, [arrow.int64()], f"not a whole number, as the known {subject} are"
                     )
-    if any(isinstance(part, np.ndarray) for part in parts):
-        existing_names, parts = (_to_list(parts[-1]), parts[:-1]) if before else ([], parts)
-        items = existing_names + [value for row in zip(*map(_to_list, parts), strict=True) for value in row]
+    if any(isinstance(part, np.ndarray) for part in arrays):
+        existing_names, arrays = (_to_list(arrays[-1]), arrays[:-1]) if num_existing else ([], arrays)
+        items = existing_names + [value for row in zip(*map(_to_list, arrays), strict=True) for value in row]
         try:
             ids = {value: i for i, value in enumerate(dict.fromkeys(items))}
         except TypeError:
@@ -157,14 +158,14 @@ def to_ids(
         rank = np.array([ids[value] for value in items], np.int32)
         values = np.fromiter(ids, dtype=object, count=len(ids))
     else:
-        if len({part.type for part in parts}) > 1:
-            if not all(arrow.types.is_integer(part.type) for part in parts):
-                types = " and ".join(f"{kind} {part.type}" for kind, part in zip(kinds, parts, strict=True))
+        if len({part.type for part in arrays}) > 1:
+            if not all(arrow.types.is_integer(part.type) for part in arrays):
+                types = " and ".join(f"{kind} {part.type}" for kind, part in zip(descriptions, arrays, strict=True))
                 raise ValueError(f"columns must be of the same type, but {types}")
-            parts = [part.cast(arrow.int64()) for part in parts]
-        chunks = arrow.chunked_array([chunk for part in parts for chunk in part.chunks]).dictionary_encode().chunks
+            arrays = [part.cast(arrow.int64()) for part in arrays]
+        chunks = arrow.chunked_array([chunk for part in arrays for chunk in part.chunks]).dictionary_encode().chunks
         code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
-        code, earlier = np.split(code, [len(code) - before])
+        code, earlier = np.split(code, [len(code) - num_existing])
         code = np.concatenate([earlier, code.reshape(len(names), -1).T.ravel()])
         values = chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
         position = np.arange(len(code))
@@ -174,9 +175,9 @@ def to_ids(
         rank = np.empty(len(values), np.int32)
         rank[order] = np.arange(len(values))
         rank, values = rank[code], values[order]
-    if (rank[:before] != np.arange(before)).any():
+    if (rank[:num_existing] != np.arange(num_existing)).any():
         raise ValueError(f"{subject} has a name twice")
-    player = rank[before:].reshape(-1, len(names))
+    player = rank[num_existing:].reshape(-1, len(names))
     _check_storable_names(names, player, values, subject)
     return player, values
 
@@ -189,9 +190,9 @@ def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArra
     bad = np.isin(ids, [*reasons])
 
     def say(row: int) -> str:
-        place = int(np.argmax(bad[row]))
-        number = int(ids[row, place])
-        return f"column {names[place]!r} is {format_cell(values[number])}, which {reasons[number]}"
+        position = int(np.argmax(bad[row]))
+        number = int(ids[row, position])
+        return f"column {names[position]!r} is {format_cell(values[number])}, which {reasons[number]}"
 
     fail_where(bad.any(axis=1), say)
     number = min(reasons)
@@ -202,11 +203,11 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
     """The column as float64; text is parsed, true is 1. A missing value is `default`, or without one an error."""
     arrow = import_pyarrow()
     if default is None:
-        _check_present(name, column, nan=False)
+        _check_present(name, column, nan_is_missing=False)
     if isinstance(column, np.ndarray):
         numbers = [_to_number_or_default(value, default) for value in column]
-        other = np.array([value is None for value in numbers])
-        fail_where(other, lambda row: f"column {name!r} is {format_cell(column[row])}, not a number")
+        not_a_number = np.array([value is None for value in numbers])
+        fail_where(not_a_number, lambda row: f"column {name!r} is {format_cell(column[row])}, not a number")
         return np.array(numbers, np.float64)
     if arrow.types.is_large_string(column.type):
         try:
@@ -246,7 +247,7 @@ def to_flags(name: str, column: Column) -> HostArray:
 def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     """Dates as days since 1970-01-01 (UTC), numbers as they are; and whether they are dates."""
     arrow = import_pyarrow()
-    _check_present(name, column, nan=isinstance(column, np.ndarray))
+    _check_present(name, column, nan_is_missing=isinstance(column, np.ndarray))
     if isinstance(column, np.ndarray):
         raise ValueError(f"column {name!r} mixes values of different types; expected dates, timestamps or numbers")
     if arrow.types.is_large_string(column.type):
@@ -272,8 +273,8 @@ def to_times(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, Ho
 
 def check_row_time_order(column: Column, days: HostArray) -> None:
     def say(row: int) -> str:
-        before, here = column.slice(row - 1, 2).cast("string").to_pylist()
-        return f"time {here} is earlier than {before} in the row before; sort the rows, or use the option sort"
+        previous, current = column.slice(row - 1, 2).cast("string").to_pylist()
+        return f"time {current} is earlier than {previous} in the row before; sort the rows, or use the option sort"
 
     fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
 
@@ -301,8 +302,8 @@ def _parse_text(name: str, column: Any, targets: Sequence[Any], complaint: str) 
     good = bisect_left(ends, True, key=lambda end: all(takes(target, 0, end) is None for target in targets))
     targets = [target for target in targets if good == 0 or takes(target, 0, good) is not None]
     rows = islice(bad(good, len(column)), MAX_REPORTED_ROWS + 1)
-    said = [(row, f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}") for row in rows]
-    raise RowError(*said[0], said[1:MAX_REPORTED_ROWS], len(said[MAX_REPORTED_ROWS:]))
+    messages = [(row, f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}") for row in rows]
+    raise RowError(*messages[0], messages[1:MAX_REPORTED_ROWS], len(messages[MAX_REPORTED_ROWS:]))
 
 
 def _has_hexadecimal(text: Any) -> bool:
@@ -315,6 +316,6 @@ def _normalise_decimals(text: Any) -> Any:
     """Text as numbers are written, without blanks around it, and true as 1."""
     compute = import_pyarrow().compute
     text = compute.ascii_trim_whitespace(text)
-    for word, value in (("true", "1"), ("false", "0")):
-        text = compute.replace_substring_regex(text, f"^(?i:{word})$", value)
+    for text_value, value in (("true", "1"), ("false", "0")):
+        text = compute.replace_substring_regex(text, f"^(?i:{text_value})$", value)
     return text

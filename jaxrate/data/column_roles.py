@@ -1,279 +1,279 @@
-"""Which column of a table has which part: named by the caller, or known by its name."""
+"""The columns of a file: one table of their roles, from which signatures, documentation, checks and options follow.
 
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+A role is a keyword argument of `jr.read`. `rate_files`, the formats and the command line take some of the roles, by the
+same names.
+"""
 
-from jaxrate.data.statistic_columns import Statistic, resolve_statistics
-from jaxrate.data.table_sources import check_columns_exist, find_column
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from inspect import cleandoc
+from textwrap import fill
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
 from jaxrate.text_format import format_cell
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two columns", "days", "statistics", "shares"]
+Taker: TypeAlias = Literal["rate_files", "formats", "arena"]
+
 WINNER_LOSER, PLAYER_PAIR = ("winner", "loser"), ("a", "b")
-CONTEST_PARTS = ("contest", "participant", "rank", "last_rank", "team", "ceiling", "noise")
-DERIVED_COVARIATES = "rest", "form", "age"  # covariates that are made of a history
-DEFAULT_COLUMNS = {"participant": "player"}  # names of columns that are not those of their parts
+DERIVED_COVARIATES = "rest", "form", "age"  # covariates that are computed from a history
+PLACEHOLDER = re.compile(r"^ *COLUMNS: .*$", re.MULTILINE)  # in a docstring, where those of the roles come
+DOCSTRING_WIDTH = 116
 
 
-class Form(NamedTuple):
-    """Which columns make a table one of matches or of contests."""
+class ColumnRole(NamedTuple):
+    """What a column is for."""
 
-    who: list[str]  # of both players, or of the participant
-    result: str | None = None  # of scores or ranks; None: player 0 has won, the points say who, or nobody yet
-    contest: str | None = None  # None: matches
-    ranked: bool = False  # the result is a rank, not a score
-    won: bool = False  # player 0 is the winner
-    points: tuple[str, ...] = ()  # of each side, which tell who has won; without a result
-
-
-class Roles(NamedTuple):
-    """The columns that are used. None, or empty: there is none for this part."""
-
-    form: Form
-    time: str | None
-    weight: str | None
-    side: str | None
-    everywhere: float | None  # the side in every match; `side` is then no column
-    neutral: str | None
-    category: list[str]  # of a's and of b's
-    margin: list[str]  # of the match, or the points of a and of b
-    covariates: list[str]
-    season: str | None
-    further: list[str]
-    last: str | None
-    team: str | None
-    ceiling: str | None
-    noise: str | None
-    drop: list[str]
-    upcoming: bool  # no score is read, and no margin or statistic
-    rest: float | None = None  # days that longer rests count as
-    form_time: float | None = None  # time constant of form, in days
-    age: tuple[str, ...] = ()  # of a's and of b's age or birth
-    league_season: str | None = None
-    statistics: tuple[Statistic, ...] = ()
+    meaning: str  # for docstrings and the command line
+    details: str = ""  # further sentences, for docstrings
+    accepts: Accepts = "column"
+    history: Literal["matches", "contests", "both"] = "matches"  # of which it may be a column
+    default: tuple[str, ...] = ()  # names of columns that have the role without being named
+    takers: tuple[Taker, ...] = ()  # besides `read`
 
     @property
-    def text(self) -> list[str]:
-        """The columns that hold names."""
-        names = self.form.contest, self.team, self.season, self.league_season
-        return [*self.form.who, *self.category, *filter(None, names)]
-
-    @property
-    def numbers(self) -> list[str]:
-        """The columns that hold numbers, flags or times."""
-        side = None if self.everywhere else self.side
-        one = (
-            self.form.result,
-            *self.form.points,
-            self.last,
-            self.ceiling,
-            self.noise,
-            self.time,
-            side,
-            self.neutral,
-            self.weight,
-        )
-        counted = [] if self.upcoming else [*self.margin, *self.counted]
-        return [*filter(None, one), *self.known, *counted, *self.drop, *self.age]
-
-    @property
-    def derived_covariates(self) -> list[str]:
-        """The covariates that are made of the history."""
-        asked = self.rest, self.form_time, self.age or None
-        return [name for name, wanted in zip(DERIVED_COVARIATES, asked, strict=True) if wanted is not None]
-
-    @property
-    def counted(self) -> list[str]:
-        """The columns that statistics are made of."""
-        return [name for one in self.statistics for name in one.columns]
-
-    @property
-    def known(self) -> list[str]:
-        """Further columns of the matches, but for the margin and statistics, each once."""
-        later = {*self.margin, *(one.name for one in self.statistics)}
-        return [name for name in dict.fromkeys([*self.further, *self.covariates]) if name not in later]
-
-    @property
-    def wanted(self) -> list[str]:
-        """All columns, each once."""
-        return list(dict.fromkeys([*self.text, *self.numbers]))
+    def accepts_list(self) -> bool:
+        """Whether several columns may have the role."""
+        return self.accepts in ("columns", "one or two columns", "two columns")
 
 
-def resolve_roles(
-    names: Sequence[str], arguments: dict[str, Any], upcoming: bool, points: tuple[str, ...] = ()
-) -> Roles:
-    """The parts of the columns with these names, some of them `given` by the arguments of `read`.
+COLUMN_ROLES = {
+    "a": ColumnRole(
+        "column of the first player",
+        "They are player 0. Names are of any hashable type.",
+        default=("a",),
+        takers=("rate_files", "arena"),
+    ),
+    "b": ColumnRole(
+        "column of the second player", "Names are of the same type.", default=("b",), takers=("rate_files", "arena")
+    ),
+    "score": ColumnRole(
+        "column of the first player's score in [0, 1]",
+        "Or of results as W, D and L, as H, D and A, as 1, X and 2, as 2-1 or 1/2-1/2 in one cell, or of the name of "
+        "the winner. For contests, see `rank`. The default does not hold if that column has no results and the two "
+        "columns of `margin` tell who won. False: no column, whatever it is called. Rows without a result are left out "
+        "of the matches; upcoming ones are `fixtures` of the dataset.",
+        history="both",
+        default=("score",),
+        takers=("rate_files", "arena"),
+    ),
+    "winner": ColumnRole(
+        "column of the winner, instead of `a`, `b` and `score`",
+        "The winner becomes player 0 and the score is 1.",
+        default=("winner",),
+        takers=("rate_files", "arena"),
+    ),
+    "loser": ColumnRole("column of the loser", default=("loser",), takers=("rate_files", "arena")),
+    "contest": ColumnRole(
+        "column of the contest, a row per participant",
+        "Rows of the same value, of any hashable type, are one contest. They stand together, unless `sort` brings them "
+        "together, and the contests count in the order in which they stand.",
+        history="contests",
+        default=("contest",),
+        takers=("arena",),
+    ),
+    "participant": ColumnRole("column of the player", history="contests", default=("player",), takers=("arena",)),
+    "rank": ColumnRole(
+        "column of the rank, lower is better; or give `score`, higher is better",
+        "Equal ranks are a tie.",
+        history="contests",
+        default=("rank",),
+        takers=("arena",),
+    ),
+    "team": ColumnRole(
+        "column of the team, whose players play together and share the rank",
+        "A player without a team has a value of their own. One who is in several has a row for each, see `rounds`.",
+        history="contests",
+    ),
+    "last_rank": ColumnRole(
+        "column of the last place of a tie, to be checked",
+        "It counts as `rank` does and is not used otherwise: players who tie have the same range of places, in which "
+        "there is room for them all, and other ranges do not overlap it.",
+        history="contests",
+    ),
+    "ceiling": ColumnRole(
+        "column of what the better performances count as",
+        "The same within a contest. A missing one, or inf: none.",
+        history="contests",
+    ),
+    "noise": ColumnRole(
+        "column of how much more than usual performances scatter, as 2 in a short contest",
+        "The same within a contest, above 0.",
+        history="contests",
+    ),
+    "time": ColumnRole(
+        "column of dates, or numbers of days",
+        "Dates, timestamps and text become days since 1970-01-01 (UTC); numbers stay as they are unless all are dates "
+        "of eight digits, as 20240131. A column without any value is no time.",
+        history="both",
+        default=("time", "date", "t"),
+        takers=("rate_files", "arena"),
+    ),
+    "side": ColumnRole(
+        'column: 1 if the first player has home or white, -1 if the second; or "a", always',
+        '0: neither; true is 1 and false 0. "a" and "b", unless another column has that name: that player in every '
+        "match.",
+        takers=("rate_files", "arena"),
+    ),
+    "neutral": ColumnRole("column: true (or 1) where nobody has the side", takers=("rate_files", "arena")),
+    "weight": ColumnRole(
+        "column: a match of weight w counts as w matches. Contests: weight, or partial play",
+        "Above 0.",
+        history="both",
+        takers=("rate_files", "formats", "arena"),
+    ),
+    "category": ColumnRole(
+        "column of the category of both players, as a surface; or the two of each player's, as races",
+        accepts="one or two columns",
+        takers=("formats",),
+    ),
+    "margin": ColumnRole(
+        "column of by how much a match was won; or the two of each side's points, which are a score as well",
+        "The points are those of a (or the winner) and of b. Systems learn from the size of the margin; who won is as "
+        "the score says, and a draw has no margin. It goes with the matches, and so do statistics and covariates, as "
+        "`context.columns`, and the dataset says which they are.",
+        accepts="one or two columns",
+        takers=("rate_files", "formats"),
+    ),
+    "statistics": ColumnRole(
+        "column of what was counted beside the result, as expected goals: by how much the first player was ahead; or "
+        "by name the two of each side",
+        'As {"xg": ("xg_a", "xg_b")}, whose difference it is. They need not have the sign of the result, and a value '
+        "may be missing: the statistic is then NaN.",
+        accepts="statistics",
+        takers=("rate_files", "formats"),
+    ),
+    "shares": ColumnRole(
+        "further statistics, by name the two columns of what each side won, as games or points: the share of both that "
+        "the first player is ahead by",
+        "The statistic is (a - b) / (a + b), and 0 where nobody won any.",
+        accepts="shares",
+        takers=("rate_files", "formats"),
+    ),
+    "covariates": ColumnRole(
+        "column of what is known before a match and speaks for the first player, as komi or days of rest",
+        accepts="columns",
+        takers=("rate_files", "formats", "arena"),
+    ),
+    "rest": ColumnRole(
+        "make a covariate of the days since each player's last match; longer rests count as so many",
+        "Those of a less those of b; newcomers have had the longest rest.",
+        accepts="days",
+    ),
+    "form": ColumnRole(
+        "make a covariate of recent results against expectation, which fades in so many days",
+        "Expected by Elo; it fades to 1 / e. Rest and form are of the matches above alone.",
+        accepts="days",
+    ),
+    "age": ColumnRole(
+        "make a covariate of the ages of a and b, from columns of ages or of dates of birth",
+        "In years. Where either has none it is 0.",
+        accepts="two columns",
+    ),
+    "season": ColumnRole(
+        "column of the season, as 2021 or 2020-21: each begins with its first match",
+        "The dataset says when. Matches of a season that are played after the next has begun count as of the next.",
+        takers=("formats",),
+    ),
+    "league_season": ColumnRole(
+        "column of seasons of several leagues, which overlap: names with a year, as 2020-21",
+        "In place of `season`: a season begins for a player with their first match in it.",
+    ),
+    "columns": ColumnRole(
+        "further column of numbers, which goes with the matches to a system of one's own",
+        "As `context.columns`.",
+        accepts="columns",
+        takers=("rate_files", "formats"),
+    ),
+    "drop": ColumnRole(
+        "leave out rows where this column is true (or 1)",
+        "Nothing else of such a row is looked at.",
+        accepts="columns",
+        history="both",
+        takers=("formats", "arena"),
+    ),
+}
+FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "lichess"  # of `jr.data.formats`
+CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
+RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # that tell the result
+LAYOUT_ROLES = *PLAYER_PAIR, *RESULT_ROLES, "last_rank"  # that tell the players and the result
 
-    Args:
-      names: of all columns.
-      given: names of columns by argument of `read`.
-      upcoming: as in `read`.
-      points: the columns of each side's points, if these tell who has won and are not the margin.
 
-    Raises:
-      ValueError: if the arguments contradict each other, or if there is no such column.
-    """
-    statistics = resolve_statistics(arguments["statistics"], arguments["shares"])
-    check_column_names(arguments)
-    form = resolve_table_form(names, arguments, upcoming, points)
-    side, neutral, category, time = (arguments[part] for part in ("side", "neutral", "category", "time"))
-    season = arguments["season"]
-    drop, further, margin, covariates = (
-        _as_list(arguments[part]) for part in ("drop", "columns", "margin", "covariates")
-    )
-    everywhere = None
-    if form.contest is None:
-        everywhere = constant_side(names, form, side)
-    elif not side is neutral is category is season is None or further or margin or covariates or statistics:
-        raise ValueError(
-            "side, neutral, category, margin, statistics, covariates, season and columns are for matches of two, "
-            "not for contests"
-        )
-    elif any(arguments[part] for part in (*DERIVED_COVARIATES, "league_season")):
-        raise ValueError("rest, form, age and league_season are for matches of two, not for contests")
-    check_evidence_columns(form, margin, covariates, statistics)
-    if time is None:
-        time = next(filter(None, (find_column(names, key) for key in ("time", "date", "t"))), None)
-    if neutral is not None and side is None:
-        raise ValueError("neutral needs side: without it nobody has the side in any match")
-    pair = [category] * 2 if isinstance(category, str) else [] if category is None else category
-    if not isinstance(pair, (list, tuple)) or len(pair) not in (0, 2):
-        raise ValueError(f"category must be one column or the pair of a's and b's, got {category}")
-    weight, last, team, ceiling, noise = (
-        arguments[part] for part in ("weight", "last_rank", "team", "ceiling", "noise")
-    )
-    pair = list(pair)
-    evidence = margin, covariates, season, further
-    contest = last, team, ceiling, noise
-    roles = Roles(
-        form, time, weight, side, everywhere, neutral, pair, *evidence, *contest, drop, upcoming,
-        *rest_form_and_age(arguments), league_season=arguments["league_season"], statistics=tuple(statistics),
-    )  # fmt: skip
-    for name in roles.derived_covariates:
-        if name in roles.known:
-            raise ValueError(
-                f"{name} is made of the history, and there is a column {name!r} among the others: rename it"
+def roles_taken_by(taker: Taker) -> tuple[str, ...]:
+    """The names of the roles that it takes."""
+    return tuple(name for name, role in COLUMN_ROLES.items() if taker in role.takers)
+
+
+def select_role_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that name columns; None for roles that it does not take."""
+    return {name: arguments.get(name) for name in COLUMN_ROLES}
+
+
+def document_roles(names: Iterable[str] = COLUMN_ROLES, details: bool = True) -> Callable[[Function], Function]:
+    """Write the meanings of roles into the docstring of a function, in place of its line `COLUMNS: ...`."""
+
+    def decorate(function: Function) -> Function:
+        text = "\n".join(
+            fill(
+                f"  {name}: {describe_role(name, details)}",
+                DOCSTRING_WIDTH,
+                subsequent_indent=" " * 4,
+                break_on_hyphens=False,
             )
-    if season is not None and roles.league_season is not None:
-        raise ValueError("give season, which begins for all at once, or league_season, and not both")
-    check_columns_exist(names, roles.wanted)
-    return roles
+            for name in names
+        )
+        if function.__doc__:
+            function.__doc__ = PLACEHOLDER.sub(lambda line: text, cleandoc(function.__doc__))
+        return function
+
+    return decorate
 
 
-def check_column_names(arguments: dict[str, Any]) -> None:
+def describe_role(name: str, details: bool) -> str:
+    """The meaning of a role, for docstrings; with or without its details."""
+    role = COLUMN_ROLES[name]
+    meaning = f"{'in contests, ' if role.history == 'contests' else ''}{role.meaning}."
+    several = " May be a list of columns." if role.accepts == "columns" else ""
+    quoted = [f'"{name}"' for name in role.default]
+    default = f" Default: {join_alternatives(quoted)}." if role.default else ""
+    return f"{meaning}{several}{default} {role.details if details else ''}".rstrip()
+
+
+def join_alternatives(names: Collection[str]) -> str:
+    """Names as "a, b or c"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def check_role_arguments(arguments: Mapping[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
-    several = {"category", "columns", "drop", "margin", "covariates", "age"}
-    for part, name in arguments.items():
-        if part in ("rest", "form", "statistics", "shares"):
-            continue  # which are numbers of days, or are checked by `statistics_of`
-        if part == "score" and name is False:
-            continue  # no column
-        if part == "category" and isinstance(name, (list, tuple)) and len(name) not in (0, 2):
-            continue  # which is refused in words of its own
-        if name is not None and not (part in several and isinstance(name, (list, tuple))) and not _is_column_name(name):
-            raise ValueError(f"{part} must be the name of a column, got {format_cell(name)}")
-        for one in name if part in several and isinstance(name, (list, tuple)) else ():
-            if not _is_column_name(one):
-                raise ValueError(f"{part} must be names of columns, got {format_cell(one)} among them")
+    for name, value in arguments.items():
+        role = COLUMN_ROLES[name]
+        if value is None or role.accepts in ("statistics", "shares") or (name == "score" and value is False):
+            continue  # `resolve_statistics` checks statistics; score=False says that there is no column
+        if role.accepts == "days":
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
+                raise ValueError(f"{name} must be a number of days above 0, got {format_cell(value)}")
+            continue
+        listed = role.accepts_list and isinstance(value, (list, tuple))
+        if name == "category" and (not isinstance(value, str) if not listed else len(value) not in (0, 2)):
+            raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")
+        if not listed and not _is_column_name(value):
+            raise ValueError(f"{name} must be the name of a column, got {format_cell(value)}")
+        for column in value if listed else ():
+            if not _is_column_name(column):
+                raise ValueError(f"{name} must be names of columns, got {format_cell(column)} among them")
+        if name == "age" and len(as_list(value)) not in (0, 2):
+            raise ValueError(
+                f"age must be the columns of a's and of b's age or date of birth, got {', '.join(as_list(value))}"
+            )
 
 
 def _is_column_name(name: Any) -> bool:
     return isinstance(name, Hashable) and not isinstance(name, (tuple, float)) and bool(name)
 
 
-def is_pair(margin: Any) -> bool:
-    """Whether the margin is told by the points of both."""
-    return isinstance(margin, (list, tuple)) and len(margin) == 2
-
-
-def rest_form_and_age(arguments: dict[str, Any]) -> tuple[float | None, float | None, tuple[str, ...]]:
-    """The days of rest and of form, and the columns of ages."""
-    for part in ("rest", "form"):
-        days = arguments[part]
-        if days is not None and (isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < 1e9):
-            raise ValueError(f"{part} must be a number of days above 0, got {format_cell(days)}")
-    age = _as_list(arguments["age"])
-    if len(age) not in (0, 2):
-        raise ValueError(f"age must be the columns of a's and of b's age or date of birth, got {', '.join(age)}")
-    return arguments["rest"], arguments["form"], tuple(age)
-
-
-def _as_list(names: Any) -> list[Any]:
+def as_list(names: Any) -> list[Any]:
+    """The columns that an argument names, each of its own."""
     return list(names) if isinstance(names, (list, tuple)) else [] if names is None else [names]
-
-
-def check_evidence_columns(form: Form, margin: list[str], covariates: list[str], statistics: list[Statistic]) -> None:
-    """ValueError unless these columns can be the margin, covariates and statistics of matches."""
-    if len(margin) > 2 or len(set(margin)) < len(margin):
-        raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
-    counted = [x for one in statistics for x in (one.name, *one.columns)]
-    for one in statistics:
-        if one.name in margin:
-            raise ValueError(f"column {one.name!r} is the margin, so that it cannot be a statistic beside it")
-    for name in covariates:
-        if name in (*margin, *counted, *form.points, form.result):
-            raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
-        if covariates.count(name) > 1:
-            raise ValueError(f"covariates names the column {name!r} twice")
-
-
-def resolve_table_form(
-    names: Sequence[str], arguments: dict[str, Any], upcoming: bool, points: tuple[str, ...] = ()
-) -> Form:
-    """The form of a table with these columns, some of them given by their part in it."""
-    forms: list[tuple[str, ...]] = [WINNER_LOSER, PLAYER_PAIR, CONTEST_PARTS]
-    named = [form for form in forms if any(arguments[part] is not None for part in form)]
-    if len(named) > 1:
-        raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
-    if upcoming and (WINNER_LOSER in named or any(arguments[part] for part in ("rank", "last_rank"))):
-        raise ValueError(
-            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
-        )
-    if not named:
-        forms = forms[1:] if upcoming else forms
-        named = [form for form in forms if all(DEFAULT_COLUMNS.get(part, part) in names for part in form[:2])]
-        named += [
-            form for form in forms if all(find_column(names, DEFAULT_COLUMNS.get(part, part)) for part in form[:2])
-        ]
-    form = named[0] if named else PLAYER_PAIR
-
-    def column(part: str) -> str:
-        plain = DEFAULT_COLUMNS.get(part, part)
-        return arguments[part] or find_column(names, plain) or plain
-
-    if form != CONTEST_PARTS and column(form[0]) == column(form[1]):
-        raise ValueError(f"{form[0]} and {form[1]} are the same column, {column(form[0])!r}; name one for each player")
-    if form == WINNER_LOSER:
-        if arguments["score"]:
-            raise ValueError(
-                "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"
-            )
-        return Form([column(part) for part in form], won=True)
-    if form == PLAYER_PAIR:
-        unscored = arguments["score"] is False or (arguments["score"] is None and find_column(names, "score") is None)
-        if is_pair(arguments["margin"]) and unscored:
-            points = tuple(arguments["margin"])
-        if arguments["score"] is False and not points and not upcoming:
-            raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
-        result = None if points or arguments["score"] is False else column("score")
-        if upcoming:  # which is read to see whether there is one
-            result, points = (result if result in names else None), (points if {*points} <= {*names} else ())
-        return Form([column(part) for part in form], result, points=points)
-    if upcoming:
-        return Form([column("participant")], None, column("contest"))
-    if arguments["rank"] is not None and arguments["score"]:
-        raise ValueError("give rank, lower is better, or score, higher is better, and not both")
-    there = [arguments[part] or find_column(names, part) for part in ("rank", "score")]
-    scored = bool(arguments["score"]) or (arguments["score"] is None and there[0] is None and there[1] is not None)
-    if arguments["last_rank"] is not None and (scored or arguments["team"] is not None):
-        raise ValueError("last_rank, the last place of a tie, goes with rank, and not with score or team")
-    return Form([column("participant")], column("score" if scored else "rank"), column("contest"), ranked=not scored)
-
-
-def constant_side(names: Sequence[str], form: Form, side: str | None) -> float | None:
-    """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
-    literal = side in ("a", "b") and (side not in names or side == form.who[0 if side == "a" else 1])
-    if side in ("winner", "loser") or (form.won and (literal or side in form.who)):
-        raise ValueError(
-            f"side={side!r} would tell the result before the match; name a column that says who had the side, "
-            "1 the winner, -1 the loser, 0 neither"
-        )
-    return (1.0 if side == "a" else -1.0) if literal else None

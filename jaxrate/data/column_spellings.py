@@ -1,4 +1,4 @@
-"""How people call columns: lower-case letters and digits, {} for a side; those that come first are taken first."""
+"""Names that people give to columns, in lower-case letters and digits; {} is a side. Earlier ones come first."""
 
 from typing import NamedTuple
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask, to_ids, to_numbers, to_times
-from jaxrate.data.column_roles import Roles
+from jaxrate.data.role_resolution import Roles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import NameFormatters, add_contest_to_errors, build_rounds, fail_where
 from jaxrate.events.dataset import Dataset, EventFields
@@ -14,28 +14,28 @@ from jaxrate.types import HostArray
 
 
 def contest_fields(roles: Roles, columns: dict[str, Column], players: Any) -> EventFields:
-    """Ids and numbers of the participants. The names of players that are known already are as in `read`.
+    """Ids and numbers of the participants. `players` are names that have ids already.
 
     Raises:
-      RowError: where a column does not hold what its part asks for.
+      RowError: where a column does not hold what its role requires.
     """
-    form = roles.form
-    assert form.contest is not None
-    contest, contests = _label_codes(form.contest, columns)
+    layout = roles.layout
+    assert layout.contest is not None
+    contest, contests = _label_codes(layout.contest, columns)
     with add_contest_to_errors(lambda row: f"contest {_format_name_of_id(contests, contest[row])}"):
-        player, players = to_ids(form.who, columns, players)
+        player, players = to_ids(layout.players, columns, players)
         values: dict[str, Any] = {"contest": contest, "player": player[:, 0], "rank": np.zeros(len(player))}
-        if form.result is not None:
-            result = to_numbers(form.result, columns[form.result])
-            values["rank"] = result if form.ranked else -result
+        if layout.result is not None:
+            result = to_numbers(layout.result, columns[layout.result])
+            values["rank"] = result if layout.ranked else -result
         if roles.weight is not None:
             values["weight"] = to_numbers(roles.weight, columns[roles.weight])
-        if roles.last is not None:
-            _check_shared_places(contest, values["rank"], to_numbers(roles.last, columns[roles.last]))
+        if roles.last_rank is not None:
+            _check_shared_places(contest, values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank]))
         if roles.team is not None:
-            alone = missing_mask(columns[roles.team], nan_is_missing=True)
-            said = f"column {roles.team!r} has no value; players without a team need one of their own"
-            fail_where(alone, lambda row: said)
+            missing = missing_mask(columns[roles.team], nan_is_missing=True)
+            message = f"column {roles.team!r} has no value; players without a team need one of their own"
+            fail_where(missing, lambda row: message)
             values["team"], _ = _label_codes(roles.team, columns)
         if roles.ceiling is not None:
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
@@ -62,16 +62,16 @@ def build_contest_dataset(roles: Roles, fields: EventFields, rows: HostArray) ->
     del roles
     contests, players = fields.contests, fields.players
     assert contests is not None
-    shown = NameFormatters(
+    formatters = NameFormatters(
         lambda i: _format_name_of_id(contests, i), lambda i: _format_name_of_id(players, i), lambda row: str(rows[row])
     )
-    events = build_rounds(**fields.values, formatters=shown)
-    ours = fields.values["contest"][events.player_start[:-1]]
-    return Dataset(events, players, rows, None, fields.clock, contests[ours])
+    events = build_rounds(**fields.values, formatters=formatters)
+    order = fields.values["contest"][events.player_start[:-1]]
+    return Dataset(events, players, rows, None, fields.clock, contests[order])
 
 
 def _format_name_of_id(names: Any, i: int) -> str:
-    """How errors show a name: as Python has it, not NumPy."""
+    """A name in errors, as Python writes it, not NumPy."""
     return format_cell(names[i : i + 1].tolist()[0])
 
 
@@ -82,19 +82,19 @@ def _label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, Host
 
 
 def _check_shared_places(contest: HostArray, first: HostArray, last: HostArray) -> None:
-    """ValueError where the ranges of places that those who tie share do not make a standing."""
+    """ValueError where the ranges of places of players who tie are not those of a ranking."""
 
     def say(row: int) -> str:
         return f"the places {format_number(first[row])} to {format_number(last[row])}"
 
     fail_where(~(last >= first), lambda row: f"{say(row)} end before they begin")
     order = np.lexsort((last, first, contest))
-    low, high, which = first[order], last[order], contest[order]
-    same = np.append(False, which[1:] == which[:-1])
-    equal = same & np.append(False, (low[1:] == low[:-1]) & (high[1:] == high[:-1]))
-    before = np.arange(len(order)) - np.flatnonzero(~equal)[np.cumsum(~equal) - 1]  # of the same tie
-    overlap, many = np.zeros((2, len(order)), bool)
-    overlap[order] = same & ~equal & np.append(False, low[1:] <= high[:-1])
-    many[order] = before > high - low
+    low, high, contest_of_row = first[order], last[order], contest[order]
+    same_contest = np.append(False, contest_of_row[1:] == contest_of_row[:-1])
+    same_places = same_contest & np.append(False, (low[1:] == low[:-1]) & (high[1:] == high[:-1]))
+    num_before = np.arange(len(order)) - np.flatnonzero(~same_places)[np.cumsum(~same_places) - 1]  # of the same tie
+    overlap, too_many = np.zeros((2, len(order)), bool)
+    overlap[order] = same_contest & ~same_places & np.append(False, low[1:] <= high[:-1])
+    too_many[order] = num_before > high - low
     fail_where(overlap, lambda row: f"{say(row)} overlap others of the same contest without being the same")
-    fail_where(many, lambda row: f"{say(row)} are fewer than the players who share them")
+    fail_where(too_many, lambda row: f"{say(row)} are fewer than the players who share them")

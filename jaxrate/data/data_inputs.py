@@ -1,4 +1,4 @@
-"""What functions of a history take: data with names, events, or whatever `read` takes."""
+"""Inputs of functions of a history: data with names, events, or the sources of `read`."""
 
 import os
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def is_readable_source(data: Any) -> bool:
 
 
 def read_if_source(data: Any, **options: Any) -> Any:
-    """The data, read if they are a source of `read`; what else there is stays as it is. `options` are those of `read`.
+    """The data, read if they are a source of `read`, and else as they are. `options` are those of `read`.
 
     Raises:
       ValueError: as `read` does.
@@ -40,6 +40,6 @@ def as_dataset(caller: str, data: Any, **options: Any) -> Dataset:
     Raises:
       ValueError: if the data are neither, and as `read` does.
     """
-    found = read_if_source(data, **options)
-    check_dataset(caller, found)
-    return found
+    dataset = read_if_source(data, **options)
+    check_dataset(caller, dataset)
+    return dataset

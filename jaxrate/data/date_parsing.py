@@ -100,9 +100,9 @@ def parse_dates(name: str, column: Column, dates: str | None, *, unix: bool = Fa
         return ParsedDates(column)  # most rows are written otherwise
     if style == NUMERIC_DATE_PATTERN:
         return _parse_numeric_dates(name, column, fields, dates)
-    said = "not a date as those above it"
+    complaint = "not a date as those above it"
     return ParsedDates(
-        _fields_to_timestamps(name, column, fields, said), EIGHT_DIGITS if style == DATE_PATTERNS[-1] else None
+        _fields_to_timestamps(name, column, fields, complaint), EIGHT_DIGITS if style == DATE_PATTERNS[-1] else None
     )
 
 
@@ -111,27 +111,27 @@ def is_time_column(name: str, column: Column, dates: str | None) -> bool:
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray):
         return False
-    some = column.drop_null().slice(0, 1)
-    if not len(some):
+    sample = column.drop_null().slice(0, 1)
+    if not len(sample):
         return False
     if arrow.types.is_date(column.type) or arrow.types.is_timestamp(column.type):
         return True
     with suppress(ValueError):
-        return parse_dates(name, some, dates or DAY_FIRST, unix=True).column.type != column.type or (
-            arrow.types.is_large_string(column.type) and _is_iso_text(some)
+        return parse_dates(name, sample, dates or DAY_FIRST, unix=True).column.type != column.type or (
+            arrow.types.is_large_string(column.type) and _is_iso_text(sample)
         )
     with suppress(ValueError):
-        return parse_dates(name, some, MONTH_FIRST).column.type != column.type
+        return parse_dates(name, sample, MONTH_FIRST).column.type != column.type
     return False
 
 
 def parse_date(text: str, dates: str | None) -> float:
     """Days since 1970-01-01 of a date that is written as `dates` says, or in a way that is clear; ValueError if not."""
     arrow = import_pyarrow()
-    found = parse_dates("time", arrow.chunked_array([[text]], arrow.large_string()), dates).column
-    if not (arrow.types.is_timestamp(found.type) or arrow.types.is_date(found.type)):
+    column = parse_dates("time", arrow.chunked_array([[text]], arrow.large_string()), dates).column
+    if not (arrow.types.is_timestamp(column.type) or arrow.types.is_date(column.type)):
         raise ValueError(f"{text} is no date, as 2026-05-31")
-    return float(found.cast(arrow.timestamp("us")).cast(arrow.int64())[0].as_py() / 86_400_000_000)
+    return float(column.cast(arrow.timestamp("us")).cast(arrow.int64())[0].as_py() / 86_400_000_000)
 
 
 def _is_iso_text(column: Column) -> bool:
@@ -151,86 +151,93 @@ def _matches_pattern(style: str, text: str) -> bool:
 
 def _extract_date_fields(style: str, column: Column) -> dict[str, Any]:
     """The parts of dates by name, as text; null where a row is written otherwise."""
-    found = import_pyarrow().compute.extract_regex(column, style)
-    return {field.name: import_pyarrow().compute.struct_field(found, [field.name]) for field in found.type}
+    fields = import_pyarrow().compute.extract_regex(column, style)
+    return {field.name: import_pyarrow().compute.struct_field(fields, [field.name]) for field in fields.type}
 
 
 def _parse_integers(text: Any) -> HostArray:
     """[n] numbers; -1 where there is none."""
     arrow = import_pyarrow()
-    found = arrow.compute.if_else(arrow.compute.equal(text, ""), "-1", text)
-    return np.asarray(arrow.compute.fill_null(found, "-1").cast(arrow.int64()).to_numpy())
+    digits = arrow.compute.if_else(arrow.compute.equal(text, ""), "-1", text)
+    return np.asarray(arrow.compute.fill_null(digits, "-1").cast(arrow.int64()).to_numpy())
 
 
 def _parse_numeric_dates(name: str, column: Column, fields: dict[str, Any], dates: str | None) -> ParsedDates:
     """Dates of which the day or the month may be first."""
-    one, two = (_parse_integers(fields.pop(key)) for key in ("one", "two"))
+    first, second = (_parse_integers(fields.pop(key)) for key in ("one", "two"))
     if dates is None:
-        day_first, month_first = one > 12, two > 12
+        day_first, month_first = first > 12, second > 12
         if day_first.any() and month_first.any():
-            most = DAY_FIRST if day_first.sum() >= month_first.sum() else MONTH_FIRST
-            other = month_first if most == DAY_FIRST else day_first
-            usual = _first_text_where(column, ~other & (day_first | month_first))
-            said = f"written otherwise than {format_cell(usual)} is"
-            fail_where(other, lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, {said}")
+            majority = DAY_FIRST if day_first.sum() >= month_first.sum() else MONTH_FIRST
+            exceptions = month_first if majority == DAY_FIRST else day_first
+            example = _first_text_where(column, ~exceptions & (day_first | month_first))
+            complaint = f"written otherwise than {format_cell(example)} is"
+            fail_where(exceptions, lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}")
         if not (day_first.any() or month_first.any()):
+            example = _first_text_where(column, first > 0)
             raise ValueError(
-                f"column {name!r} has dates as {_first_text_where(column, one > 0)}, in none of which the day is above "
+                f"column {name!r} has dates as {example}, in none of which the day is above "
                 '12: say which is first, by dates="day-first" or dates="month-first", --dates day-first or --dates '
                 "month-first on the command line"
             )
         dates = DAY_FIRST if day_first.any() else MONTH_FIRST
-    day, month = (one, two) if dates == DAY_FIRST else (two, one)
-    known = fields | {"day": day, "month": month}
-    said = f"not a date with the {dates.removesuffix('-first')} first, as {'31/01' if dates == DAY_FIRST else '01/31'}"
-    return ParsedDates(_fields_to_timestamps(name, column, known, f"{said}/2024"), dates)
+    day, month = (first, second) if dates == DAY_FIRST else (second, first)
+    fields_by_name = fields | {"day": day, "month": month}
+    complaint = (
+        f"not a date with the {dates.removesuffix('-first')} first, as {'31/01' if dates == DAY_FIRST else '01/31'}"
+    )
+    return ParsedDates(_fields_to_timestamps(name, column, fields_by_name, f"{complaint}/2024"), dates)
 
 
-def _first_text_where(column: Column, where: HostArray) -> str:
-    return str(column[int(np.argmax(where))].as_py())
+def _first_text_where(column: Column, mask: HostArray) -> str:
+    return str(column[int(np.argmax(mask))].as_py())
 
 
 def _fields_to_timestamps(name: str, column: Column, fields: dict[str, Any], complaint: str) -> Column:
     """Timestamps of the parts of dates; RowError where there is a text and no such date."""
     arrow = import_pyarrow()
     n = len(column)
-    parts = {
+    numbers = {
         key: x if isinstance(x, np.ndarray) else _parse_integers(x)
         for key, x in fields.items()
         if key not in TEXT_FIELDS
     }
-    year, day = parts["year"], parts["day"]
+    year, day = numbers["year"], numbers["day"]
     if "name" in fields:
         start = arrow.compute.utf8_slice_codeunits(arrow.compute.utf8_lower(fields["name"]), 0, 3)
         month = np.asarray(arrow.compute.fill_null(arrow.compute.index_in(start, arrow.array(MONTHS)), -1).to_numpy())
         month = month.astype(np.int64) + 1
     else:
-        month = parts["month"]
+        month = numbers["month"]
     year = np.where((year >= 0) & (year < 100), year + np.where(year < CENTURY_PIVOT, 2000, 1900), year)
     hour, minute, second = (
-        np.maximum(parts.get(key, np.zeros(n, np.int64)), 0) for key in ("hour", "minute", "second")
+        np.maximum(numbers.get(key, np.zeros(n, np.int64)), 0) for key in ("hour", "minute", "second")
     )
     half = np.zeros(n, "<U1")
     if "half" in fields:
         half = np.array(arrow.compute.utf8_lower(fields["half"]).fill_null("").to_pylist(), "<U1")
         hour = np.where(half == "", hour, hour % 12 + 12 * (half == "p"))
-    safe = (year > 0) & (month >= 1) & (month <= 12)
-    first = ((np.where(safe, year, 1970) - 1970) * 12 + np.where(safe, month, 1) - 1).astype("datetime64[M]")
+    valid_month = (year > 0) & (month >= 1) & (month <= 12)
+    first = ((np.where(valid_month, year, 1970) - 1970) * 12 + np.where(valid_month, month, 1) - 1).astype(
+        "datetime64[M]"
+    )
     date = first.astype("datetime64[D]") + (day - 1)
-    good = safe & (day >= 1) & (date.astype("datetime64[M]") == first) & (hour < 24) & (minute < 60) & (second < 61)
-    there = ~missing_mask(column, nan_is_missing=True)
-    fail_where(there & ~good, lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}")
+    valid = (
+        valid_month & (day >= 1) & (date.astype("datetime64[M]") == first) & (hour < 24) & (minute < 60) & (second < 61)
+    )
+    present = ~missing_mask(column, nan_is_missing=True)
+    fail_where(present & ~valid, lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}")
     return _times_to_arrow(
-        date.astype("datetime64[us]") + (3600 * hour + 60 * minute + second).astype("timedelta64[s]"), there
+        date.astype("datetime64[us]") + (3600 * hour + 60 * minute + second).astype("timedelta64[s]"), present
     )
 
 
-def _times_to_arrow(moments: HostArray, mask: HostArray) -> Column:
+def _times_to_arrow(times: HostArray, mask: HostArray) -> Column:
     """Moments [n] as dates of Arrow if all are midnights, else as timestamps; null where there is none."""
-    days = moments.astype("datetime64[D]")
-    whole = bool((days == moments)[mask].all())
+    days = times.astype("datetime64[D]")
+    all_midnights = bool((days == times)[mask].all())
     return import_pyarrow().chunked_array(
-        [import_pyarrow().array(days if whole else moments.astype("datetime64[us]"), mask=~mask)]
+        [import_pyarrow().array(days if all_midnights else times.astype("datetime64[us]"), mask=~mask)]
     )
 
 
@@ -246,19 +253,21 @@ TEXT_FIELDS = "name", "half"  # parts of dates that are no numbers
 
 def _parse_number_column(name: str, column: Column, unix: bool) -> ParsedDates:
     """Numbers that are all dates of eight digits, or perhaps seconds since 1970, as timestamps."""
-    there = ~missing_mask(column, nan_is_missing=True)
-    values = np.where(there, to_numbers(name, column, default=0.0), 0.0)
-    some = values[there]
+    present = ~missing_mask(column, nan_is_missing=True)
+    values = np.where(present, to_numbers(name, column, default=0.0), 0.0)
+    present_values = values[present]
     if unix:
-        for written, (low, high) in UNIX_RANGES.items():
-            if ((some >= low) & (some <= high)).all() and not _are_eight_digit_dates(some):
-                scale = 1e6 if written == SECONDS else 1e3
-                moment = (values * scale).astype(np.int64).astype("datetime64[us]")
-                return ParsedDates(_times_to_arrow(moment, there), written)
-    if not _are_eight_digit_dates(some):
+        for style, (low, high) in UNIX_RANGES.items():
+            if ((present_values >= low) & (present_values <= high)).all() and not _are_eight_digit_dates(
+                present_values
+            ):
+                scale = 1e6 if style == SECONDS else 1e3
+                times = (values * scale).astype(np.int64).astype("datetime64[us]")
+                return ParsedDates(_times_to_arrow(times, present), style)
+    if not _are_eight_digit_dates(present_values):
         return ParsedDates(column)
-    date = np.where(there, _date_of_digits(np.where(there, values, 1970_01_01)), np.datetime64(0, "D"))
-    return ParsedDates(_times_to_arrow(date, there), EIGHT_DIGITS)
+    date = np.where(present, _date_of_digits(np.where(present, values, 1970_01_01)), np.datetime64(0, "D"))
+    return ParsedDates(_times_to_arrow(date, present), EIGHT_DIGITS)
 
 
 def _parse_digit_text(name: str, column: Column, unix: bool) -> ParsedDates:
@@ -266,10 +275,10 @@ def _parse_digit_text(name: str, column: Column, unix: bool) -> ParsedDates:
     if not unix:
         return ParsedDates(column)
     with suppress(ValueError):
-        found = _parse_number_column(
+        dates = _parse_number_column(
             name, import_pyarrow().chunked_array([to_numbers(name, column, default=np.nan)]), unix
         )
-        return found if found.written else ParsedDates(column)
+        return dates if dates.written else ParsedDates(column)
     return ParsedDates(column)
 
 
@@ -304,19 +313,19 @@ def _parse_with_format(name: str, column: Column, date_format: str) -> Column:
         column = arrow.chunked_array([arrow.array(texts, arrow.large_string())])
     codes = arrow.compute.dictionary_encode(column).combine_chunks()
     texts = codes.dictionary.to_pylist()
-    moments = [_parse_datetime(text, date_format) for text in texts]
+    parsed = [_parse_datetime(text, date_format) for text in texts]
     index = np.asarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False))
-    bad = np.append([moment is None for moment in moments], False)[index]
+    bad = np.append([moment is None for moment in parsed], False)[index]
     fail_where(
         bad,
         lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, not a date in the format {date_format}",
     )
-    kept = np.array([*moments, None], "datetime64[us]")
-    return _times_to_arrow(kept[index], index >= 0)
+    times = np.array([*parsed, None], "datetime64[us]")
+    return _times_to_arrow(times[index], index >= 0)
 
 
 def _parse_datetime(text: str, date_format: str) -> datetime | None:
     with suppress(ValueError):
-        found = datetime.strptime(text.strip(), date_format)
-        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+        parsed = datetime.strptime(text.strip(), date_format)
+        return parsed if parsed.tzinfo is None else parsed.astimezone(UTC).replace(tzinfo=None)
     return None

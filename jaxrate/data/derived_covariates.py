@@ -1,4 +1,4 @@
-"""Covariates that are made of a history: rest, form, and age, each the first player's less the second's.
+"""Covariates that are computed from a history: rest, form and age, each the first player's less the second's.
 
 What they are at a match follows from the matches above it. Rest is the days since a player's last match, at most as
 many as are asked for; newcomers are rested. Form is the sum of a player's surprises, the score less what Elo expected,
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask, to_days, to_ids, to_numbers
-from jaxrate.data.column_roles import DERIVED_COVARIATES, Roles
+from jaxrate.data.column_roles import DERIVED_COVARIATES
+from jaxrate.data.role_resolution import Roles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import Matches, fail_where
 from jaxrate.events.dataset import Dataset
@@ -36,7 +37,7 @@ class PlayedMatches(NamedTuple):
 
 
 class PlayerHistory(NamedTuple):
-    """What rest and form need of the matches so far, by player."""
+    """What rest and form need to know of earlier matches, by player."""
 
     time: dict[Any, float]  # of the last match
     rating: dict[Any, float]
@@ -46,7 +47,7 @@ class PlayerHistory(NamedTuple):
 def rest_and_form_differences(
     played: PlayedMatches, rest: float, form: float, history: PlayerHistory
 ) -> tuple[HostArray, HostArray]:
-    """[n] the differences of rest and of form before each match; the history is changed to what it is after them.
+    """[n] the differences of rest and of form before each match; updates the history by them.
 
     Args:
       played: the matches; one that is to come counts for the rest of later ones.
@@ -54,26 +55,26 @@ def rest_and_form_differences(
       form: time constant by which form fades, in days.
       history: what came before.
     """
-    last, rating, recent = history
+    last, rating, form_so_far = history
     rests, forms = np.zeros(len(played.score)), np.zeros(len(played.score))
     rows = zip(played.players.tolist(), played.score.tolist(), played.time.tolist(), strict=True)
-    for i, ((a, b), score, now) in enumerate(rows):
-        passed_a, passed_b = now - last.get(a, -math.inf), now - last.get(b, -math.inf)
-        form_a = recent.get(a, 0.0) * math.exp(-passed_a / form)
-        form_b = recent.get(b, 0.0) * math.exp(-passed_b / form)
+    for i, ((a, b), score, match_time) in enumerate(rows):
+        passed_a, passed_b = match_time - last.get(a, -math.inf), match_time - last.get(b, -math.inf)
+        form_a = form_so_far.get(a, 0.0) * math.exp(-passed_a / form)
+        form_b = form_so_far.get(b, 0.0) * math.exp(-passed_b / form)
         rests[i], forms[i] = min(passed_a, rest) - min(passed_b, rest), form_a - form_b
         rating_a, rating_b = rating.get(a, 0.0), rating.get(b, 0.0)
         surprise = 0.0 if math.isnan(score) else score - 1.0 / (1.0 + 10.0 ** ((rating_b - rating_a) / 400.0))
         rating[a], rating[b] = rating_a + ELO_K * surprise, rating_b - ELO_K * surprise
-        recent[a], recent[b] = form_a + surprise, form_b - surprise
-        last[a] = last[b] = now
+        form_so_far[a], form_so_far[b] = form_a + surprise, form_b - surprise
+        last[a] = last[b] = match_time
     return rests, forms
 
 
 def upcoming_rest_and_form(
     history: Any, rest: float | None, form: float | None, players: HostArray, matches: Matches
 ) -> dict[str, HostArray]:
-    """[n] rest and form, those that are asked for, of matches to come in order of time; `history` as of `read`."""
+    """[n] rest and form, unless None, of matches to come in order of time; `history` as of `read`."""
     nobody = np.full(len(matches.score), np.nan)
     played = PlayedMatches(players[np.asarray(matches.player)], nobody, np.asarray(matches.time, np.float64))
     return _rest_and_form_after_history(played, rest, form, history)
@@ -82,12 +83,14 @@ def upcoming_rest_and_form(
 def _rest_and_form_after_history(
     played: PlayedMatches, rest: float | None, form: float | None, history: Any
 ) -> dict[str, HostArray]:
-    known, lengths = PlayerHistory({}, {}, {}), (rest or 1.0, form or 1.0)
-    for before in history if isinstance(history, tuple) else (history,):
-        if before is not None:
-            rest_and_form_differences(_played_matches(before), *lengths, known)
-    made = zip(DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, known), strict=False)
-    return {name: values for name, wanted, values in made if wanted is not None}
+    player_history, lengths = PlayerHistory({}, {}, {}), (rest or 1.0, form or 1.0)
+    for earlier in history if isinstance(history, tuple) else (history,):
+        if earlier is not None:
+            rest_and_form_differences(_played_matches(earlier), *lengths, player_history)
+    differences = zip(
+        DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, player_history), strict=False
+    )
+    return {name: values for name, wanted, values in differences if wanted is not None}
 
 
 def derived_columns(
@@ -99,36 +102,35 @@ def derived_columns(
     dated: bool,
     history: Any,
 ) -> dict[str, HostArray]:
-    """[n] of each column that is asked for, by its name.
+    """[n] of each derived covariate, by its name.
 
     Args:
-      roles: what is asked for.
-      columns: of the source.
+      roles: with the settings of the derived covariates.
+      columns: those of the source.
       players: [n, 2] names.
       score: [n] of the first player.
       time: [n] of the matches, in any order; None: there is none.
-      dated: whether that is of dates.
+      dated: whether the times are dates.
       history: the matches so far, a dataset or a table as `predictions` of a rated history, or several in a tuple.
         None: there were none.
 
     Raises:
-      RowError: for an age that is none.
+      RowError: for an impossible age.
       ValueError: where there are no times, or a history without the columns time, a, b and score.
     """
-    if time is None and (roles.rest or roles.form_time):
+    if time is None and (roles.rest or roles.form):
         raise ValueError("rest and form need a column of time")
-    found = dict[str, HostArray]()
-    if time is not None and (roles.rest or roles.form_time):
+    result = dict[str, HostArray]()
+    if time is not None and (roles.rest or roles.form):
         order = np.argsort(time, kind="stable")
-        result = np.full(len(score), np.nan) if roles.upcoming else score
-        made = _rest_and_form_after_history(
-            PlayedMatches(players[order], result[order], time[order]), roles.rest, roles.form_time, history
-        )
-        found = {name: values[np.argsort(order)] for name, values in made.items()}
+        score = np.full(len(score), np.nan) if roles.upcoming else score
+        played = PlayedMatches(players[order], score[order], time[order])
+        differences = _rest_and_form_after_history(played, roles.rest, roles.form, history)
+        result = {name: values[np.argsort(order)] for name, values in differences.items()}
     if roles.age:
-        one, other = (_age_in_years(name, columns[name], time, dated) for name in roles.age)
-        found["age"] = np.where(np.isnan(one) | np.isnan(other), 0.0, one - other)
-    return found
+        first, second = (_age_in_years(name, columns[name], time, dated) for name in roles.age)
+        result["age"] = np.where(np.isnan(first) | np.isnan(second), 0.0, first - second)
+    return result
 
 
 def _played_matches(history: Any) -> PlayedMatches:
@@ -150,17 +152,17 @@ def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool
     absent = missing_mask(column, nan_is_missing=True)
     if absent.all():
         return np.full(len(absent), np.nan)
-    there, values = (
+    present, values = (
         column.filter(~absent) if hasattr(column, "filter") else column[~absent],
         np.full(len(absent), np.nan),
     )
-    days, of_birth = to_days(name, there)
-    if not of_birth:
-        days = to_numbers(name, there)
+    days, are_births = to_days(name, present)
+    if not are_births:
+        days = to_numbers(name, present)
     elif time is None or not dated:
         raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
     values[~absent] = days
-    age = (time - values) / DAYS_PER_YEAR if of_birth and time is not None else values
+    age = (time - values) / DAYS_PER_YEAR if are_births and time is not None else values
     fail_where(
         ~((age >= 0) & (age <= 150)) & ~absent, lambda row: f"column {name!r} makes an age of {age[row]:g} years"
     )

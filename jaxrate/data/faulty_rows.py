@@ -1,13 +1,14 @@
-"""Rows of a table that something is the matter with: those that lack a value, repeat another, or are wrong."""
+"""Faulty rows of a table: those that lack a value, repeat another, or are wrong."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask
-from jaxrate.data.column_roles import Roles
+from jaxrate.data.role_resolution import Roles
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, Matches, RowError
 from jaxrate.types import HostArray
@@ -15,10 +16,19 @@ from jaxrate.types import HostArray
 SHOWN_ROWS = 3  # rows that a note names
 
 
+@contextmanager
+def map_row_errors(rows: HostArray) -> Iterator[None]:
+    """Errors about row i become those about `rows[i]`."""
+    try:
+        yield
+    except RowError as error:
+        raise error.but(lambda row, message: (int(rows[row]), message)) from None
+
+
 def find_incomplete_rows(roles: Roles, columns: dict[str, Column]) -> HostArray:
     """[n] where a column that is used has no value. Ceilings, ages and statistics may have none, and all times."""
-    bad = np.zeros(len(columns[roles.wanted[0]]), bool)
-    for name in (x for x in roles.wanted if x not in (roles.ceiling, *roles.age, *roles.counted)):
+    bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
+    for name in (x for x in roles.all_columns if x not in (roles.ceiling, *roles.age, *roles.statistic_columns)):
         absent = missing_mask(columns[name], nan_is_missing=True) | _is_blank(columns[name])
         if not (name == roles.time and absent.all()):
             bad |= absent
@@ -38,10 +48,10 @@ def _is_blank(column: Column) -> HostArray:
 def warn_incomplete_rows(rows: HostArray, n: int, stacklevel: int) -> None:
     """UserWarning that these rows of n were skipped."""
     if len(rows):
-        more = ", ..." if len(rows) > SHOWN_ROWS else ""
-        shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
-        said = f"skipped {len(rows):,} of {n:,} rows, which lack a value: {shown}{more} (counting from 0)"
-        warnings.warn(said, UserWarning, stacklevel=stacklevel)
+        ellipsis = ", ..." if len(rows) > SHOWN_ROWS else ""
+        examples = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
+        message = f"skipped {len(rows):,} of {n:,} rows, which lack a value: {examples}{ellipsis} (counting from 0)"
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
 def warn_repeated_matches(matches: Matches, rows: HostArray, stacklevel: int) -> None:
@@ -49,60 +59,62 @@ def warn_repeated_matches(matches: Matches, rows: HostArray, stacklevel: int) ->
     later, earlier = find_repeated_matches(matches)
     if len(later):
         pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
-        shown = ", ".join(f"row {row} repeats row {first}" for row, first in pairs)
-        more = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
+        examples = ", ".join(f"row {row} repeats row {first}" for row, first in pairs)
+        others = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
         warnings.warn(
-            f"{len(later):,} of {len(rows):,} matches repeat an earlier one exactly, its time and score too: {shown}"
-            f"{more} (counting from 0); they count again, so remove them if they were played once",
+            f"{len(later):,} of {len(rows):,} matches repeat an earlier one exactly, its time and score too: {examples}"
+            f"{others} (counting from 0); they count again, so remove them if they were played once",
             UserWarning,
             stacklevel=stacklevel,
         )
 
 
 def find_repeated_matches(matches: Matches) -> tuple[HostArray, HostArray]:
-    """Which matches are as an earlier one in all that is known of them, and which the first such is."""
+    """The matches that repeat an earlier one in all columns, and the first such match of each."""
     time = np.asarray(matches.time)
-    none = np.zeros(0, np.int64)
+    no_rows = np.zeros(0, np.int64)
     if not (time[1:] == time[:-1]).any():
-        return none, none
+        return no_rows, no_rows
     player = np.ascontiguousarray(matches.player, np.int32).view(np.uint64)[:, 0]
     key = player * HASH_FACTORS[0]
     key ^= key >> np.uint64(32)
     key ^= (time + 0.0).view(np.uint64) * HASH_FACTORS[1] ^ (matches.score + 0.0).view(np.uint64)
-    ordered = np.sort(key)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(twice):
-        return none, none
-    some = np.flatnonzero(np.isin(key, twice))
+    sorted_keys = np.sort(key)
+    repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
+    if not len(repeated_keys):
+        return no_rows, no_rows
+    candidates = np.flatnonzero(np.isin(key, repeated_keys))
     context = matches.context
     leaves = [matches.player, time, matches.score, *context[:3], *(context.columns or {}).values()]
-    flat = [np.reshape(leaf, (len(time), -1))[some].astype(np.float64) for leaf in leaves if leaf is not None]
-    _, first, which = np.unique(np.hstack(flat), axis=0, return_index=True, return_inverse=True)
-    earlier = first[which.ravel()]
-    again = earlier != np.arange(len(some))
-    return some[again], some[earlier[again]]
+    flat = [np.reshape(leaf, (len(time), -1))[candidates].astype(np.float64) for leaf in leaves if leaf is not None]
+    _, first, group = np.unique(np.hstack(flat), axis=0, return_index=True, return_inverse=True)
+    earlier = first[group.ravel()]
+    is_repeat = earlier != np.arange(len(candidates))
+    return candidates[is_repeat], candidates[earlier[is_repeat]]
 
 
 HASH_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd, and their bits mixed
 
 
 def collect_row_errors(error: RowError, recheck: Callable[[HostArray], Any], group: HostArray) -> RowError:
-    """The error with further rows that are wrong, up to ten, each told once.
+    """The error with further wrong rows, up to ten, each once.
 
     Args:
       error: about some rows of n.
-      again: reads the rows where a mask [n] is true, or raises such an error.
-      group: [n] numbers of what stands or falls together: rows of the same number as a wrong one are not read again.
+      recheck: reads the rows where a mask [n] is true, or raises such an error.
+      group: [n] numbers of groups: rows of the group of a wrong row are not read again.
     """
-    found, more = dict(error.all), error.more
-    while len(found) < MAX_REPORTED_ROWS and not more:
+    messages, num_more = dict(error.all), error.more
+    while len(messages) < MAX_REPORTED_ROWS and not num_more:
         try:
-            recheck(~np.isin(group, group[list(found)]))
+            recheck(~np.isin(group, group[list(messages)]))
             break
         except RowError as next_error:
-            found |= dict(next_error.all)
-            more = next_error.more
+            messages |= dict(next_error.all)
+            num_more = next_error.more
         except ValueError:  # nothing is left, or what is left has another fault
             break
-    (row, message), *others = sorted(found.items())
-    return RowError(row, message, others[: MAX_REPORTED_ROWS - 1], more + max(len(others) - MAX_REPORTED_ROWS + 1, 0))
+    (row, message), *others = sorted(messages.items())
+    return RowError(
+        row, message, others[: MAX_REPORTED_ROWS - 1], num_more + max(len(others) - MAX_REPORTED_ROWS + 1, 0)
+    )

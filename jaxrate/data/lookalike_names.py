@@ -19,14 +19,14 @@ PLAIN_RANGES = (
     *((0x3041, 0x3096), (0x30A1, 0x30FA), (0x4E00, 0x9FEF), (0xAC00, 0xD7A3)),  # kana, ideographs, Hangul
 )
 PLAIN_LETTERS = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in PLAIN_RANGES)
-SIMPLE_NAME_PATTERN = f"^[{PLAIN_LETTERS}]+( [{PLAIN_LETTERS}]+)*$"  # names without blanks that count for nothing
+SIMPLE_NAME_PATTERN = f"^[{PLAIN_LETTERS}]+( [{PLAIN_LETTERS}]+)*$"  # names without superfluous blanks
 INVISIBLE_CHARACTERS = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
 LONGEST_NAME = 10_000  # characters
 SHOWN_GROUPS = 3  # examples in a note
 
 
 def unstorable_reason(name: Any) -> str | None:
-    """Why no table can hold this name, to follow it in a message; None if one can."""
+    """Why tables cannot hold this name, as the end of a message; None if they can."""
     if isinstance(name, (int, np.integer)) and not -(1 << 63) <= name < 1 << 63:
         return "does not fit into 64 bits with a sign; give it as text"
     return _unstorable_text_reason(name) if isinstance(name, (str, bytes)) else None
@@ -41,13 +41,13 @@ def _unstorable_text_reason(name: str | bytes) -> str | None:
 
 
 def unstorable_texts(names: HostArray) -> dict[int, str]:
-    """Those of the names [n] that are text which no table can hold: the reason by place."""
+    """Why tables cannot hold some of the names [n] that are text, by their position."""
     if names.dtype != object:
         return {}
     values = names.tolist()
     try:
         if max(map(len, values), default=0) <= LONGEST_NAME and "".join(values).encode() is not None:
-            return {}  # the usual case, quickly
+            return {}  # the common case
     except (TypeError, UnicodeEncodeError):  # not all are text, or one is broken
         pass
     texts = [(place, name) for place, name in enumerate(values) if isinstance(name, (str, bytes))]
@@ -66,30 +66,30 @@ def normalise_name(name: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """What names that look alike have in common: tidy and without letter case."""
+    """The key that names that look alike share: normalised and without letter case."""
     return unicodedata.normalize("NFKC", normalise_name(name).casefold())
 
 
 def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int) -> None:
-    """UserWarning if some of the names [n] look alike; they are `what`, as "players"."""
+    """UserWarning if some of the names [n] look alike; `subject` is what they name, as "players"."""
     if names is None or not _has_lookalikes(names):
         return
-    alike = [
+    groups = [
         spelt for spelt in _group_lookalikes(name for name in names if isinstance(name, str)).values() if len(spelt) > 1
     ]
-    shown = "; ".join(" and ".join(map(format_cell, spelt[:SHOWN_GROUPS])) for spelt in alike[:SHOWN_GROUPS])
-    more = f"; {len(alike) - SHOWN_GROUPS:,} more" if len(alike) > SHOWN_GROUPS else ""
-    count = sum(map(len, alike))
+    examples = "; ".join(" and ".join(map(format_cell, spelt[:SHOWN_GROUPS])) for spelt in groups[:SHOWN_GROUPS])
+    others = f"; {len(groups) - SHOWN_GROUPS:,} more" if len(groups) > SHOWN_GROUPS else ""
+    count = sum(map(len, groups))
     warnings.warn(
         f"{count:,} names of {subject} differ from others only by blanks, letter case or Unicode form, and count as "
-        f"different {subject}: {shown}{more}; join them with the option normalise_names",
+        f"different {subject}: {examples}{others}; join them with the option normalise_names",
         UserWarning,
         stacklevel=stacklevel,
     )
 
 
 def _has_lookalikes(names: HostArray) -> bool:
-    """Whether some of the texts among them look alike, told quickly where they are simple."""
+    """Whether some of the texts among the names look alike; quick for simple names."""
     arrow = import_pyarrow()
     text = names if names.dtype == object else np.zeros(0, object)
     try:
@@ -108,57 +108,57 @@ def _has_lookalikes(names: HostArray) -> bool:
 
 
 def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
-    """The names that look alike, together."""
-    found = defaultdict(list)
+    """Names by their key: those that look alike are in one list."""
+    groups = defaultdict(list)
     for name in names:
-        found[fold_name(name)].append(name)
-    return found
+        groups[fold_name(name)].append(name)
+    return groups
 
 
 def unify_spellings(
     columns: dict[str, Column], groups: Sequence[Sequence[str]], existing_names: Sequence[Any]
 ) -> dict[str, Column]:
-    """The columns, with one spelling for names that look alike: the commonest of a group of columns, tidied.
+    """The columns, with one spelling for names that look alike: the commonest of a group of columns, normalised.
 
     Args:
-      columns: by name.
+      columns: values by name.
       groups: columns whose names are of the same kind, as those of both players.
-      known: for each group the names that have ids already, or None. They stay as they are, and so do names that are
-        exactly one of them.
+      existing_names: for each group the names that have ids already, or None. They stay as they are, and so do names
+        that are equal to one of them.
     """
     for group, names in zip(groups, existing_names, strict=True):
-        spelt: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for name in dict.fromkeys(group):
-            spelt += _count_texts(columns[name])
-        before = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
-        spelling = {fold_name(name): name for name in reversed(before)}  # of those alike, the first
-        count: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for name, times in spelt.items():
-            count[fold_name(name)][normalise_name(name)] += times
-        spelling = {key: found.most_common(1)[0][0] for key, found in count.items()} | spelling
-        change = {name: spelling[fold_name(name)] for name in spelt} | {name: name for name in before}
+            counts += _count_texts(columns[name])
+        existing_texts = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
+        spelling = {fold_name(name): name for name in reversed(existing_texts)}  # of those alike, the first
+        counts_by_key: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for name, n in counts.items():
+            counts_by_key[fold_name(name)][normalise_name(name)] += n
+        spelling = {key: found.most_common(1)[0][0] for key, found in counts_by_key.items()} | spelling
+        change = {name: spelling[fold_name(name)] for name in counts} | {name: name for name in existing_texts}
         columns = columns | {name: _replace_names(columns[name], change) for name in group}
     return columns
 
 
 def _count_texts(column: Column) -> Counter[str]:
-    """How often each text stands in a column, in order of first appearance."""
+    """The number of rows of each text in a column, in order of first appearance."""
     if isinstance(column, np.ndarray):
         return Counter(value for value in column if isinstance(value, str))
     if not import_pyarrow().types.is_large_string(column.type):
         return Counter()
-    found = import_pyarrow().compute.value_counts(column).to_pylist()
-    return Counter({each["values"]: each["counts"] for each in found if each["values"] is not None})
+    value_counts = import_pyarrow().compute.value_counts(column).to_pylist()
+    return Counter({each["values"]: each["counts"] for each in value_counts if each["values"] is not None})
 
 
 def _replace_names(column: Column, change: dict[str, str]) -> Column:
-    """The column with names changed; what is nothing but blanks is missing."""
+    """The column with names changed; text of blanks alone becomes missing."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray):
         new = [(change[value] or None) if isinstance(value, str) else value for value in column]
         return np.fromiter(new, dtype=object, count=len(new))
     if not arrow.types.is_large_string(column.type):
         return column
-    coded = column.combine_chunks().dictionary_encode()
-    spelt = arrow.array([change[name] or None for name in coded.dictionary.to_pylist()], arrow.large_string())
-    return arrow.chunked_array([spelt.take(coded.indices)])
+    encoded = column.combine_chunks().dictionary_encode()
+    new_names = arrow.array([change[name] or None for name in encoded.dictionary.to_pylist()], arrow.large_string())
+    return arrow.chunked_array([new_names.take(encoded.indices)])

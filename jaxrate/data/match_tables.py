@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.column_conversion import check_row_time_order, to_flags, to_ids, to_numbers, to_times
-from jaxrate.data.column_roles import Roles
 from jaxrate.data.derived_covariates import derived_columns, season_years
 from jaxrate.data.player_categories import CategoryShares, to_categories
 from jaxrate.data.result_parsing import to_sides
+from jaxrate.data.role_resolution import Roles
 from jaxrate.data.seasons_and_margins import NO_TIME_MESSAGE, find_season_starts, first_player_lead, season_matches
 from jaxrate.data.statistic_columns import statistic_values
 from jaxrate.data.table_sources import Column
@@ -28,13 +28,13 @@ def match_fields(
     seasons: Mapping[str, float] | None,
     history: Any = None,
 ) -> EventFields:
-    """Ids and numbers of the matches. The names that are known already are as in `read`.
+    """Ids and numbers of the matches. Names that have ids already are as in `read`.
 
     Raises:
-      RowError: where a column does not hold what its part asks for.
+      RowError: where a column does not hold what its role requires.
     """
     labels, starts = None, None
-    player, players = to_ids(roles.form.who, columns, players)
+    player, players = to_ids(roles.layout.players, columns, players)
     first, second = player.T
     fail_where(first == second, lambda row: f"{format_name(players[first[row]])} is on both sides; remove the row")
     values = {"player": player} | match_numbers(roles, columns, len(player))
@@ -42,15 +42,15 @@ def match_fields(
         values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
     time, clock = to_times(roles.time, columns)
     if roles.derived_covariates:
-        made = players[player], values["score"], time.get("time"), clock == "dates", history
-        values["columns"] |= derived_columns(roles, columns, *made)
+        match_values = players[player], values["score"], time.get("time"), clock == "dates", history
+        values["columns"] |= derived_columns(roles, columns, *match_values)
     if roles.league_season is not None:
         values["columns"][roles.league_season] = season_years(roles.league_season, columns)
     if roles.season is not None:
         if clock is None:
             raise ValueError(NO_TIME_MESSAGE)
-        found = season_matches(roles.season, columns, time["time"])
-        starts = find_season_starts(lambda: [found], seasons)
+        season_rows = season_matches(roles.season, columns, time["time"])
+        starts = find_season_starts(lambda: [season_rows], seasons)
     return EventFields(values | time, players, clock, labels, seasons=starts)
 
 
@@ -58,31 +58,31 @@ def match_numbers(roles: Roles, columns: dict[str, Column], n: int) -> dict[str,
     """Scores, weights, sides and further columns of n matches, as `matches` takes them.
 
     Raises:
-      RowError: where a column does not hold what its part asks for.
+      RowError: where a column does not hold what its role requires.
     """
-    form = roles.form
-    values: dict[str, Any] = {"score": np.full(n, 1.0 if form.won else 0.5)}
+    layout = roles.layout
+    values: dict[str, Any] = {"score": np.full(n, 1.0 if layout.winner_first else 0.5)}
     margin = [np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
-    if form.result is not None and not roles.upcoming:
-        values["score"] = to_numbers(form.result, columns[form.result])
-    elif form.points and not roles.upcoming:
+    if layout.result is not None and not roles.upcoming:
+        values["score"] = to_numbers(layout.result, columns[layout.result])
+    elif layout.points and not roles.upcoming:
         values["score"] = 0.5 + 0.5 * np.sign(
-            first_player_lead([to_numbers(name, columns[name]) for name in form.points])
+            first_player_lead([to_numbers(name, columns[name]) for name in layout.points])
         )
     if roles.weight is not None:
         values["weight"] = to_numbers(roles.weight, columns[roles.weight])
-    if roles.everywhere is not None:
-        values["side"] = np.full(n, roles.everywhere)
+    if roles.constant_side is not None:
+        values["side"] = np.full(n, roles.constant_side)
     elif roles.side is not None:
         values["side"] = to_sides(roles.side, columns[roles.side])
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
-    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.known}
+    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
     values["columns"] |= dict(zip(roles.margin, margin, strict=True))
     for name, x in values["columns"].items():
         fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
-    for one in roles.statistics:
-        values["columns"][one.name] = np.zeros(n) if roles.upcoming else statistic_values(one, columns)
+    for statistic in roles.statistics:
+        values["columns"][statistic.name] = np.zeros(n) if roles.upcoming else statistic_values(statistic, columns)
     return values
 
 
@@ -100,5 +100,7 @@ def build_match_dataset(roles: Roles, fields: EventFields, rows: HostArray) -> D
     """The dataset of these matches, which stand in these rows of the source."""
     statistics = tuple(one.name for one in roles.statistics)
     evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons
-    known = fields.players, rows, fields.categories, fields.clock, None, *evidence
-    return Dataset(matches(**fields.values), *known, league_season=roles.league_season, statistics=statistics)
+    fields_of_dataset = fields.players, rows, fields.categories, fields.clock, None, *evidence
+    return Dataset(
+        matches(**fields.values), *fields_of_dataset, league_season=roles.league_season, statistics=statistics
+    )

@@ -1,10 +1,10 @@
-"""How much of what is measured of matches is chance, from the players' own results."""
+"""The noise of a measurement of matches, estimated from the players' own results."""
 
 import numpy as np
 
 from jaxrate.types import HostArray
 
-MIN_WITHIN_SHARE = 0.25  # share of the variance of a player's measurements that is taken for chance at least
+MIN_WITHIN_SHARE = 0.25  # least share of the variance of a player's measurements that is noise
 
 
 def measurement_noise(value: HostArray, player: HostArray, side: HostArray | None = None) -> float:
@@ -20,19 +20,19 @@ def measurement_noise(value: HostArray, player: HostArray, side: HostArray | Non
       side: [n] who had the side, whose mean advantage is taken out; None: nobody.
 
     Returns:
-      0 where there is nothing to tell it from.
+      0 if there are too few matches to estimate it.
     """
-    known = np.isfinite(value)
-    value, player = np.asarray(value, float)[known], np.asarray(player)[known]
-    if side is not None and (side := np.asarray(side, float)[known]).any():
+    is_known = np.isfinite(value)
+    value, player = np.asarray(value, float)[is_known], np.asarray(player)[is_known]
+    if side is not None and (side := np.asarray(side, float)[is_known]).any():
         value = value - side * (side @ value / (side @ side))
-    who, both = player.T.ravel(), np.concatenate([value, -value])
-    count = np.bincount(who)
-    groups, n = int(np.sum(count > 0)), len(who)
+    player_of_value, values = player.T.ravel(), np.concatenate([value, -value])
+    count = np.bincount(player_of_value)
+    groups, n = int(np.sum(count > 0)), len(player_of_value)
     if groups < 2 or n <= groups:
         return 0.0
-    between = float(np.sum(np.bincount(who, both) ** 2 / np.maximum(count, 1)))
-    within = max(float(np.sum(both**2)) - between, 0.0) / (n - groups)
+    between = float(np.sum(np.bincount(player_of_value, values) ** 2 / np.maximum(count, 1)))
+    within = max(float(np.sum(values**2)) - between, 0.0) / (n - groups)
     size = (n - float(np.sum(count.astype(float) ** 2)) / n) / (groups - 1)  # the mean number of a player's matches
-    among = max(between / (groups - 1) - within, 0.0) / size if size > 0 else 0.0
-    return float(np.sqrt(max(within - among, MIN_WITHIN_SHARE * within)))
+    between_variance = max(between / (groups - 1) - within, 0.0) / size if size > 0 else 0.0
+    return float(np.sqrt(max(within - between_variance, MIN_WITHIN_SHARE * within)))

@@ -1,4 +1,4 @@
-"""Rounds of teams: from nested lists, as small scripts have them, and with everyone on their own."""
+"""Rounds of teams from nested lists, as small scripts have them, and rounds without their teams."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any
@@ -27,7 +27,7 @@ def from_teams(
         and nobody ties.
       weights: partial play, nested as the names: how much of the round each one played, above 0. None: all of it.
       time: for each round a number, of days or any unit of one's own. None: no time passes.
-      players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
+      players: names that have ids already, as in `players` of an earlier dataset: they keep them, new ones follow.
 
     Returns:
       A `Dataset` whose contests are the numbers of the rounds, from 0.
@@ -41,20 +41,23 @@ def from_teams(
     rounds = _as_list("", "rounds", rounds)
     if not rounds:
         raise ValueError("no rounds")
-    known = [] if players is None else _as_list("", "players", players)
-    if not all(isinstance(name, Hashable) for name in known):
+    existing_names = [] if players is None else _as_list("", "players", players)
+    if not all(isinstance(name, Hashable) for name in existing_names):
         raise ValueError("players must be names, which lists and arrays are not")
-    ids: dict[Any, int] = {name: i for i, name in enumerate(known)}
-    if len(ids) < len(known):
+    ids: dict[Any, int] = {name: i for i, name in enumerate(existing_names)}
+    if len(ids) < len(existing_names):
         raise ValueError("players names somebody twice")
-    each = {"ranks": ranks, "weights": weights, "time": time}
-    each = {name: _as_list("", name, x, len(rounds), "rounds") for name, x in each.items() if x is not None}
+    values_by_name = {"ranks": ranks, "weights": weights, "time": time}
+    values_by_name = {
+        name: _as_list("", name, x, len(rounds), "rounds") for name, x in values_by_name.items() if x is not None
+    }
     rows: list[tuple[Any, ...]] = []
     for i, teams in enumerate(rounds):
-        own = {name: values[i] for name, values in each.items()}
-        when = _finite_number(f"round {i} (counting from 0): ", "time", own.pop("time", 0.0))
+        round_values = {name: values[i] for name, values in values_by_name.items()}
+        round_time = _finite_number(f"round {i} (counting from 0): ", "time", round_values.pop("time", 0.0))
         rows += [
-            (i, ids.setdefault(name, len(ids)), *rest, when) for name, *rest in _round_participants(i, teams, **own)
+            (i, ids.setdefault(name, len(ids)), *rest, round_time)
+            for name, *rest in _round_participants(i, teams, **round_values)
         ]
     contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
     events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
@@ -64,55 +67,61 @@ def from_teams(
     return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
 
 
-def _round_participants(i: int, teams: Any, **each: Any) -> Iterator[tuple[Any, float, int, float]]:
+def _round_participants(i: int, teams: Any, **values_by_name: Any) -> Iterator[tuple[Any, float, int, float]]:
     """Name, rank, number of the team, and weight of every player of a round."""
-    place = f"round {i} (counting from 0): "
-    teams = _as_list(place, "teams", teams)
+    location = f"round {i} (counting from 0): "
+    teams = _as_list(location, "teams", teams)
     if not teams:
-        raise ValueError(f"{place}no teams")
-    each = {name: _as_list(place, name, values, len(teams), "teams") for name, values in each.items()}
-    seen: dict[Any, int] = {}  # the last team of each
-    alone: dict[Any, int] = {}
+        raise ValueError(f"{location}no teams")
+    values_by_name = {
+        name: _as_list(location, name, values, len(teams), "teams") for name, values in values_by_name.items()
+    }
+    last_team: dict[Any, int] = {}  # the last team of each
+    single_team: dict[Any, int] = {}
     for k, team in enumerate(teams):
-        place = f"round {i}, team {k} (counting from 0): "
-        team = _as_list(place, "players", team)
+        location = f"round {i}, team {k} (counting from 0): "
+        team = _as_list(location, "players", team)
         if not team:
-            raise ValueError(f"{place}no players")
-        rank = _finite_number(place, "rank", each["ranks"][k]) if "ranks" in each else float(k)
-        weights = _as_list(place, "weights", each["weights"][k], len(team), "players") if "weights" in each else None
+            raise ValueError(f"{location}no players")
+        rank = _finite_number(location, "rank", values_by_name["ranks"][k]) if "ranks" in values_by_name else float(k)
+        weights = (
+            _as_list(location, "weights", values_by_name["weights"][k], len(team), "players")
+            if "weights" in values_by_name
+            else None
+        )
         for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
             if not is_name(name):
-                raise ValueError(f"{place}{format_cell(name)} cannot be the name of a player")
-            other = k if seen.get(name) == k else alone.get(name) if len(team) == 1 else None
-            if other is not None:
-                raise ValueError(f"{place}player {name!r} is in team {other} already")
-            seen[name] = k
-            alone |= {name: k} if len(team) == 1 else {}
-            weight = _finite_number(place, "weight", weight)
+                raise ValueError(f"{location}{format_cell(name)} cannot be the name of a player")
+            earlier_team = k if last_team.get(name) == k else single_team.get(name) if len(team) == 1 else None
+            if earlier_team is not None:
+                raise ValueError(f"{location}player {name!r} is in team {earlier_team} already")
+            last_team[name] = k
+            single_team |= {name: k} if len(team) == 1 else {}
+            weight = _finite_number(location, "weight", weight)
             if weight <= 0:
-                raise ValueError(f"{place}weight {weight} of player {name!r} is not above 0; leave them out")
+                raise ValueError(f"{location}weight {weight} of player {name!r} is not above 0; leave them out")
             yield name, rank, k, weight
 
 
-def _as_list(place: str, subject: str, values: Any, count: int | None = None, of: str = "") -> list[Any]:
-    """`values` as a list, one for each of so many."""
+def _as_list(location: str, subject: str, values: Any, count: int | None = None, unit: str = "") -> list[Any]:
+    """`values` as a list of `count` values, one for each `unit`."""
     if isinstance(values, (str, bytes)) or not is_iterable(values):
-        raise ValueError(f"{place}{subject} must be a list, got {values!r}")
+        raise ValueError(f"{location}{subject} must be a list, got {values!r}")
     items = list(values)
     if count is not None and len(items) != count:
-        raise ValueError(f"{place}{subject} of {len(items)} {of}, but there are {count}")
+        raise ValueError(f"{location}{subject} of {len(items)} {unit}, but there are {count}")
     return items
 
 
-def _finite_number(place: str, subject: str, value: Any) -> float:
+def _finite_number(location: str, subject: str, value: Any) -> float:
     number = as_float(value)
     if number is None or not np.isfinite(number):
-        raise ValueError(f"{place}{subject} is {format_cell(value)}, not a finite number")
+        raise ValueError(f"{location}{subject} is {format_cell(value)}, not a finite number")
     return number
 
 
 def dataset_has_teams(data: Dataset) -> bool:
-    """Whether some play together in contests."""
+    """Whether players play together in contests."""
     return not isinstance(data.events, Matches) and has_teammates(data.rounds)
 
 

@@ -17,11 +17,7 @@ from jaxrate.types import HostArray
 
 BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
 BATCH_ROWS = 1 << 18  # rows that are decoded at a time
-INTEGER_VIEWS = {
-    "date32": "int32",
-    "date64": "int64",
-    "timestamp": "int64",
-}  # types of time, and the numbers that they are
+INTEGER_VIEWS = {"date32": "int32", "date64": "int64", "timestamp": "int64"}  # of types of time
 TRUTH_SUFFIX = ".truth.parquet"  # how the files end that `simulate` writes beside its histories
 
 
@@ -29,12 +25,12 @@ class TableFile(NamedTuple):
     """A Parquet file, and where its rows stand in the whole table."""
 
     path: Path
-    first: int  # the number of its first row
+    first_row: int  # its number in the table
     groups: tuple[int, ...]  # rows of each of its row groups
-    digest: str  # of its size and of what its footer tells
+    digest: str  # of its size and footer
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         return sum(self.groups)
 
 
@@ -46,20 +42,20 @@ class ParquetTable(NamedTuple):
     schema: Any  # of Arrow
 
     @property
-    def rows(self) -> int:
-        return self.files[-1].first + self.files[-1].rows
+    def row_count(self) -> int:
+        return self.files[-1].first_row + self.files[-1].row_count
 
     def where(self, row: int) -> str:
         """A row of the table as a row of its file, as errors about it begin."""
-        part = next(part for part in reversed(self.files) if part.first <= row)
-        return f"{part.path.name}: row {row - part.first} (counting from 0)"
+        file = next(file for file in reversed(self.files) if file.first_row <= row)
+        return f"{file.path.name}: row {row - file.first_row} (counting from 0)"
 
 
 def find_parquet_table(source: Any) -> ParquetTable:
     """The Parquet files of a folder (those directly in it, by name), of a pattern, or of a list; or a single one.
 
-    Files of a folder or pattern whose names begin with "." or "_", or end as those with the truth of a simulated
-    history do, are no part of it.
+    Files of a folder or pattern are left out if their names begin with "." or "_", or if they hold the truth of a
+    simulated history.
 
     Raises:
       ValueError: if there are none, if one cannot be read, or if their columns differ.
@@ -74,14 +70,13 @@ def find_parquet_table(source: Any) -> ParquetTable:
     for path in paths:
         with name_file_in_errors(path):
             with import_pyarrow().parquet.ParquetFile(path) as file:
-                meta, mine = file.metadata, file.schema_arrow.remove_metadata()
-            groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+                metadata, file_schema = file.metadata, file.schema_arrow.remove_metadata()
+            groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
             digest = _parquet_digest(path)
-        if schema is not None and not mine.equals(schema):
-            raise ValueError(
-                f"{path.name}: {_schema_difference(schema, mine)}, unlike {files[0].path.name}; write all files alike"
-            )
-        schema = mine
+        if schema is not None and not file_schema.equals(schema):
+            difference = _schema_difference(schema, file_schema)
+            raise ValueError(f"{path.name}: {difference}, unlike {files[0].path.name}; write all files alike")
+        schema = file_schema
         files.append(TableFile(path, first, groups, digest))
         first += sum(groups)
     if not first:
@@ -91,25 +86,25 @@ def find_parquet_table(source: Any) -> ParquetTable:
 
 def _parquet_paths(source: Any) -> list[Path]:
     if isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source):
-        found = [Path(path) for path in source]
+        paths = [Path(path) for path in source]
     elif not isinstance(source, (str, os.PathLike)):
         raise ValueError(f"cannot read a {type(source).__name__}; give a folder of Parquet files, a pattern or a list")
     elif (path := Path(source)).is_dir():
         if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
             raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
-        found = [x for x in sorted(path.iterdir()) if x.name.lower().endswith(".parquet") and _is_table_file(x)]
+        paths = [x for x in sorted(path.iterdir()) if x.name.lower().endswith(".parquet") and _is_table_file(x)]
     elif path.exists():
-        found = [path]
+        paths = [path]
     else:
-        found = [Path(x) for x in sorted(glob(str(source))) if _is_table_file(Path(x))]
-    for path in found:
+        paths = [Path(x) for x in sorted(glob(str(source))) if _is_table_file(Path(x))]
+    for path in paths:
         if not path.name.lower().endswith(".parquet"):
             raise ValueError(f"{path}: what is rated by chunks is Parquet; the name must end in .parquet")
         if not path.is_file():
             raise ValueError(f"{path}: no such file")
-    if not found:
+    if not paths:
         raise ValueError(f"{source}: there are no Parquet files")
-    return found
+    return paths
 
 
 def _is_table_file(path: Path) -> bool:
@@ -117,7 +112,7 @@ def _is_table_file(path: Path) -> bool:
 
 
 def _parquet_digest(path: Path) -> str:
-    """What tells a file from others: its size, and its footer, which has the place and the range of every column."""
+    """A digest of the size of a file and of its footer, which has the place and the range of every column."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(size - 8)
@@ -133,13 +128,13 @@ def _schema_difference(schema: Any, other: Any) -> str:
             return f"there is no column {name!r}"
         if other.field(name).type != schema.field(name).type:
             return f"column {name!r} is of {other.field(name).type}, not of {schema.field(name).type}"
-    more = [name for name in other.names if name not in schema.names]
-    return f"there is a column {more[0]!r}" if more else "its columns stand in another order"
+    new = [name for name in other.names if name not in schema.names]
+    return f"there is a column {new[0]!r}" if new else "its columns stand in another order"
 
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Whatever Arrow says of a file becomes a ValueError that names it."""
+    """Errors of Arrow about a file become a ValueError that names it."""
     with locate_data_errors(f"{path.name}: ", lambda row: f"{path.name}: row {row} (counting from 0)"):
         yield
 
@@ -149,18 +144,18 @@ def read_batches(
 ) -> Iterator[tuple[TableFile, Any]]:
     """Arrow record batches of these columns, from a row of the table on, each with its file."""
     check_columns_exist(parquet_table.schema.names, columns)
-    for part in parquet_table.files:
-        if not part.rows or part.first + part.rows <= start:
+    for file in parquet_table.files:
+        if not file.row_count or file.first_row + file.row_count <= start:
             continue
-        ends = part.first + np.cumsum(part.groups)
-        kept = np.flatnonzero(ends > start).tolist()
-        skip = max(start - part.first - sum(part.groups[: kept[0]]), 0)
-        with name_file_in_errors(part.path), import_pyarrow().parquet.ParquetFile(part.path) as file:
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=kept, columns=list(columns)):
+        ends = file.first_row + np.cumsum(file.groups)
+        groups = np.flatnonzero(ends > start).tolist()
+        skip = max(start - file.first_row - sum(file.groups[: groups[0]]), 0)
+        with name_file_in_errors(file.path), import_pyarrow().parquet.ParquetFile(file.path) as reader:
+            for batch in reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(columns)):
                 if skip >= len(batch):
                     skip -= len(batch)
                     continue
-                yield part, batch.slice(skip)
+                yield file, batch.slice(skip)
                 skip = 0
 
 
@@ -171,23 +166,23 @@ def read_chunks(
     start: int = 0,
     group_numbers: Callable[[Any], HostArray] | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of the first row, and the columns by name, of so many rows each; only the last may be shorter.
+    """The number of the first row, and the columns by name, of chunks of `size` rows; only the last may be shorter.
 
-    Rows in a row to which `together` gives the same number, from a record batch, are not parted: a chunk is as much
-    shorter as they ask for, or holds all of them if they are more.
+    `group_numbers` gives the rows of a record batch their numbers [n]. Consecutive rows of the same number stay
+    together: the chunk is shorter where it would part them, and longer if they are more than `size`.
     """
     arrow = import_pyarrow()
-    waiting: list[Any] = []
+    pending: list[Any] = []
     count, ends, last = 0, np.zeros(0, np.int64), np.nan  # ends: after so many rows a chunk may end
 
-    def taken(rows: int) -> dict[str, Any]:
-        nonlocal waiting, count, ends
-        table = arrow.Table.from_batches(waiting)
-        waiting, count, ends = table.slice(rows).to_batches(), len(table) - rows, ends[ends > rows] - rows
+    def take_rows(rows: int) -> dict[str, Any]:
+        nonlocal pending, count, ends
+        table = arrow.Table.from_batches(pending)
+        pending, count, ends = table.slice(rows).to_batches(), len(table) - rows, ends[ends > rows] - rows
         return {name: table[name].slice(0, rows) for name in columns}
 
-    def whole() -> int:
-        """How many of the rows that wait are the next chunk; 0: that cannot be said yet."""
+    def next_chunk_size() -> int:
+        """How many of the pending rows are the next chunk; 0: not known yet."""
         if group_numbers is None:
             return size if count >= size else 0
         if count <= size or not len(ends):
@@ -199,58 +194,60 @@ def read_chunks(
             number = group_numbers(batch)
             changes = np.flatnonzero(np.diff(number, prepend=number[0] if last != last else last))
             ends, last = np.append(ends, count + changes), number[-1]
-        waiting.append(batch)
+        pending.append(batch)
         count += len(batch)
-        while rows := whole():
-            yield start, taken(rows)
+        while rows := next_chunk_size():
+            yield start, take_rows(rows)
             start += rows
     if count:
-        yield start, taken(count)
+        yield start, take_rows(count)
 
 
 def parquet_source(parquet_table: ParquetTable, first: int | None = None) -> TableSource:
     """The table, or so many of its rows from the top, to be read into memory."""
-    arrow, most = import_pyarrow(), parquet_table.rows if first is None else min(first, parquet_table.rows)
+    arrow = import_pyarrow()
+    count = parquet_table.row_count if first is None else min(first, parquet_table.row_count)
 
-    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
         hint = "; read the first of them, or rate by chunks (`rate_files`)"
-        check_memory_fits(f"{most:,} rows in memory", BYTES_PER_ROW * most, hint=hint)
-        read, rows = [], 0
-        for _, batch in read_batches(parquet_table, wanted):
-            read.append(batch)
+        check_memory_fits(f"{count:,} rows in memory", BYTES_PER_ROW * count, hint=hint)
+        batches, rows = [], 0
+        for _, batch in read_batches(parquet_table, names):
+            batches.append(batch)
             rows += len(batch)
-            if rows >= most:
+            if rows >= count:
                 break
-        return arrow.Table.from_batches(read).slice(0, most)
+        return arrow.Table.from_batches(batches).slice(0, count)
 
     return TableSource(f"{parquet_table.title}: ", parquet_table.schema.names, load, parquet_table.where)
 
 
 def integer_range(parquet_table: ParquetTable, name: str) -> tuple[int, int] | None:
-    """The least and the greatest of a column of whole numbers, as the footers tell; None if one does not."""
-    found = []
-    for part in parquet_table.files:
-        with name_file_in_errors(part.path), import_pyarrow().parquet.ParquetFile(part.path) as file:
-            leaves = [file.metadata.schema.column(i).path for i in range(file.metadata.num_columns)]
-            place = leaves.index(name)  # columns of structs have several leaves
-            for i, rows in enumerate(part.groups):
-                told = file.metadata.row_group(i).column(place).statistics
-                if rows and (told is None or not told.has_min_max):
+    """The least and the greatest of a column of whole numbers, by the footers; None if one does not have them."""
+    ranges = []
+    for file in parquet_table.files:
+        with name_file_in_errors(file.path), import_pyarrow().parquet.ParquetFile(file.path) as reader:
+            metadata = reader.metadata
+            leaves = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+            position = leaves.index(name)  # columns of structs have several leaves
+            for i, rows in enumerate(file.groups):
+                statistics = metadata.row_group(i).column(position).statistics
+                if rows and (statistics is None or not statistics.has_min_max):
                     return None
                 if rows:
-                    found.append((told.min, told.max))
-    return min(x for x, _ in found), max(x for _, x in found)
+                    ranges.append((statistics.min, statistics.max))
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def check_no_missing(name: str, column: Any, first: int = 0) -> None:
     """RowError where a column of Arrow has no value; `first` is the number of its first row."""
     if column.null_count:
-        gap = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise RowError(first + gap, f"column {name!r} has no value")
+        missing = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise RowError(first + missing, f"column {name!r} has no value")
 
 
 def first_decreasing_row(parquet_table: ParquetTable, name: str) -> int | None:
-    """The first row whose value in a column is below the one before it, found in one pass over that column alone.
+    """The first row whose value in a column is below the one before it. Only that column is read, once.
 
     Raises:
       RowError: where there is no value.

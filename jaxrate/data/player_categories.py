@@ -35,51 +35,52 @@ def to_categories(
     if existing_names is not None and not len(existing_names):
         raise ValueError("categories is empty; leave it out to take those of the columns")
     codes, values = to_ids(names, columns, existing_names, "categories")
-    found = [str(value) for value in values.tolist()]
-    mixed = np.array([name in map(str, mixtures) for name in found])
-    before = 0 if existing_names is None else len(existing_names)
-    if mixed[:before].any():
-        raise ValueError(f"{found[int(np.argmax(mixed))]!r} is in categories and in mixtures")
-    strange = ~mixed & (np.arange(len(found)) >= before) & (existing_names is not None)
+    labels = [str(value) for value in values.tolist()]
+    is_mixture = np.array([name in map(str, mixtures) for name in labels])
+    num_existing = 0 if existing_names is None else len(existing_names)
+    if is_mixture[:num_existing].any():
+        raise ValueError(f"{labels[int(np.argmax(is_mixture))]!r} is in categories and in mixtures")
+    unknown = ~is_mixture & (np.arange(len(labels)) >= num_existing) & (existing_names is not None)
 
     def say(row: int) -> str:
-        name = next(found[code] for code in codes[row] if strange[code])
-        return f"unknown category {name!r}{suggest_name(name, found[:before])} (there are {', '.join(found[:before])})"
+        name = next(labels[code] for code in codes[row] if unknown[code])
+        known = labels[:num_existing]
+        return f"unknown category {name!r}{suggest_name(name, known)} (there are {', '.join(known)})"
 
-    fail_where(strange[codes].any(axis=1), say)
-    pure = np.flatnonzero(~mixed)
+    fail_where(unknown[codes].any(axis=1), say)
+    pure = np.flatnonzero(~is_mixture)
     if not len(pure):
-        raise ValueError(f"all categories are mixtures: {', '.join(found)}")
-    categories = {found[i]: position for position, i in enumerate(pure)}
-    share = np.zeros((len(found), len(pure)))
+        raise ValueError(f"all categories are mixtures: {', '.join(labels)}")
+    categories = {labels[i]: position for position, i in enumerate(pure)}
+    share = np.zeros((len(labels), len(pure)))
     share[pure, np.arange(len(pure))] = 1.0
     for name, shares in mixtures.items():
-        if str(name) in found:
-            share[found.index(str(name))] = _mixture_shares(str(name), shares, categories)
+        if str(name) in labels:
+            share[labels.index(str(name))] = _mixture_shares(str(name), shares, categories)
         elif existing_names is None:
-            raise ValueError(f"the mixture {str(name)!r} is in no row{suggest_name(str(name), found)}")
-    position = np.cumsum(~mixed) - 1
-    return share[codes] if mixed[codes].any() else position[codes].astype(np.int32), values[pure]
+            raise ValueError(f"the mixture {str(name)!r} is in no row{suggest_name(str(name), labels)}")
+    position = np.cumsum(~is_mixture) - 1
+    return share[codes] if is_mixture[codes].any() else position[codes].astype(np.int32), values[pure]
 
 
 def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int]) -> HostArray:
     """[C] the shares of a mixture."""
     if shares is None:
         return np.full(len(categories), 1.0 / len(categories))
-    form = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
+    message = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
     if isinstance(shares, (str, bytes)) or not isinstance(shares, (Mapping, Sequence)) or not len(shares):
-        raise ValueError(form)
+        raise ValueError(message)
     parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / len(shares))
     if len({str(part) for part in parts}) < len(shares):
         raise ValueError(f"the mixture {name!r} has a part twice")
     result = np.zeros(len(categories))
     for part, share in parts.items():
         if isinstance(share, bool) or not isinstance(share, Real):
-            raise ValueError(form)
+            raise ValueError(message)
         if str(part) not in categories:
             hint = suggest_name(str(part), categories)
-            there = f"which is no category{hint} (there are {', '.join(categories)})"
-            raise ValueError(f"the mixture {name!r} has {str(part)!r}, {there}")
+            reason = f"which is no category{hint} (there are {', '.join(categories)})"
+            raise ValueError(f"the mixture {name!r} has {str(part)!r}, {reason}")
         result[categories[str(part)]] = share
     if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
         raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")

@@ -32,7 +32,7 @@ NA_VALUES: tuple[str, ...] = (
 )
 NA_VALUES += ("Postponed", "TBD")
 DRAW_WORDS = ("d", "draw", "drawn", "tie", "tied", "t", "x", "tie (bothbad)", "no winner")
-WIN_LOSS_WORDS = (  # what is written where the first player wins, and where the second does
+WIN_LOSS_WORDS = (  # for a win of the first player, and of the second
     ("h", "a"), ("home", "away"), ("home", "visitor"), ("w", "l"), ("win", "loss"), ("win", "lose"), ("won", "lost"),
     ("white", "black"), ("w", "b"), ("1", "2"), ("blue", "red"), ("radiant", "dire"), ("team1", "team2"),
     ("team 1", "team 2"), ("team_1", "team_2"), ("player1", "player2"), ("player 1", "player 2"),
@@ -43,28 +43,28 @@ SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visito
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 SCORELINE_PATTERN = rf"^(?P<one>{NUMBER_PATTERN})\s*{DASH}\s*(?P<two>{NUMBER_PATTERN})\s*(?:\(.*\))?$"
-MIN_READABLE_SHARE = 0.5  # of the rows: from this share on a column is taken for results, and other rows for mistakes
+MIN_READABLE_SHARE = 0.5  # of the rows, for a column to be one of results, whose other rows are mistakes
 
 
 class ParsedResults(NamedTuple):
-    """What a column says of who has won."""
+    """The results in a column."""
 
     score: HostArray  # [n] of the first player; NaN where there is no result, and where it cannot be read
-    readable: HostArray  # [n] whether it can be
-    plain: bool  # numbers in [0, 1], which need no reading
+    readable: HostArray  # [n] whether it can be read
+    plain: bool  # whether they are numbers in [0, 1]
 
 
 def replace_na_texts(column: Column, na_values: Iterable[str] = ()) -> Column:
     """The column of results, null where a text says that there is none; case and blanks around it do not matter."""
     arrow = import_pyarrow()
-    words = sorted({value.strip().lower() for value in (*NA_VALUES, *na_values)})
+    na_texts = sorted({value.strip().lower() for value in (*NA_VALUES, *na_values)})
     if isinstance(column, np.ndarray):
-        kept = [None if isinstance(x, str) and x.strip().lower() in words else x for x in column.tolist()]
-        return np.fromiter(kept, dtype=object, count=len(kept))
+        values = [None if isinstance(x, str) and x.strip().lower() in na_texts else x for x in column.tolist()]
+        return np.fromiter(values, dtype=object, count=len(values))
     if not arrow.types.is_large_string(column.type):
         return column
-    none = arrow.compute.is_in(_lower_and_trim(column), arrow.array(words, arrow.large_string()))
-    return arrow.compute.if_else(none, arrow.scalar(None, column.type), column)
+    is_na = arrow.compute.is_in(_lower_and_trim(column), arrow.array(na_texts, arrow.large_string()))
+    return arrow.compute.if_else(is_na, arrow.scalar(None, column.type), column)
 
 
 def _lower_and_trim(column: Column) -> Any:
@@ -83,52 +83,54 @@ def check_na_values(na_values: Any) -> None:
 
 
 def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:
-    """What a column of results says, in the way of writing that suits the most rows; None if none suits half of them.
+    """The results in a column, by the notation that fits most rows; None if none fits half of them.
 
     Args:
-      name: of the column.
+      name: of the column, for messages.
       column: [n], missing where there is no result.
       first, second: the names of both players.
     """
-    there = ~missing_mask(column, nan_is_missing=True)
+    present = ~missing_mask(column, nan_is_missing=True)
     numbers = _parse_number_results(name, column)
-    if numbers is not None and numbers.plain and numbers.readable[there].all():
-        return numbers._replace(readable=numbers.readable | ~there) if there.any() else None
+    if numbers is not None and numbers.plain and numbers.readable[present].all():
+        return numbers._replace(readable=numbers.readable | ~present) if present.any() else None
     text = _to_lower_text(column)
-    ways = [numbers if numbers is not None and numbers.plain else None]
+    candidates = [numbers if numbers is not None and numbers.plain else None]
     if text is not None:
-        words = (
+        text_results = (
             []
             if import_pyarrow().types.is_integer(column.type)
             else [*_parse_outcome_words(text), _parse_scorelines(text)]
         )
-        ways += [_parse_winner_names(text, first, second), *words]  # names may be numbers
-    ways.append(numbers)
-    found = max(filter(None, ways), key=lambda way: np.count_nonzero(way.readable & there), default=None)
-    if found is None or np.count_nonzero(found.readable & there) < max(MIN_READABLE_SHARE * np.count_nonzero(there), 1):
+        candidates += [_parse_winner_names(text, first, second), *text_results]  # names may be numbers
+    candidates.append(numbers)
+    best = max(filter(None, candidates), key=lambda way: np.count_nonzero(way.readable & present), default=None)
+    if best is None or np.count_nonzero(best.readable & present) < max(
+        MIN_READABLE_SHARE * np.count_nonzero(present), 1
+    ):
         return None
-    return found._replace(readable=found.readable | ~there)
+    return best._replace(readable=best.readable | ~present)
 
 
 def to_scores(name: str, column: Column, first: Column, second: Column) -> Column:
-    """The column of results as scores in [0, 1] of the first player; numbers stay what they are.
+    """The column of results as scores in [0, 1] of the first player; numbers stay as they are.
 
     Raises:
       RowError: where a row is no result as the others are.
     """
-    found = None if _are_scores(column) else parse_results(name, column, first, second)
-    if found is None or found.plain:
+    results = None if _are_scores(column) else parse_results(name, column, first, second)
+    if results is None or results.plain:
         return column
     hint = "if it means that there is none, name it by the option na_values"
     fail_where(
-        ~found.readable,
+        ~results.readable,
         lambda row: f"column {name!r} is {format_cell(_value(column, row))}, no result as the others are; {hint}",
     )
-    return import_pyarrow().chunked_array([import_pyarrow().array(found.score, mask=np.isnan(found.score))])
+    return import_pyarrow().chunked_array([import_pyarrow().array(results.score, mask=np.isnan(results.score))])
 
 
 def _are_scores(column: Column) -> bool:
-    """Whether these are numbers from 0 to 1, which is soon seen."""
+    """Whether these are numbers from 0 to 1, by their range alone."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or not (
         arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)
@@ -139,12 +141,12 @@ def _are_scores(column: Column) -> bool:
 
 
 def to_sides(name: str, column: Column) -> HostArray:
-    """[n] sides in [-1, 1], of numbers or of H, A and N as the first player, or the winner, saw them."""
+    """[n] sides in [-1, 1], of numbers or of H, A and N from the view of the first player, or the winner."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
         return to_numbers(name, column)
-    place = arrow.compute.index_in(_lower_and_trim(column), arrow.array([*SIDE_WORDS], arrow.large_string()))
-    index = np.asarray(place.fill_null(-1).to_numpy())
+    positions = arrow.compute.index_in(_lower_and_trim(column), arrow.array([*SIDE_WORDS], arrow.large_string()))
+    index = np.asarray(positions.fill_null(-1).to_numpy())
     return to_numbers(name, column) if (index < 0).all() else _sides(name, column, index)
 
 
@@ -176,20 +178,20 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
     values = np.full(len(column), np.nan)
     with suppress(ValueError):
         values = to_numbers(name, column, default=np.nan)
-    some = values[~np.isnan(values)]
-    if not len(some):
+    present_values = values[~np.isnan(values)]
+    if not len(present_values):
         return _partly_numeric_results(column)
-    if ((some >= 0) & (some <= 1)).all():
+    if ((present_values >= 0) & (present_values <= 1)).all():
         return ParsedResults(values, ~np.isnan(values), True)
-    if np.isin(some, (-1.0, 0.0, 1.0)).all():
+    if np.isin(present_values, (-1.0, 0.0, 1.0)).all():
         return ParsedResults((values + 1) / 2, ~np.isnan(values), False)
-    if "win" in name.lower() and np.isin(some, (1.0, 2.0)).all():
+    if "win" in name.lower() and np.isin(present_values, (1.0, 2.0)).all():
         return ParsedResults(2.0 - values, ~np.isnan(values), False)
     return None
 
 
 def _partly_numeric_results(column: Column) -> ParsedResults | None:
-    """Text of which some rows are numbers; the others are told as such."""
+    """Text of which some rows are numbers; the others are not readable."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
         return None
@@ -200,14 +202,14 @@ def _partly_numeric_results(column: Column) -> ParsedResults | None:
 
 def _parse_outcome_words(text: Any) -> list[ParsedResults]:
     """Words for who has won."""
-    found = []
+    results = []
     for pair in WIN_LOSS_WORDS:
         values = import_pyarrow().array([*pair, *DRAW_WORDS], import_pyarrow().large_string())
         index = np.asarray(import_pyarrow().compute.index_in(text, values).fill_null(-1).to_numpy())
         if (index >= 0).any() and ((index == 0) | (index == 1)).any():
             score = np.where(index < 0, np.nan, np.where(index == 0, 1.0, np.where(index == 1, 0.0, 0.5)))
-            found.append(ParsedResults(score, index >= 0, False))
-    return found
+            results.append(ParsedResults(score, index >= 0, False))
+    return results
 
 
 def _parse_scorelines(text: Any) -> ParsedResults | None:

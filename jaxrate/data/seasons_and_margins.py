@@ -1,4 +1,4 @@
-"""What is known of matches beside their score: the margin, and the season."""
+"""Further data of matches: seasons and margins."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -35,7 +35,7 @@ class SeasonMatches(NamedTuple):
 
     first: int  # the number of the first of them
     names: list[str]  # of seasons
-    which: HostArray  # [n] of these names
+    season_of_match: HostArray  # [n] of these names
     time: HostArray  # [n]
 
 
@@ -52,7 +52,7 @@ def season_matches(name: str, columns: dict[str, Column], time: HostArray, first
 
 
 def find_season_starts(
-    pieces: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
+    batches: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
 ) -> dict[str, float]:
     """When each season begins, by its name and in order of time: those `known`, and the first time of each other one.
 
@@ -66,24 +66,24 @@ def find_season_starts(
       RowError: where a season begins before one that is known, or is not over, for the most part, when the next begins.
     """
     starts, new = dict(known_starts or {}), dict[str, float]()
-    for piece in pieces():
-        least = np.full(len(piece.names), np.inf)
-        np.minimum.at(least, piece.which, piece.time)
-        for name, begin in zip(piece.names, least.tolist(), strict=True):
+    for batch in batches():
+        first_time = np.full(len(batch.names), np.inf)
+        np.minimum.at(first_time, batch.season_of_match, batch.time)
+        for name, begin in zip(batch.names, first_time.tolist(), strict=True):
             if name not in starts:
                 new[name] = min(begin, new.get(name, np.inf))
     if starts:
         last = max(starts, key=lambda name: starts[name])
         early = {name for name, begin in new.items() if begin <= starts[last]}
-        say = f"is new, but {format_cell(last)}, which is known, began later"
-        _raise_season_errors(pieces, early, {}, lambda name: f"season {format_cell(name)} {say}")
+        reason = f"is new, but {format_cell(last)}, which is known, began later"
+        _raise_season_errors(batches, early, {}, lambda name: f"season {format_cell(name)} {reason}")
     starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
     following = dict(pairwise(starts))
-    over = {name: starts[after] for name, after in following.items()}
+    season_ends = {name: starts[after] for name, after in following.items()}
     _raise_season_errors(
-        pieces,
-        _mostly_late_seasons(pieces, over) & new.keys(),
-        over,
+        batches,
+        _mostly_late_seasons(batches, season_ends) & new.keys(),
+        season_ends,
         lambda name: (
             f"season {format_cell(name)}, when season {format_cell(following[name])} has begun, as for most of its "
             "matches; seasons follow each other, so give both one name, or name another column"
@@ -92,38 +92,38 @@ def find_season_starts(
     return starts
 
 
-def _mostly_late_seasons(pieces: Callable[[], Iterable[SeasonMatches]], season_ends: Mapping[str, float]) -> set[str]:
+def _mostly_late_seasons(batches: Callable[[], Iterable[SeasonMatches]], season_ends: Mapping[str, float]) -> set[str]:
     """Seasons most of whose matches are played when the next has begun."""
     excess = dict[str, int]()  # of those that are over those that are not
-    for piece in pieces():
-        late = _is_late(piece, season_ends)
-        found = np.bincount(piece.which, np.where(late, 1, -1), len(piece.names))
-        for name, more in zip(piece.names, found.tolist(), strict=True):
-            excess[name] = excess.get(name, 0) + int(more)
+    for batch in batches():
+        late = _is_late(batch, season_ends)
+        excess_of_batch = np.bincount(batch.season_of_match, np.where(late, 1, -1), len(batch.names))
+        for name, n in zip(batch.names, excess_of_batch.tolist(), strict=True):
+            excess[name] = excess.get(name, 0) + int(n)
     return {name for name, more in excess.items() if more > 0}
 
 
-def _is_late(piece: SeasonMatches, season_ends: Mapping[str, float]) -> HostArray:
+def _is_late(batch: SeasonMatches, season_ends: Mapping[str, float]) -> HostArray:
     """[n] whether a match is played when its season is over."""
-    return piece.time >= np.array([season_ends.get(name, np.inf) for name in piece.names])[piece.which]
+    return batch.time >= np.array([season_ends.get(name, np.inf) for name in batch.names])[batch.season_of_match]
 
 
 def _raise_season_errors(
-    pieces: Callable[[], Iterable[SeasonMatches]],
-    wrong: Set[str],
+    batches: Callable[[], Iterable[SeasonMatches]],
+    seasons: Set[str],
     season_ends: Mapping[str, float],
     message: Callable[[str], str],
 ) -> None:
     """RowError at matches of seasons that are wrong, only those that are late if it is told when these are over."""
-    for piece in pieces() if wrong else ():
-        bad = np.array([name in wrong for name in piece.names])[piece.which]
-        bad &= _is_late(piece, season_ends) if season_ends else True
-        with offset_row_errors(piece.first):
-            fail_where(bad, partial(_season_message, piece, message))
+    for batch in batches() if seasons else ():
+        bad = np.array([name in seasons for name in batch.names])[batch.season_of_match]
+        bad &= _is_late(batch, season_ends) if season_ends else True
+        with offset_row_errors(batch.first):
+            fail_where(bad, partial(_season_message, batch, message))
 
 
-def _season_message(piece: SeasonMatches, message: Callable[[str], str], row: int) -> str:
-    return message(piece.names[piece.which[row]])
+def _season_message(batch: SeasonMatches, message: Callable[[str], str], row: int) -> str:
+    return message(batch.names[batch.season_of_match[row]])
 
 
 @contextmanager
@@ -158,15 +158,15 @@ def warn_margin_signs(data: Dataset, stacklevel: int) -> None:
     if not names:
         return
     columns: Any = matches.context.columns
-    ahead = first_player_lead([columns[name] for name in names])
+    lead = first_player_lead([columns[name] for name in names])
     sign = np.sign(np.asarray(matches.score) - 0.5)
-    sizes = len(names) == 1 and not (ahead < 0).any()
-    bad = rows[(ahead != 0) & ((sign == 0) | ((np.sign(ahead) != sign) & (not sizes)))]
+    sizes = len(names) == 1 and not (lead < 0).any()
+    bad = rows[(lead != 0) & ((sign == 0) | ((np.sign(lead) != sign) & (not sizes)))]
     if len(bad):
-        shown = ", ".join(map(format_number, bad[:SHOWN_MATCHES].tolist())) + ", ..." * (len(bad) > SHOWN_MATCHES)
-        said = f"{len(bad):,} of {len(rows):,} margins ({' and '.join(names)}) have another sign than the score"
+        examples = ", ".join(map(format_number, bad[:SHOWN_MATCHES].tolist())) + ", ..." * (len(bad) > SHOWN_MATCHES)
+        message = f"{len(bad):,} of {len(rows):,} margins ({' and '.join(names)}) have another sign than the score"
         warnings.warn(
-            f"{said}: row {shown} (counting from 0); the score says who won, the margin by how much, if at all",
+            f"{message}: row {examples} (counting from 0); the score says who won, the margin by how much, if at all",
             UserWarning,
             stacklevel=stacklevel,
         )

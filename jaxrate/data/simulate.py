@@ -136,7 +136,7 @@ def stream_league(
         raise ValueError(f"luck must be in [0, 1], got {luck}")
 
     def play(
-        random: np.random.Generator, pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
+        random: "np.random.Generator", pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
     ) -> Columns:
         a, b = pick(len(number)), pick(len(number))
         while (same := np.flatnonzero(a == b)).size:
@@ -168,7 +168,7 @@ def stream_contests(
     log_range = np.log((high + 1) / low)
 
     def play(
-        random: np.random.Generator, pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
+        random: "np.random.Generator", pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
     ) -> Columns:
         sizes = low * np.exp(log_range * random.random(len(number)))
         sizes = np.minimum(sizes.astype(np.int64), high)

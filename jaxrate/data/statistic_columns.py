@@ -1,4 +1,4 @@
-"""Statistics of matches: by how much the first player was ahead in what was counted beside the result."""
+"""Statistics of matches: by how much the first player was ahead in what was counted besides the result."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from jaxrate.types import HostArray
 
 
 class Statistic(NamedTuple):
-    """A statistic, and the columns that it is made of."""
+    """A statistic, and the columns from which it is computed."""
 
     name: str  # of the column that matches get
     columns: tuple[str, ...]  # those of a and of b; or one of by how much a was ahead
@@ -21,19 +21,19 @@ class Statistic(NamedTuple):
 
 
 def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
-    """The statistics that `read` is asked for.
+    """The statistics that arguments of `read` name.
 
     Raises:
-      ValueError: for what names no columns, or a name that is there twice.
+      ValueError: for arguments that do not name columns, or for a name given twice.
     """
     if shares and not isinstance(shares, Mapping):
-        raise ValueError(f"shares must say by name which two columns each is of, got {format_cell(shares)}")
+        raise ValueError(f"shares must be a dict of two columns by name, got {format_cell(shares)}")
     if not isinstance(statistics, Mapping):
         names = [statistics] if isinstance(statistics, str) else list(statistics or ())
         statistics = {name: name for name in names}
-    found = []
-    for share, one in ((False, statistics), (True, shares or {})):
-        for name, columns in one.items():
+    resolved = []
+    for share, columns_by_name in ((False, statistics), (True, shares or {})):
+        for name, columns in columns_by_name.items():
             pair = tuple(columns) if isinstance(columns, (list, tuple)) else (columns,)
             if not all(isinstance(x, str) and x for x in (name, *pair)):
                 raise ValueError(f"statistics must be names of columns, got {format_cell(columns)}")
@@ -41,11 +41,11 @@ def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
                 raise ValueError(
                     f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}"
                 )
-            found.append(Statistic(name, pair, share))
-    names = [one.name for one in found]
+            resolved.append(Statistic(name, pair, share))
+    names = [one.name for one in resolved]
     if len(set(names)) < len(names):
         raise ValueError(f"two statistics have the same name: {', '.join(names)}")
-    return found
+    return resolved
 
 
 def statistic_values(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
@@ -55,11 +55,11 @@ def statistic_values(statistic: Statistic, columns: Mapping[str, Column]) -> Hos
       RowError: where one of two that a share is of is below 0, or a value is infinite.
     """
     values = [to_numbers(name, columns[name], np.nan) for name in statistic.columns]
-    for name, one in zip(statistic.columns, values, strict=True):
-        bad = (one < 0) if statistic.share else np.isinf(one)
+    for name, values_of_column in zip(statistic.columns, values, strict=True):
+        bad = (values_of_column < 0) if statistic.share else np.isinf(values_of_column)
         fail_where(
-            bad | np.isinf(one),
-            lambda row: f"column {name!r} is {one[row]}, not a number {_valid_range_text(statistic)}",  # noqa: B023
+            bad | np.isinf(values_of_column),
+            lambda row: f"column {name!r} is {values_of_column[row]}, not a number {_valid_range_text(statistic)}",  # noqa: B023
         )
     if len(values) == 1:
         return values[0]

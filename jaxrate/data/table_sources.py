@@ -1,4 +1,4 @@
-"""Tables, in files or in memory: what columns they have, how they are loaded, and where a row stands."""
+"""Tables, in files or in memory: their columns, how these are loaded, and the place of a row in messages."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from jaxrate.text_format import suggest_name, to_one_line, truncate
 
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 
-NUMBER_PATTERN = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or nothing
+NUMBER_PATTERN = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or an empty field
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
@@ -31,10 +31,10 @@ NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
 class TableSource(NamedTuple):
     """A table to read."""
 
-    title: str  # how errors that are about no row begin: "games.csv: ", or nothing
+    title: str  # the beginning of errors that are about no row: "games.csv: ", or nothing
     names: list[str]  # of the columns
-    load: Callable[..., Any]  # (columns, those that are text, those that are numbers) to columns by name
-    where: Callable[[int], str]  # how errors about a row begin
+    load: Callable[..., Any]  # (names, those of text, those of numbers) to columns by name
+    where: Callable[[int], str]  # the beginning of errors about a row
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
 
 
@@ -47,18 +47,18 @@ def import_pyarrow() -> Any:
 
 @contextmanager
 def locate_data_errors(title: str, where: Callable[[int], str]) -> Iterator[None]:
-    """Errors about data become ValueErrors of one line that say in which file and in which row."""
+    """Errors about data become ValueErrors of one line that name the file and the row."""
     try:
         yield
     except RowError as error:
         raise ValueError(error.format_message(where)) from None
     except import_pyarrow().ArrowException as error:
         message = _short_line(str(error))
-        counted = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
-        place, message = (f"{where(int(counted[1]) - 2)}: ", counted[2]) if counted else (title, message)
+        numbered = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
+        location, message = (f"{where(int(numbered[1]) - 2)}: ", numbered[2]) if numbered else (title, message)
         if "invalid UTF8" in message:
-            message = NOT_UTF8 if counted else message.partition(":")[0] + ": " + NOT_UTF8
-        raise ValueError(place + message) from None
+            message = NOT_UTF8 if numbered else message.partition(":")[0] + ": " + NOT_UTF8
+        raise ValueError(location + message) from None
     except (ValueError, *READ_ERRORS) as error:
         raise ValueError(title + _short_line(str(error))) from None
 
@@ -69,7 +69,7 @@ def _short_line(text: str) -> str:
 
 
 def open_source(source: Any) -> TableSource:
-    """A path, a table in memory or one that a query will make, as a `Source`; one stays what it is."""
+    """A path, a table in memory or the result of a query as a `TableSource`; one stays as it is."""
     if isinstance(source, TableSource):
         return source
     if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
@@ -82,28 +82,28 @@ def open_source(source: Any) -> TableSource:
             else open_file(path)
         )
     if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
-        return TableSource("", list(source.keys()), lambda wanted, text, numbers: source, _row_label)
+        return TableSource("", list(source.keys()), lambda names, text, numbers: source, _row_label)
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
         columns = _rows_to_columns(source)
-        return TableSource("", list(columns), lambda wanted, text, numbers: columns, _row_label)
+        return TableSource("", list(columns), lambda names, text, numbers: columns, _row_label)
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
         names = source.collect_schema().names()
         return TableSource(
-            "", names, lambda wanted, text, numbers: _to_arrow_table(source.select(wanted).collect()), _row_label
+            "", names, lambda names, text, numbers: _to_arrow_table(source.select(names).collect()), _row_label
         )
     if hasattr(source, "project") and hasattr(source, "columns"):  # a relation of DuckDB
         names = list(source.columns)
         return TableSource(
-            "", names, lambda wanted, text, numbers: _to_arrow_table(_project_columns(source, wanted)), _row_label
+            "", names, lambda names, text, numbers: _to_arrow_table(_project_columns(source, names)), _row_label
         )
     if not hasattr(source, "__arrow_c_stream__"):
-        made = next((getattr(source, name) for name in ARROW_METHODS if hasattr(source, name)), None)
-        if made is None:
+        make_table = next((getattr(source, name) for name in ARROW_METHODS if hasattr(source, name)), None)
+        if make_table is None:
             kinds = "a path, a table, a dict of columns or a list of dicts"
             raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
-        source = made()
+        source = make_table()
     table = _to_arrow_table(source)
-    return TableSource("", table.column_names, lambda wanted, text, numbers: table, _row_label)
+    return TableSource("", table.column_names, lambda names, text, numbers: table, _row_label)
 
 
 def _to_arrow_table(source: Any) -> Any:
@@ -113,8 +113,8 @@ def _to_arrow_table(source: Any) -> Any:
         raise ValueError(f"Arrow cannot read the columns of this table: {_short_line(str(error))}") from None
 
 
-def _project_columns(relation: Any, wanted: Sequence[str]) -> Any:
-    return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in wanted))
+def _project_columns(relation: Any, names: Sequence[str]) -> Any:
+    return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
 
 
 def _rows_to_columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
@@ -141,24 +141,27 @@ def open_file(path: Path) -> TableSource:
             with arrow.parquet.ParquetFile(path) as file:
                 names = file.schema_arrow.names
 
-            def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
-                return arrow.parquet.ParquetFile(path).read(columns=list(wanted))
+            def load(columns: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+                return arrow.parquet.ParquetFile(path).read(columns=list(columns))
 
             return TableSource(title, names, load, lambda row: title + _row_label(row))
         if not re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", path.name.lower()):
             kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
             raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")
-        names, mark = _read_csv_header(path)
-        start = dict(zip(names, _read_first_row(path, mark), strict=False))
+        names, delimiter = _read_csv_header(path)
+        first_row = dict(zip(names, _read_first_row(path, delimiter), strict=False))
 
-        line_of = csv_line_finder(path, mark)
+        line_of = csv_line_finder(path, delimiter)
 
         def where(row: int) -> str:
             line = line_of(row)
             return f"{title}row {row} (counting from 0{'' if line is None else f', line {line}'})"
 
         return TableSource(
-            title, names, partial(read_csv, lambda: open_decompressed(path), delimiter=mark, start=start), where
+            title,
+            names,
+            partial(read_csv, lambda: open_decompressed(path), delimiter=delimiter, start=first_row),
+            where,
         )
 
 
@@ -172,9 +175,9 @@ def _open_text(path: Path) -> io.TextIOWrapper:
 
 
 def _read_csv_header(path: Path) -> tuple[list[str], str]:
-    """The names of the columns of a CSV file, and what separates them."""
+    """The names of the columns of a CSV file, and its delimiter."""
 
-    def first(mark: str) -> list[str]:
+    def read_header(mark: str) -> list[str]:
         with _open_text(path) as file:
             reader = csv.reader(file, delimiter=mark)
             header = next(filter(None, reader), None)
@@ -184,23 +187,23 @@ def _read_csv_header(path: Path) -> tuple[list[str], str]:
                 raise ValueError(f"line {reader.line_num}: {NOT_UTF8}")
             return header
 
-    names = first(",")
-    marks = [mark for mark in ";\t" if mark in names[0]] if len(names) == 1 else []
+    names = read_header(",")
+    other_delimiters = [mark for mark in ";\t" if mark in names[0]] if len(names) == 1 else []
     if ".tsv" in path.name.lower():
-        marks = ["\t"]
-    return (first(marks[0]), marks[0]) if marks else (names, ",")
+        other_delimiters = ["\t"]
+    return (read_header(other_delimiters[0]), other_delimiters[0]) if other_delimiters else (names, ",")
 
 
-def _read_first_row(path: Path, mark: str) -> list[str]:
+def _read_first_row(path: Path, delimiter: str) -> list[str]:
     """The fields of the row below the header; none if it cannot be read."""
     with suppress(*READ_ERRORS), _open_text(path) as file:
-        return next(islice(filter(None, csv.reader(file, delimiter=mark)), 1, None), [])
+        return next(islice(filter(None, csv.reader(file, delimiter=delimiter)), 1, None), [])
     return []
 
 
 def read_csv(
     open_stream: Callable[[], Any],
-    wanted: Sequence[str],
+    names: Sequence[str],
     text: Sequence[str],
     numbers: Sequence[str] = (),
     *,
@@ -209,65 +212,69 @@ def read_csv(
 ) -> Any:
     """Columns of the CSV in a newly opened stream, whose first row by name of the column is `start`.
 
-    Columns of `numbers` are that, or else what Arrow takes them for, but not integers: it takes "0x1" for one.
+    Columns of `numbers` are read as numbers, or else with the type that Arrow infers, unless it infers integers, as it
+    does from "0x1".
     """
     arrow = import_pyarrow()
-    names = list(start)
-    guessed = [name for name in numbers if name not in text and not re.fullmatch(NUMBER_PATTERN, start.get(name, ""))]
-    types = dict.fromkeys({*numbers} - {*guessed}, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
+    header = list(start)
+    inferred = [name for name in numbers if name not in text and not re.fullmatch(NUMBER_PATTERN, start.get(name, ""))]
+    types = dict.fromkeys({*numbers} - {*inferred}, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
     while True:
         try:
-            table = _read_arrow_csv(open_stream(), wanted, types, delimiter)
+            table = _read_arrow_csv(open_stream(), names, types, delimiter)
         except arrow.ArrowInvalid as error:
-            found = re.match(r"In CSV column #(\d+): .*CSV conversion error to double", str(error), re.DOTALL)
-            if found and int(found[1]) < len(names) and types.pop(names[int(found[1])], None) is not None:
-                guessed.append(names[int(found[1])])
+            failed = re.match(r"In CSV column #(\d+): .*CSV conversion error to double", str(error), re.DOTALL)
+            if failed and int(failed[1]) < len(header) and types.pop(header[int(failed[1])], None) is not None:
+                inferred.append(header[int(failed[1])])
                 continue
             if "CSV parse error: Expected" in str(error):
                 _check_field_counts(open_stream, delimiter)
             table = _read_arrow_csv(
-                open_stream(), wanted, types, delimiter, False
-            )  # in one thread the message tells the row
-        strange = [name for name in guessed if arrow.types.is_integer(table[name].type)]
-        if not strange:
+                open_stream(), names, types, delimiter, False
+            )  # in one thread the message has the row
+        integers = [name for name in inferred if arrow.types.is_integer(table[name].type)]
+        if not integers:
             break
-        types |= dict.fromkeys(strange, arrow.large_string())
+        types |= dict.fromkeys(integers, arrow.large_string())
     for name in table.column_names:
-        if arrow.types.is_binary(table[name].type):  # what Arrow takes text for that is not UTF-8
+        if arrow.types.is_binary(table[name].type):  # as Arrow reads text that is not UTF-8
             values = [b"" if value is None else value for value in table[name].to_pylist()]
             bad = ["\ufffd" in value.decode(errors="replace") for value in values]
             fail_where(np.array(bad), lambda row: NOT_UTF8)
     return table
 
 
-def _check_field_counts(opened: Callable[[], Any], mark: str) -> None:
+def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
     """RowError about the rows that have more or fewer fields than the header."""
-    with suppress(*READ_ERRORS), io.TextIOWrapper(opened(), encoding="utf-8-sig", errors="replace", newline="") as file:
-        rows = filter(None, csv.reader(file, delimiter=mark))
+    with (
+        suppress(*READ_ERRORS),
+        io.TextIOWrapper(open_stream(), encoding="utf-8-sig", errors="replace", newline="") as file,
+    ):
+        rows = filter(None, csv.reader(file, delimiter=delimiter))
         count = len(next(rows, []))
         bad = ((row, fields) for row, fields in enumerate(rows) if len(fields) != count)
-        told = [
-            (row, f"Expected {count} columns, got {len(fields)}: {truncate(mark.join(fields))}")
+        messages = [
+            (row, f"Expected {count} columns, got {len(fields)}: {truncate(delimiter.join(fields))}")
             for row, fields in islice(bad, MAX_REPORTED_ROWS)
         ]
-        if told:
-            raise RowError(*told[0], told[1:], sum(1 for _ in bad))
+        if messages:
+            raise RowError(*messages[0], messages[1:], sum(1 for _ in bad))
 
 
 def _read_arrow_csv(
     file: Any,
-    wanted: Sequence[str],
+    names: Sequence[str],
     types: dict[str, Any],
-    mark: str,
+    delimiter: str,
     threads: bool = True,
 ) -> Any:
     arrow = import_pyarrow()
     return arrow.csv.read_csv(
         file,
         arrow.csv.ReadOptions(use_threads=threads),
-        arrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
+        arrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         arrow.csv.ConvertOptions(
-            include_columns=list(wanted),
+            include_columns=list(names),
             column_types=types,
             null_values=[""],  # a player may well be called NA
             strings_can_be_null=True,
@@ -277,40 +284,40 @@ def _read_arrow_csv(
 
 @contextmanager
 def atomic_replacement(*paths: Path) -> Iterator[list[Path]]:
-    """Temporary files to write, which take the places of `paths`, the first one last, unless something fails."""
+    """Temporary files to write, which replace `paths`, the first one last, unless something fails."""
     temporary = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in paths]
     try:
         yield temporary
-        for new, path in reversed(list(zip(temporary, paths, strict=True))):
-            os.replace(new, path)
+        for temporary_path, path in reversed(list(zip(temporary, paths, strict=True))):
+            os.replace(temporary_path, path)
     finally:
-        for new in temporary:
-            new.unlink(missing_ok=True)
+        for temporary_path in temporary:
+            temporary_path.unlink(missing_ok=True)
 
 
-def csv_line_finder(path: Path, mark: str = ",") -> Callable[[int], int | None]:
+def csv_line_finder(path: Path, delimiter: str = ",") -> Callable[[int], int | None]:
     """A function from a row of a CSV file to the line on which it ends, counting from 1.
 
-    Rows that are asked for in their order are found in one pass.
+    Rows in increasing order take one pass.
     """
 
-    def lines() -> Iterator[int]:
+    def line_numbers() -> Iterator[int]:
         with _open_text(path) as file:
-            reader = csv.reader(file, delimiter=mark)
+            reader = csv.reader(file, delimiter=delimiter)
             yield from islice((reader.line_num for record in reader if record), 1, None)
 
-    ahead, passed = lines(), 0
+    remaining, next_row = line_numbers(), 0
 
-    def line(row: int) -> int | None:
-        nonlocal ahead, passed
-        if row < passed:
-            ahead, passed = lines(), 0
-        skip, passed = row - passed, row + 1
+    def find_line(row: int) -> int | None:
+        nonlocal remaining, next_row
+        if row < next_row:
+            remaining, next_row = line_numbers(), 0
+        skip, next_row = row - next_row, row + 1
         with suppress(*READ_ERRORS):
-            return next(islice(ahead, skip, None), None)
+            return next(islice(remaining, skip, None), None)
         return None
 
-    return line
+    return find_line
 
 
 def find_column(names: Sequence[str], name: str) -> str | None:
@@ -318,11 +325,11 @@ def find_column(names: Sequence[str], name: str) -> str | None:
     return name if name in names else next((other for other in names if str(other).lower() == name), None)
 
 
-def check_columns_exist(names: Sequence[str], wanted: Sequence[str]) -> None:
+def check_columns_exist(names: Sequence[str], used: Sequence[str]) -> None:
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"several columns have the same name: {', '.join(repeated)}")
-    for name in wanted:
+    for name in used:
         if name not in names:
             hint = suggest_name(name, names)
             if name in ("a", "b") and not hint:

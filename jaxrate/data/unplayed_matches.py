@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.data.column_conversion import keep_rows, missing_mask, to_times
-from jaxrate.data.column_roles import Roles
-from jaxrate.data.faulty_rows import find_incomplete_rows
+from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import replace_na_texts, to_scores
+from jaxrate.data.role_resolution import Roles
 from jaxrate.data.table_sources import Column
-from jaxrate.events import RowError
 from jaxrate.types import HostArray
 
 
@@ -19,7 +18,7 @@ class ResultSplit(NamedTuple):
     """Rows by whether they have a result."""
 
     played: HostArray  # [n] whether they have one
-    coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last that has one
+    coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
 
 
 def parse_result_columns(roles: Roles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
@@ -28,14 +27,16 @@ def parse_result_columns(roles: Roles, columns: dict[str, Column], na_values: Se
     Raises:
       RowError: where a row is no result as the others are.
     """
-    form = roles.form
-    if form.contest is not None or form.won:
+    layout = roles.layout
+    if layout.contest is not None or layout.winner_first:
         return columns
-    new = {name: replace_na_texts(columns[name], na_values) for name in (form.result, *form.points) if name is not None}
+    new = {
+        name: replace_na_texts(columns[name], na_values) for name in (layout.result, *layout.points) if name is not None
+    }
     new |= {name: replace_na_texts(columns[name], na_values) for name in roles.margin if name in columns}
-    if form.result is not None:
-        first, second = (columns[name] for name in form.who)
-        new[form.result] = to_scores(form.result, new[form.result], first, second)
+    if layout.result is not None:
+        first, second = (columns[name] for name in layout.players)
+        new[layout.result] = to_scores(layout.result, new[layout.result], first, second)
     return columns | new
 
 
@@ -45,20 +46,20 @@ def split_by_result(roles: Roles, columns: dict[str, Column]) -> ResultSplit:
     Raises:
       RowError: where a row that counts has no time as the others have.
     """
-    form = roles.form
-    n = len(columns[form.who[0]])
-    results = [name for name in (form.result, *form.points) if name is not None]
-    lacks = np.zeros(n, bool)
-    for name in results if form.contest is None else ():
-        lacks |= missing_mask(columns[name], nan_is_missing=True)
-    if not lacks.any():
-        return ResultSplit(~lacks, lacks)
-    coming = lacks & ~find_incomplete_rows(
-        roles._replace(upcoming=True, form=form._replace(result=None, points=())), columns
+    layout = roles.layout
+    n = len(columns[layout.players[0]])
+    results = [name for name in (layout.result, *layout.points) if name is not None]
+    without_result = np.zeros(n, bool)
+    for name in results if layout.contest is None else ():
+        without_result |= missing_mask(columns[name], nan_is_missing=True)
+    if not without_result.any():
+        return ResultSplit(~without_result, without_result)
+    coming = without_result & ~find_incomplete_rows(
+        roles._replace(upcoming=True, layout=layout._replace(result=None, points=())), columns
     )
-    if roles.time is not None and coming.any() and not lacks.all():
-        coming[coming] = _is_not_before_last(roles.time, columns, ~lacks, coming)
-    return ResultSplit(~lacks, coming)
+    if roles.time is not None and coming.any() and not without_result.all():
+        coming[coming] = _is_not_before_last(roles.time, columns, ~without_result, coming)
+    return ResultSplit(~without_result, coming)
 
 
 def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray, coming: HostArray) -> HostArray:
@@ -69,26 +70,21 @@ def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray
 
 def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostArray:
     """The times of some rows; 0 if there are none."""
-    place = np.flatnonzero(rows)
-    try:
+    with map_row_errors(np.flatnonzero(rows)):
         times, _ = to_times(time, {time: keep_rows(time, columns[time], rows)})
-    except RowError as error:
-        raise error.but(lambda row, message: (int(place[row]), message)) from None
-    return times.get("time", np.zeros(len(place)))
+    return times.get("time", np.zeros(np.count_nonzero(rows)))
 
 
 def warn_unplayed_rows(split: ResultSplit, upcoming: bool, stacklevel: int) -> None:
-    """UserWarning about rows that have no result, or, where matches are to come, about those that have one."""
-    n, lacks, coming = len(split.played), np.count_nonzero(~split.played), np.count_nonzero(split.coming)
-    if not lacks or (upcoming and lacks == n):
+    """UserWarning about rows without a result or, if matches to come are read, about rows with one."""
+    n, num_without, num_coming = len(split.played), np.count_nonzero(~split.played), np.count_nonzero(split.coming)
+    if not num_without or (upcoming and num_without == n):
         return
-    other = lacks - coming
-    rest = f"; {other:,} are incomplete otherwise, or earlier than the last result" if other else ""
+    num_other = num_without - num_coming
+    others = f"; {num_other:,} are incomplete otherwise, or earlier than the last result" if num_other else ""
     if upcoming:
-        said = f"of {n:,} rows the {coming:,} without a result are to come{rest}"
+        message = f"of {n:,} rows the {num_coming:,} without a result are to come{others}"
     else:
-        said = (
-            f"left out {lacks:,} of {n:,} rows, which have no result: {coming:,} are to come (`fixtures` of the data)"
-        )
-        said += rest
-    warnings.warn(said, UserWarning, stacklevel=stacklevel)
+        message = f"left out {num_without:,} of {n:,} rows, which have no result: {num_coming:,} are to come "
+        message += f"(`fixtures` of the data){others}"
+    warnings.warn(message, UserWarning, stacklevel=stacklevel)

@@ -47,7 +47,7 @@ def test_statistics_and_shares(source):
     [
         ({"shares": {"points": ("home", "rest")}}, "column 'rest' is -1.0, not a number from 0, as a share is of"),
         ({"shares": {"points": "home"}}, "statistic 'points' must be of two columns, a's and b's$"),
-        ({"shares": ["home", "away"]}, "shares must say by name which two columns each is of"),
+        ({"shares": ["home", "away"]}, "shares must be a dict of two columns by name, got"),
         ({"statistics": {"x": ("a", "b", "c")}}, "statistic 'x' must be of two columns, a's and b's, or of one"),
         ({"statistics": [3]}, "read: statistics must be text, a sequence of names or a mapping"),
         ({"statistics": "rest", "shares": {"rest": ("home", "away")}}, "two statistics have the same name"),
@@ -170,7 +170,7 @@ def test_seasons_need_times_and_matches():
         read({name: x for name, x in scored().items() if name != "time"}, season="when")
     contests = {"contest": [1, 1], "player": ["Ann", "Bob"], "rank": [1, 2], "s": [1, 1]}
     for roles in ({"season": "s"}, {"margin": "s"}, {"covariates": "s"}):
-        with pytest.raises(ValueError, match="are for matches of two, not for contests"):
+        with pytest.raises(ValueError, match="contests take no (season|margin|covariates), which"):
             read(contests, **roles)
 
 

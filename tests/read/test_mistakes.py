@@ -172,7 +172,7 @@ ARGUMENTS = {
         "'Cy' is in categories and in mixtures",
     ),
     "missing column": ({"columns": ["score", "margin"]}, "no column 'margin'"),
-    "columns of a contest": ({"contest": "a", "participant": "b", "columns": "score"}, "side, neutral, category, marg"),
+    "columns of a contest": ({"contest": "a", "participant": "b", "columns": "score"}, "contests take no columns"),
     "category of a number": ({"category": 3}, "category must be one column or the pair"),
     "shares beyond one": (
         {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},
@@ -193,7 +193,7 @@ ARGUMENTS = {
     "team of a match": ({"team": "score", "b": "b"}, "give the columns a and b, or winner and loser, or those of"),
     "rank and score": ({"contest": "a", "rank": "score", "score": "score"}, "give rank, lower .* and not both"),
     "neither rank nor score": ({"contest": "a", "participant": "b", "rank": "place"}, "no column 'place'"),
-    "side of a contest": ({"contest": "a", "participant": "b", "side": "score"}, "side, neutral, category, marg"),
+    "side of a contest": ({"contest": "a", "participant": "b", "side": "score"}, "contests take no side"),
     "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
     "upcoming contest": ({"contest": "a", "upcoming": True}, "no column 'player'"),
     "upcoming rank": (

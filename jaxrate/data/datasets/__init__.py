@@ -33,7 +33,7 @@ def nfl() -> Dataset:
     """
     table = nfl_columns()
     names = np.stack([table["home"], table["away"]], axis=1)
-    found, first, number = np.unique(names.astype(str), return_index=True, return_inverse=True)
+    team_names, first, number = np.unique(names.astype(str), return_index=True, return_inverse=True)
     order = np.argsort(first)  # ids in order of first appearance
     events = matches(
         np.argsort(order)[number].reshape(names.shape),
@@ -45,7 +45,7 @@ def nfl() -> Dataset:
     begin = np.flatnonzero(np.diff(table["season"], prepend=0))
     seasons = dict(zip(map(str, table["season"][begin].tolist()), events.time[begin].tolist(), strict=True))
     points = "home_points", "away_points"
-    players = found[order].astype(object)
+    players = team_names[order].astype(object)
     return Dataset(events, players, np.arange(len(names)), clock="dates", margin=points, seasons=seasons)
 
 

@@ -1,7 +1,7 @@
 """Loaders for public collections of results, each in the form that its project publishes.
 
-Every error is a ValueError that names the file and the line. `rows` of what they return count the rows of the source's
-files end to end, or its games, from 0.
+Every error is a ValueError that names the file and the line. `rows` of the datasets count the rows of the
+files end to end, or the games, from 0.
 
 tennis_matches.py     tennis
 football_results.py   football
@@ -10,7 +10,7 @@ elo_mmr_contests.py   contests
 ergast_races.py       ergast
 movielens_ratings.py  movielens
 lichess_games.py      lichess
-shared.py             what they share
+format_reading.py     what the formats share
 """
 
 from collections.abc import Callable

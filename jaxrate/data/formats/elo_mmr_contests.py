@@ -45,10 +45,10 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     for file in files:
         with locate_data_errors(f"{file.name}: ", str):
             try:
-                found = json.loads(file.read_bytes())
+                content = json.loads(file.read_bytes())
             except RecursionError:
                 raise ValueError("not a contest of Elo-MMR: lists within lists without an end") from None
-            contest: dict[str, Any] = {"weight": 1.0} | found if isinstance(found, dict) else {}
+            contest: dict[str, Any] = {"weight": 1.0} | content if isinstance(content, dict) else {}
             for name, kind in kinds.items():
                 value = contest.get(name)
                 if type(value) not in kind or (isinstance(value, numbers) and not abs(value) <= LARGEST_NUMBER):

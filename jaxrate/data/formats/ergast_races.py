@@ -57,9 +57,9 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
         rank = map_texts("positionText", columns["positionText"], places, "a place or one of R, N, D, E, W, F")
     order = np.lexsort((rank, driver, race))
     best = np.append(True, (np.diff(race[order]) != 0) | (np.diff(driver[order]) != 0))[: len(order)]
-    kept = np.sort(order[best])
-    kept = kept[rank[kept] != absent]
-    kept = kept[np.argsort(race[kept], kind="stable")]
-    table = {"contest": race[kept], "player": dictionary_column(driver[kept], list(names.values())), "rank": rank[kept]}
-    table["time"] = days[turn][race[kept]].astype("datetime64[D]")
-    return read_columns(path, table, where, kept, players=players)
+    rows = np.sort(order[best])
+    rows = rows[rank[rows] != absent]
+    rows = rows[np.argsort(race[rows], kind="stable")]
+    table = {"contest": race[rows], "player": dictionary_column(driver[rows], list(names.values())), "rank": rank[rows]}
+    table["time"] = days[turn][race[rows]].astype("datetime64[D]")
+    return read_columns(path, table, where, rows, players=players)

@@ -40,11 +40,11 @@ def football(path: Location, *, sort: bool = False, players: Any = None, **optio
     columns, where = csv_columns([path], "football results", list(dict.fromkeys([*needed, *further])))
     compute = import_pyarrow().compute
     unplayed = [mask_to_numpy(compute.equal(columns[name].fill_null("NA"), "NA")) for name in goals]
-    columns, kept = filter_columns(path, columns, ~np.any(unplayed, axis=0))
-    with locate_data_errors(f"{path.name}: ", lambda row: where(int(kept[row]))):
+    columns, rows = filter_columns(path, columns, ~np.any(unplayed, axis=0))
+    with locate_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
         home, away = (to_numbers(name, columns[name]) for name in goals)
         neutral = map_texts("neutral", columns["neutral"], {"TRUE": 1, "FALSE": 0, "True": 1, "False": 0})
     table: dict[str, Any] = {name: columns[name] for name in (*further, *needed[:3])}
     table |= {"home_score": home, "away_score": away, "score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
     roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "players": players}
-    return read_columns(path, table, where, kept, **roles | options)
+    return read_columns(path, table, where, rows, **roles | options)

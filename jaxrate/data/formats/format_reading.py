@@ -1,4 +1,4 @@
-"""What the formats share: columns of CSV files as text, what they mean, and the way to `read`."""
+"""What the formats share: columns of CSV files as text, their meaning, and reading them by `read`."""
 
 import os
 from bisect import bisect_right
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
+from jaxrate.data.column_roles import roles_taken_by
 from jaxrate.data.table_reading import read
 from jaxrate.data.table_sources import (
     Column,
@@ -24,10 +25,10 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.types import HostArray
 
 RATING_DIFFERENCE = "rating_difference"
-COLUMN_OPTIONS = ("weight", "category", "margin", "statistics", "shares", "covariates", "season", "columns", "drop")
+COLUMN_OPTIONS = roles_taken_by("formats")
 READ_OPTIONS = (*COLUMN_OPTIONS, "mixtures", "categories", "seasons", "skip_incomplete", "normalise_names")
 
-RowLocator: TypeAlias = Callable[[int], str]  # how errors about a row begin
+RowLocator: TypeAlias = Callable[[int], str]  # the beginning of errors about a row
 Location: TypeAlias = str | os.PathLike[str]
 
 
@@ -40,12 +41,12 @@ def option_columns(options: Mapping[str, Any], derived: Sequence[str] = ()) -> l
     for name in options:
         if name not in READ_OPTIONS:
             raise TypeError(f"formats take no {name!r}; beside their own arguments they take {', '.join(READ_OPTIONS)}")
-    named = [name for option in COLUMN_OPTIONS for name in _flatten_names(options.get(option))]
-    return [name for name in dict.fromkeys(named) if name not in derived]
+    names = [name for option in COLUMN_OPTIONS for name in _flatten_names(options.get(option))]
+    return [name for name in dict.fromkeys(names) if name not in derived]
 
 
 def _flatten_names(names: Any) -> list[str]:
-    """The names in one, in a list, or in lists by name; None: none."""
+    """The names in a name, in a list, or in lists by name; None: none."""
     if isinstance(names, Mapping):
         names = list(names.values())
     if isinstance(names, (list, tuple)):
@@ -54,11 +55,11 @@ def _flatten_names(names: Any) -> list[str]:
 
 
 def read_columns(path: Path, table: dict[str, Any], where: RowLocator, rows: HostArray, **roles: Any) -> Dataset:
-    """`read` of columns derived from rows of a source; `where` tells where those stand."""
+    """`read` of columns derived from rows of a source; `where` gives their place for errors."""
     source = TableSource(
         f"{path.name}: ",
         list(table),
-        lambda wanted, text, numbers: table,
+        lambda names, text, numbers: table,
         lambda row: where(int(rows[row])),
         noted=False,
     )
@@ -67,38 +68,38 @@ def read_columns(path: Path, table: dict[str, Any], where: RowLocator, rows: Hos
 
 
 def resolve_path(path: Location) -> Path:
-    found = Path(os.path.abspath(path))  # the name of "." too
-    if not found.exists():
-        raise ValueError(f"{found.name}: no such file or folder")
-    return found
+    resolved = Path(os.path.abspath(path))  # the name of "." too
+    if not resolved.exists():
+        raise ValueError(f"{resolved.name}: no such file or folder")
+    return resolved
 
 
 def csv_columns(
-    files: Sequence[Path], form: str, needed: Sequence[str], perhaps: Sequence[str] = ()
+    files: Sequence[Path], description: str, needed: Sequence[str], optional: Sequence[str] = ()
 ) -> tuple[dict[str, Column], RowLocator]:
-    """Columns of CSV files as text, the files end to end, and where a row stands; those `perhaps` there may be null."""
-    sources, parts, start = [open_file(file) for file in files], [], [0]
+    """Columns of CSV files as text, the files end to end, and the place of a row; optional ones may be null."""
+    sources, tables, first_rows = [open_file(file) for file in files], [], [0]
     arrow = import_pyarrow()
     for source in sources:
         with locate_data_errors(source.title, source.where):
             for name in needed:
                 if name not in source.names:
-                    raise ValueError(f"not {form}, no column {name!r}")
+                    raise ValueError(f"not {description}, no column {name!r}")
             check_columns_exist(source.names, [])
-            there = [name for name in (*needed, *perhaps) if name in source.names]
-            columns = columns_as_text(source.load(there, there, []), there)
-        start.append(start[-1] + len(columns[there[0]]))
-        nothing = arrow.chunked_array([arrow.nulls(start[-1] - start[-2], arrow.large_string())])
-        parts.append([columns.get(name, nothing) for name in (*needed, *perhaps)])
+            present = [name for name in (*needed, *optional) if name in source.names]
+            columns = columns_as_text(source.load(present, present, []), present)
+        first_rows.append(first_rows[-1] + len(columns[present[0]]))
+        null_column = arrow.chunked_array([arrow.nulls(first_rows[-1] - first_rows[-2], arrow.large_string())])
+        tables.append([columns.get(name, null_column) for name in (*needed, *optional)])
 
     def where(row: int) -> str:
-        which = bisect_right(start, row) - 1
-        return sources[which].where(row - start[which])
+        number = bisect_right(first_rows, row) - 1
+        return sources[number].where(row - first_rows[number])
 
-    whole = (
-        arrow.chunked_array([chunk for part in column for chunk in part.chunks]) for column in zip(*parts, strict=True)
+    joined = (
+        arrow.chunked_array([chunk for part in column for chunk in part.chunks]) for column in zip(*tables, strict=True)
     )
-    return dict(zip((*needed, *perhaps), whole, strict=True)), where
+    return dict(zip((*needed, *optional), joined, strict=True)), where
 
 
 def columns_as_text(table: Any, names: Sequence[str]) -> dict[str, Column]:
@@ -136,11 +137,11 @@ def distinct_names(names: Mapping[str, str], kind: str) -> dict[str, str]:
 
 
 def map_texts(name: str, column: Column, text_values: Mapping[str, float], expected: str = "") -> HostArray:
-    """What each text of a column means; an error where it is none of them."""
-    codes, found = to_ids([name], {name: column})
-    values = np.array([text_values.get(text, np.nan) for text in found])[codes[:, 0]]
-    said = expected or f"one of {', '.join(text_values)}"
-    fail_where(np.isnan(values), lambda row: f"column {name!r} is {found[codes[row, 0]]!r}, expected {said}")
+    """[n] the values of the texts in a column; an error for other texts."""
+    codes, texts = to_ids([name], {name: column})
+    values = np.array([text_values.get(text, np.nan) for text in texts])[codes[:, 0]]
+    valid_texts = expected or f"one of {', '.join(text_values)}"
+    fail_where(np.isnan(values), lambda row: f"column {name!r} is {texts[codes[row, 0]]!r}, expected {valid_texts}")
     return values
 
 
@@ -152,9 +153,9 @@ def unix_timestamps(name: str, column: Column, unit: str) -> HostArray:
 
 
 def rating_difference(first: HostArray, second: HostArray) -> dict[str, HostArray]:
-    """[n] by how much the first players are rated higher, 0 where a rating is not above 0; {} where all are so."""
-    both = (first > 0) & (second > 0)
-    return {RATING_DIFFERENCE: np.where(both, first - second, 0.0)} if both.any() else {}
+    """[n] the lead in rating of the first players, 0 where a rating is not above 0; {} if no match has both ratings."""
+    both_rated = (first > 0) & (second > 0)
+    return {RATING_DIFFERENCE: np.where(both_rated, first - second, 0.0)} if both_rated.any() else {}
 
 
 def decode_text(text: bytes) -> str:

@@ -44,11 +44,11 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
         game, _ = to_ids(["id"], columns)
     once = np.zeros(len(game), bool)
     once[np.unique(game, return_index=True)[1]] = True
-    columns, kept = filter_columns(path, columns, once)
-    with locate_data_errors(f"{path.name}: ", lambda row: where(int(kept[row]))):
+    columns, rows = filter_columns(path, columns, once)
+    with locate_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
         difference = rating_difference(*(to_numbers(name, columns[name], 0.0) for name in ratings))
         table: dict[str, Any] = {name: columns[name] for name in (*further, "white_id", "black_id")}
         table["time"] = unix_timestamps("created_at", columns["created_at"], "ms")
         table["score"] = map_texts("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
     roles = {"a": "white_id", "b": "black_id", "side": "a", "columns": [*difference], "sort": True}
-    return read_columns(path, table | difference, where, kept, **roles | {"players": players} | options)
+    return read_columns(path, table | difference, where, rows, **roles | {"players": players} | options)

@@ -39,10 +39,10 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
     path = resolve_path(path)
     file = path
     if path.is_dir():
-        there = [path / name for name in ("ratings.csv", "ratings.dat", "u.data") if (path / name).is_file()]
-        if not there:
+        present = [path / name for name in ("ratings.csv", "ratings.dat", "u.data") if (path / name).is_file()]
+        if not present:
             raise ValueError(f"{path.name}: not MovieLens, no ratings.csv, ratings.dat or u.data")
-        file = there[0]
+        file = present[0]
     needed = ["userId", "movieId", "rating", "timestamp"]
     if file.suffix == ".csv":
         columns, where = csv_columns([file], "MovieLens ratings", needed)

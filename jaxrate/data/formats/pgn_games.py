@@ -136,7 +136,7 @@ def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, d
 
     A game is a run of lines that begin with a bracket and hold a tag; lines that begin with % are not looked at.
     """
-    file, before = open_decompressed(path), 0
+    file, num_lines = open_decompressed(path), 0
     chunk = file.read(3).removeprefix(b"\xef\xbb\xbf") + file.read(CHUNK)
     text = b"\n" + chunk  # a newline comes before every line
     while True:
@@ -145,31 +145,31 @@ def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, d
         starts = np.flatnonzero(data == ord("\n"))
         initial = data[starts[:-1] + 1]
         heads = np.flatnonzero((initial == ord("[")) | (initial == ord("%")))
-        rest = len(starts) - 1  # the line that has not ended
-        first, last = (heads[np.diff(heads, **edge) > 1] for edge in ({"prepend": -2}, {"append": rest + 2}))
-        if chunk and len(heads) and last[-1] == rest - 1:  # more tags may follow
-            first, last, rest = first[:-1], last[:-1], first[-1]
+        num_complete = len(starts) - 1  # the line that has not ended
+        first, last = (heads[np.diff(heads, **edge) > 1] for edge in ({"prepend": -2}, {"append": num_complete + 2}))
+        if chunk and len(heads) and last[-1] == num_complete - 1:  # more tags may follow
+            first, last, num_complete = first[:-1], last[:-1], first[-1]
         spans = zip(first.tolist(), starts[first].tolist(), starts[last + 1].tolist(), strict=True)
         for line, start, end in spans:
-            found = used.findall(text, start, end)
-            tags = dict(found)
-            if len(tags) < len(found):
-                raise ValueError(f"line {before + line + 1}: two games without a line between them, or a tag twice")
+            tag_pairs = used.findall(text, start, end)
+            tags = dict(tag_pairs)
+            if len(tags) < len(tag_pairs):
+                raise ValueError(f"line {num_lines + line + 1}: two games without a line between them, or a tag twice")
             if tags or ANY_TAG.search(text, start, end):
-                yield before + line + 1, tags
+                yield num_lines + line + 1, tags
         if not chunk:
             return
-        before += int(rest)
+        num_lines += int(num_complete)
         chunk = file.read(CHUNK)
-        text = text[starts[rest] :] + chunk
+        text = text[starts[num_complete] :] + chunk
 
 
 @cache
 def _parse_day(text: bytes) -> int | None:
     """A date of PGN in days since 1970, the first of a year or month of which no more is known; None if unknown."""
-    found = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
+    match = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
     try:
-        year, month, day = (int(part) if part and b"?" not in part else 0 for part in found.groups())  # type: ignore[union-attr]
+        year, month, day = (int(part) if part and b"?" not in part else 0 for part in match.groups())  # type: ignore[union-attr]
         return (
             (datetime.date(year, month or 1, day or 1 if month else 1) - datetime.date(1970, 1, 1)).days
             if year
@@ -184,8 +184,8 @@ def _parse_seconds(text: bytes) -> int:
     """A time of day in seconds; 0 if unknown."""
     if not text or b"?" in text:
         return 0
-    found = re.fullmatch(rb"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])", text)
-    if not found:
+    match = re.fullmatch(rb"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])", text)
+    if not match:
         raise ValueError(f"{decode_text(text)!r} is not a time of PGN, 18:30:00")
-    hours, minutes, seconds = map(int, found.groups())
+    hours, minutes, seconds = map(int, match.groups())
     return hours * 3600 + minutes * 60 + seconds

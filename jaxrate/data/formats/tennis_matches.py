@@ -54,14 +54,14 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
         if len(tours) > 1:
             raise ValueError(f"{path.name}: {' and '.join(tours)} number their players apart; give a folder for each")
     needed = ["tourney_date", "winner_id", "winner_name", "loser_id", "loser_name"]
-    further, perhaps = option_columns(options, DERIVED), ["score", "round", "surface"]
-    needed = list(dict.fromkeys([*needed, *further]))
-    columns, where = csv_columns(files, "tennis matches", needed, [name for name in perhaps if name not in needed])
+    further_columns, optional = option_columns(options, DERIVED), ["score", "round", "surface"]
+    needed = list(dict.fromkeys([*needed, *further_columns]))
+    columns, where = csv_columns(files, "tennis matches", needed, [name for name in optional if name not in needed])
     compute = import_pyarrow().compute
     walkover = compute.match_substring_regex(columns["score"], r"\bw/?o\b|walkover", ignore_case=True)
-    alike = compute.equal(columns["winner_id"], columns["loser_id"])
-    columns, kept = filter_columns(path, columns, ~(mask_to_numpy(walkover) | mask_to_numpy(alike)))
-    with locate_data_errors(f"{path.name}: ", lambda row: where(int(kept[row]))):
+    same_player = compute.equal(columns["winner_id"], columns["loser_id"])
+    columns, rows = filter_columns(path, columns, ~(mask_to_numpy(walkover) | mask_to_numpy(same_player)))
+    with locate_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
         days = _compact_dates("tourney_date", columns["tourney_date"])
         ids, keys = to_ids(["winner_id", "loser_id"], columns)
     spelt = {name: columns[name].fill_null("") for name in ("winner_name", "loser_name")}
@@ -69,11 +69,11 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     first = np.unique(ids, return_index=True)[1]  # where each player stands first
     names = {key: f"{name or 'player'} ({key})" for key, name in zip(keys, spellings[code.ravel()[first]], strict=True)}
     stages = columns["round"].fill_null("")
-    codes, found = to_ids(["round"], {"round": stages})
-    stage = np.array([STAGES.index(name if name in STAGES else "RR") for name in found])[codes[:, 0]]
+    codes, labels = to_ids(["round"], {"round": stages})
+    stage = np.array([STAGES.index(name if name in STAGES else "RR") for name in labels])[codes[:, 0]]
     order = np.lexsort((stage, days))
     winner, loser = (dictionary_column(ids[order, i], [names[key] for key in keys]) for i in range(2))
-    table: dict[str, Any] = {name: columns[name].take(order) for name in further}
+    table: dict[str, Any] = {name: columns[name].take(order) for name in further_columns}
     table |= {"winner": winner, "loser": loser, "time": days[order]}
     roles: dict[str, Any] = {"players": players}
     if compute.any(compute.not_equal(stages, "")).as_py():
@@ -84,7 +84,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     share = _share_of_games(columns["score"].fill_null(""))
     if not np.isnan(share).all():
         table["games"], roles["statistics"] = share[order], "games"
-    return read_columns(path, table, where, kept[order], **roles | options)
+    return read_columns(path, table, where, rows[order], **roles | options)
 
 
 def _share_of_games(score: Column) -> HostArray:

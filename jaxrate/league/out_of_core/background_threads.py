@@ -1,4 +1,4 @@
-"""Work handed from thread to thread: what comes next is made while the last is used, and put away meanwhile."""
+"""Work in other threads: the next item is made, and the last one written, while one is used."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,25 +9,25 @@ from typing import Any, NamedTuple
 
 import jax
 
-QUEUE_SIZE = 1  # pieces that wait between two threads
-POLL_SECONDS = 0.05  # seconds after which a thread that waits looks whether it is still needed
+QUEUE_SIZE = 1  # items that wait between two threads
+POLL_SECONDS = 0.05  # seconds after which a waiting thread checks whether it is still needed
 
 
 class _EndOfItems(NamedTuple):
-    """That nothing comes any more, and why."""
+    """Marks the end of the items, and says why they ended."""
 
     error: BaseException | None = None
 
 
 def _start_thread(work: Callable[[], None]) -> Thread:
-    """A thread that works in the precision, and all else, of this one."""
+    """Start a thread that works in the precision and the context of this one."""
     double, context = bool(jax.config.read("jax_enable_x64")), copy_context()
 
-    def alike() -> None:
+    def work_in_precision() -> None:
         with jax.enable_x64(double):
             work()
 
-    thread = Thread(target=context.run, args=[alike], daemon=True)
+    thread = Thread(target=context.run, args=[work_in_precision], daemon=True)
     thread.start()
     return thread
 
@@ -55,7 +55,7 @@ def prefetch(items: Iterator[Any]) -> Iterator[Iterator[Any]]:
         except BaseException as error:
             put(_EndOfItems(error))
 
-    def taken() -> Iterator[Any]:
+    def receive_items() -> Iterator[Any]:
         while not isinstance(item := queue.get(), _EndOfItems):
             yield item
         if item.error is not None:
@@ -63,7 +63,7 @@ def prefetch(items: Iterator[Any]) -> Iterator[Iterator[Any]]:
 
     thread = _start_thread(work)
     try:
-        yield taken()
+        yield receive_items()
     finally:
         over.set()
         thread.join()
@@ -73,8 +73,8 @@ def prefetch(items: Iterator[Any]) -> Iterator[Iterator[Any]]:
 def write_behind(consume: Callable[[Any], None]) -> Iterator[Callable[[Any], None]]:
     """A function that hands items to another thread, which uses them in their order.
 
-    An error there is raised by the next call, or at the end, when all have been used. After an error here the items
-    that wait are used all the same.
+    An error of that thread is raised by the next call, or at the end, when all items have been used. After an error of
+    this thread the waiting items are used all the same.
     """
     queue: Queue[Any] = Queue(QUEUE_SIZE)
     failed: list[BaseException] = []

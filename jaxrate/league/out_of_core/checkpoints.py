@@ -1,4 +1,4 @@
-"""Checkpoints of a long run: one file, replaced whole, and believed only if it is as it was written."""
+"""Checkpoints of a long run: one file, which is replaced as a whole and has a digest of its contents."""
 
 import hashlib
 import json
@@ -21,14 +21,14 @@ RATE_ANEW_HINT = "rate all anew, in another folder"
 
 
 def write_checkpoint(folder: Path, metadata: Mapping[str, Any], arrays: Mapping[str, HostArray]) -> None:
-    """Write what JSON holds, and arrays, so that they are on the disk when this returns."""
+    """Write metadata, as JSON, and arrays; they are on the disk when this returns."""
     packed = BytesIO()
     np.savez(packed, allow_pickle=False, **arrays)
-    told = json.dumps(metadata).encode()
-    body: list[Any] = [len(told).to_bytes(8, "little"), told, packed.getbuffer()]
+    encoded = json.dumps(metadata).encode()
+    body: list[Any] = [len(encoded).to_bytes(8, "little"), encoded, packed.getbuffer()]
     digest = hashlib.sha256()
-    for piece in body:
-        digest.update(piece)
+    for content in body:
+        digest.update(content)
     with atomic_replacement(folder / CHECKPOINT_FILE) as (temporary,), temporary.open("wb") as file:
         file.writelines([FILE_HEADER, digest.digest(), *body])
         file.flush()
@@ -37,7 +37,7 @@ def write_checkpoint(folder: Path, metadata: Mapping[str, Any], arrays: Mapping[
 
 
 def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]] | None:
-    """The same again; None if there is none. ValueError if it is damaged."""
+    """The metadata and the arrays of a checkpoint; None if there is none. ValueError if it is damaged."""
     path = folder / CHECKPOINT_FILE
     if not path.exists():
         return None
@@ -49,5 +49,5 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]]
         if raw[len(FILE_HEADER) : start] != hashlib.sha256(raw[start:]).digest():
             raise ValueError(f"it is not as it was written; {RATE_ANEW_HINT}")
         length = int.from_bytes(raw[start : start + 8], "little")
-        about = json.loads(bytes(raw[start + 8 : start + 8 + length]))
-        return about, read_npz(bytes(raw[start + 8 + length :]))
+        metadata = json.loads(bytes(raw[start + 8 : start + 8 + length]))
+        return metadata, read_npz(bytes(raw[start + 8 + length :]))

@@ -32,38 +32,38 @@ PREDICTIONS_FOLDER = "predictions"
 
 
 class RunProgress(NamedTuple):
-    """How far a run has come: all that is needed to go on."""
+    """How far a run has come, and all that is needed to go on."""
 
-    rows: int  # rated so far
-    parts: int  # files of predictions written
-    known: int  # players who have played
-    state: State  # leaves [known, ...]; None: nothing was rated
-    games: HostArray  # [known]
+    rows: int  # number of rows rated
+    parts: int  # number of files of predictions
+    num_players: int  # who have played
+    state: State  # leaves [num_players, ...]; None: nothing was rated
+    games: HostArray  # [num_players]
     sums: MetricSums
     last: float | None  # the time of the last match
-    width: int | None  # of a step of the schedule; 0: a stream; None: as suits the first chunk, or periods
+    width: int | None  # of a step of the schedule; 0: a stream; None: to be chosen at the first chunk, or periods
 
 
 class ChunkedRun(NamedTuple):
-    """What is rated, how, and where the predictions go."""
+    """The system and the matches of a run, and where the predictions go."""
 
     system: RatingSystem
     opened: OpenedMatches
     folder: Path
     size: int  # matches of a chunk
-    brief: bool  # only the row and the prediction are written
+    brief: bool  # whether only the row and the prediction are written
     period: float | None  # the length of rating periods
     key: Array | None
 
 
 class Chunk(NamedTuple):
-    """A chunk, ready to be rated."""
+    """A chunk, scheduled."""
 
-    first: int  # the number of its first row
+    first_row: int
     number: int  # of the chunk
     data: Dataset
     plan: Plan | Blocks
-    known: int  # players who have played by its end
+    num_players: int  # who have played by its end
 
 
 def part_file_name(number: int) -> str:
@@ -78,23 +78,23 @@ def rate_chunks(
     poll_requests: Callable[[], tuple[bool, bool]],
     report_progress: Callable[[int], Any],
 ) -> None:
-    """Rate what is left.
+    """Rate the remaining chunks.
 
     Args:
-      work: what, how and where.
-      begin: what was done before.
-      seconds: to which the time of each kind of work is added, by name.
-      keep: is given how far the run has come, once all that is on the disk; in the end, too.
-      asked: whether that is wanted now, and whether to stop then.
-      tell: is told after each chunk how many matches are rated.
+      run: the system, the matches and the folder.
+      progress: how far the run has come.
+      seconds: the time of each kind of work is added to it, by name.
+      save_checkpoint: called with the progress once all results up to it are on the disk; at the end, too.
+      poll_requests: returns whether a checkpoint is due, and whether to stop after it.
+      report_progress: called after each chunk with the number of matches that are rated.
     """
     system = run.system
     rules = resolve_sizes(_chunk_rules(run), system.params)
-    rows = max(run.opened.players, progress.known)
-    state, _ = make_padded_state(system, system.params, progress.state, rows, progress.known)
+    rows = max(run.opened.max_players, progress.num_players)
+    state, _ = make_padded_state(system, system.params, progress.state, rows, progress.num_players)
     write = _make_chunk_writer(run, progress, seconds, save_checkpoint, report_progress)
-    arranged = _schedule_chunks(run, progress, matches_in_cache(state), seconds)
-    with prefetch(arranged) as chunks, write_behind(write) as put:
+    scheduled = _schedule_chunks(run, progress, matches_in_cache(state), seconds)
+    with prefetch(scheduled) as chunks, write_behind(write) as put:
         for chunk in chunks:
             start, n = time.perf_counter(), len(chunk.data.rows)
             key = None if run.key is None else jax.random.fold_in(run.key, chunk.number)
@@ -102,11 +102,11 @@ def rate_chunks(
                 rules, system.params, state, chunk.plan, key, ids_checked=True, exact_length=False
             )
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
-            kept, (wanted, stop) = None, poll_requests()
-            if wanted or stop or chunk.first + n == run.opened.table.rows:
-                kept = jax.tree.map(lambda x, known=chunk.known: np.array(np.asarray(x)[:known]), state)
+            snapshot, (checkpoint_due, stop) = None, poll_requests()
+            if checkpoint_due or stop or chunk.first_row + n == run.opened.table.row_count:
+                snapshot = jax.tree.map(lambda x, rows=chunk.num_players: np.array(np.asarray(x)[:rows]), state)
             seconds["rating"] += time.perf_counter() - start
-            put((chunk, predictions, kept))
+            put((chunk, predictions, snapshot))
             if stop:
                 break
 
@@ -120,38 +120,39 @@ def _chunk_rules(run: ChunkedRun) -> Rules:
 def _schedule_chunks(
     run: ChunkedRun, progress: RunProgress, capacity: int, seconds: dict[str, float]
 ) -> Iterator[Chunk]:
-    """The chunks, all arranged for one program."""
+    """The chunks, all scheduled for one program."""
     system, number = run.system, progress.parts
-    form, rooms = None if progress.width is None else PlanShape(progress.width), NO_PADDED_SHAPES
+    plan_shape, block_shapes = None if progress.width is None else PlanShape(progress.width), NO_PADDED_SHAPES
     start = time.perf_counter()
-    for first, data, known in read_match_chunks(run.opened, run.size, progress.rows, run.period):
-        read = time.perf_counter()
-        made: Plan | Blocks
+    for first_row, data, num_players in read_match_chunks(run.opened, run.size, progress.rows, run.period):
+        end_of_reading = time.perf_counter()
+        plan: Plan | Blocks
         with locate_row_errors(run.opened.source, data.rows):
             if run.period is not None and number == progress.parts:
                 _check_new_period(data.matches, progress.last, run.period)
             events = data.matches if run.period is None else periods(data.matches, run.period)
             check_events(system, events, run.key)
         if isinstance(events, Ragged):
-            made = arrange_blocks(events, None, rooms)
-            rooms = rooms.with_history(made)
-        elif form is None:
-            looked = system._replace(rules=_chunk_rules(run))
-            made = make_plan(events, "auto", levels_threshold(looked, system.params, run.key, events), capacity)
+            plan = arrange_blocks(events, None, block_shapes)
+            block_shapes = block_shapes.with_history(plan)
+        elif plan_shape is None:
+            recording = system._replace(rules=_chunk_rules(run))
+            threshold = levels_threshold(recording, system.params, run.key, events)
+            plan = make_plan(events, "auto", threshold, capacity)
         else:
-            made = arrange_in_shape(events, form)
-        form = PlanShape.of(made) if isinstance(made, Plan) else None
-        seconds["reading"] += read - start
-        seconds["scheduling"] += time.perf_counter() - read
-        yield Chunk(first, number, data, made, known)
+            plan = arrange_in_shape(events, plan_shape)
+        plan_shape = PlanShape.of(plan) if isinstance(plan, Plan) else None
+        seconds["reading"] += end_of_reading - start
+        seconds["scheduling"] += time.perf_counter() - end_of_reading
+        yield Chunk(first_row, number, data, plan, num_players)
         number, start = number + 1, time.perf_counter()
 
 
 def _check_new_period(matches: Matches, last: float | None, period: float) -> None:
-    """RowError if matches go on with the rating period in which those that are rated ended."""
+    """RowError if the first match is in the rating period of the last match that is rated."""
     if last is not None and period_number(matches.time[0], period) == period_number(last, period):
-        said = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
-        raise RowError(0, f"{said}; rate all matches anew, in another folder")
+        message = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
+        raise RowError(0, f"{message}; rate all matches anew, in another folder")
 
 
 def _make_chunk_writer(
@@ -161,32 +162,31 @@ def _make_chunk_writer(
     save_checkpoint: Callable[[RunProgress], None],
     report_progress: Callable[[int], Any],
 ) -> Callable[[tuple[Chunk, Any, State]], None]:
-    """What puts away chunks that are rated: predictions, games, measures and, with a state, a checkpoint."""
-    now, written = progress, list[Path]()
-    games = np.zeros(max(run.opened.players, progress.known), np.int64)
-    games[: progress.known] = progress.games
+    """A function that writes a chunk that is rated: its predictions, the metrics and, with a state, a checkpoint."""
+    unflushed = list[Path]()
+    games = np.zeros(max(run.opened.max_players, progress.num_players), np.int64)
+    games[: progress.num_players] = progress.games
 
     def write(item: tuple[Chunk, Any, State]) -> None:
-        nonlocal now
+        nonlocal progress
         start = time.perf_counter()
-        piece, seen, state = item
-        guess, before = (seen, None) if run.brief else seen[:2]
-        path = run.folder / PREDICTIONS_FOLDER / part_file_name(piece.number)
-        _write_predictions_file(path, _prediction_columns(run, piece, guess, before))
-        written.append(path)
-        matches = piece.data.matches
+        chunk, recorded, state = item
+        prediction, ratings_before = (recorded, None) if run.brief else recorded[:2]
+        path = run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number)
+        _write_predictions_file(path, _prediction_columns(run, chunk, prediction, ratings_before))
+        unflushed.append(path)
+        matches = chunk.data.matches
         np.add.at(games, matches.player.ravel(), 1)
-        sums = add_matches(now.sums, guess, matches.score, matches.context.weight)
-        last = float(matches.time[-1]) if piece.data.clock else None
-        rows, width = piece.first + len(matches.score), None
-        if isinstance(piece.plan, Plan):
-            width = PlanShape.of(piece.plan).width
-        now = RunProgress(rows, piece.number + 1, piece.known, state, games[: piece.known], sums, last, width)
+        sums = add_matches(progress.sums, prediction, matches.score, matches.context.weight)
+        last = float(matches.time[-1]) if chunk.data.clock else None
+        rows, n = chunk.first_row + len(matches.score), chunk.num_players
+        width = PlanShape.of(chunk.plan).width if isinstance(chunk.plan, Plan) else None
+        progress = RunProgress(rows, chunk.number + 1, n, state, games[:n], sums, last, width)
         if state is not None:
-            for path in (*written, run.folder / PREDICTIONS_FOLDER):
+            for path in (*unflushed, run.folder / PREDICTIONS_FOLDER):
                 flush_to_disk(path)
-            written.clear()
-            save_checkpoint(now)
+            unflushed.clear()
+            save_checkpoint(progress)
         seconds["writing"] += time.perf_counter() - start
         report_progress(rows)
 
@@ -200,26 +200,26 @@ def _prediction_columns(
     if ratings_before is None:
         return {"row": chunk.data.rows} | match_prediction_columns(prediction)
     names = run.opened.names
-    named = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.known])
-    columns = rated_match_columns(chunk.data, History(None, prediction, ratings_before), named)
+    names = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.num_players])
+    columns = rated_match_columns(chunk.data, History(None, prediction, ratings_before), names)
     if chunk.data.clock == "dates":
         columns["time"] = days_to_datetime64(chunk.data.matches.time, run.opened.whole_days)
     return columns
 
 
 def _write_predictions_file(path: Path, columns: dict[str, Any]) -> None:
-    """A small file, quickly: whole numbers by their differences, other numbers with like bytes together."""
+    """Write a small file quickly: whole numbers as differences, other numbers with their bytes in separate streams."""
     arrow = import_pyarrow()
     table = arrow.table(columns)
-    kinds, packed = arrow.types, {}
+    kinds, encoding = arrow.types, {}
     for field in table.schema:
         if kinds.is_integer(field.type) or kinds.is_temporal(field.type):
-            packed[field.name] = "DELTA_BINARY_PACKED"
+            encoding[field.name] = "DELTA_BINARY_PACKED"
         elif kinds.is_floating(field.type) and field.name != "score":
-            packed[field.name] = "BYTE_STREAM_SPLIT"
-    coded = [name for name in table.column_names if name not in packed]
-    compression = {name: "none" if name in packed and name != "time" else "zstd" for name in table.column_names}
+            encoding[field.name] = "BYTE_STREAM_SPLIT"
+    others = [name for name in table.column_names if name not in encoding]
+    compression = {name: "none" if name in encoding and name != "time" else "zstd" for name in table.column_names}
     with atomic_replacement(path) as (temporary,):
         arrow.parquet.write_table(
-            table, temporary, use_dictionary=coded, column_encoding=packed, compression=compression
+            table, temporary, use_dictionary=others, column_encoding=encoding, compression=compression
         )

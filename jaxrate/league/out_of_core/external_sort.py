@@ -1,4 +1,4 @@
-"""Tables larger than memory put in order of time, their names made ids, by DuckDB, which works on the disk.
+"""Tables larger than memory: DuckDB, which works on the disk, puts them in order of time and makes ids of names.
 
 It is installed with `pip install "jaxrate[large]"`.
 """
@@ -42,13 +42,13 @@ def sort_by_time(
     Ids are in order of first appearance, from the top of the source, the first player of a row before the second.
 
     Args:
-      parts: the table.
-      who: the columns of both players.
-      time: the column to order by. None: the rows stay as they stand.
-      more: further columns to keep.
-      folder: where the ordered table is written. One that was finished there is taken as it is.
-      rows: of a row group.
-      memory: that DuckDB may take, as "2GB".
+      parquet_table: the table.
+      player_columns: the columns of both players.
+      time: the column to order by. None: the rows keep their order.
+      other_columns: further columns to keep.
+      folder: where the ordered table is written. A finished one is used again.
+      rows: number of rows of a row group.
+      memory: what DuckDB may take, as "2GB".
 
     Raises:
       RowError: where a name or time is missing, or a player is on both sides.
@@ -56,9 +56,12 @@ def sort_by_time(
     ordered, names = folder / ORDERED_FILE, folder / NAMES_FILE
     if not ordered.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with _open_duckdb(folder / "duckdb", memory) as run, atomic_replacement(ordered, names) as (one, other):
+        with (
+            _open_duckdb(folder / "duckdb", memory) as run,
+            atomic_replacement(ordered, names) as (ordered_path, names_path),
+        ):
             _create_source_views(run, parquet_table, player_columns, time, other_columns)
-            _copy_to_parquet(run, "SELECT name, id FROM ids ORDER BY id", other, rows)
+            _copy_to_parquet(run, "SELECT name, id FROM ids ORDER BY id", names_path, rows)
             columns = ", ".join(_quote_identifier(x) for x in (*([] if time is None else [time]), *other_columns))
             joined = "".join(
                 f" JOIN ids i{k} ON s.{_quote_identifier(x)} = i{k}.name" for k, x in enumerate(player_columns)
@@ -66,22 +69,25 @@ def sort_by_time(
             ids = ", ".join(f"i{k}.id::INTEGER AS {_quote_identifier(x)}" for k, x in enumerate(player_columns))
             by = "" if time is None else f"{_quote_identifier(time)}, "
             _copy_to_parquet(
-                run, f"SELECT {ids}, {columns}, {ROW_COLUMN} FROM s{joined} ORDER BY {by}{ROW_COLUMN}", one, rows
+                run,
+                f"SELECT {ids}, {columns}, {ROW_COLUMN} FROM s{joined} ORDER BY {by}{ROW_COLUMN}",
+                ordered_path,
+                rows,
             )
     return find_parquet_table(ordered), import_pyarrow().parquet.read_table(names)["name"]
 
 
 @contextmanager
 def _open_duckdb(folder: Path, memory: str) -> Iterator[Any]:
-    """DuckDB, working in a folder of its own that is gone afterwards; what it complains of becomes a plain error."""
+    """A function that runs a query of DuckDB, in a folder that is removed afterwards; its errors become plain ones."""
     engine = import_duckdb()
     settings = {"memory_limit": memory, "temp_directory": str(folder), "preserve_insertion_order": False}
     connection = engine.connect(config=settings)
 
     def run(query: str) -> Any:
-        with ThreadPoolExecutor(1) as other:  # in this thread DuckDB would lose what a signal raises
+        with ThreadPoolExecutor(1) as executor:  # in this thread DuckDB would lose what a signal raises
             try:
-                return other.submit(connection.execute, query).result()
+                return executor.submit(connection.execute, query).result()
             except BaseException:
                 connection.interrupt()
                 raise
@@ -108,8 +114,8 @@ def _create_source_views(
     columns = ", ".join(
         map(_quote_identifier, dict.fromkeys([*player_columns, *([] if time is None else [time]), *other_columns]))
     )
-    files = ", ".join("'" + str(part.path).replace("'", "''") + "'" for part in parquet_table.files)
-    first = ", ".join(f"{part.first}::BIGINT" for part in parquet_table.files)
+    files = ", ".join("'" + str(file.path).replace("'", "''") + "'" for file in parquet_table.files)
+    first = ", ".join(f"{file.first_row}::BIGINT" for file in parquet_table.files)
     number = f"[{first}][file_index::BIGINT + 1] + file_row_number"
     run(
         f"CREATE VIEW s AS SELECT {columns}, {number} AS {ROW_COLUMN} "
@@ -119,10 +125,10 @@ def _create_source_views(
     places = (
         (_quote_identifier(x), f"{len(player_columns)} * {ROW_COLUMN} + {k}") for k, x in enumerate(player_columns)
     )
-    every = " UNION ALL ".join(f"SELECT {x} AS name, {place} AS place FROM s" for x, place in places)
+    all_names = " UNION ALL ".join(f"SELECT {x} AS name, {place} AS place FROM s" for x, place in places)
     run(
         "CREATE TABLE ids AS SELECT name, row_number() OVER (ORDER BY place) - 1 AS id "
-        f"FROM (SELECT name, min(place) AS place FROM ({every}) GROUP BY name)"
+        f"FROM (SELECT name, min(place) AS place FROM ({all_names}) GROUP BY name)"
     )
 
 
@@ -131,9 +137,9 @@ def _check_source_rows(run: Any, player_columns: Sequence[str], time: str | None
     a, b = map(_quote_identifier, player_columns)
     wrong = " OR ".join([*(f"{_quote_identifier(x)} IS NULL" for x in needed), f"{a} = {b}"])
     names = ", ".join(map(_quote_identifier, needed))
-    found = run(f"SELECT {ROW_COLUMN}, {names} FROM s WHERE {wrong} ORDER BY {ROW_COLUMN} LIMIT 1").fetchone()
-    if found is not None:
-        row, *values = found
+    first_wrong = run(f"SELECT {ROW_COLUMN}, {names} FROM s WHERE {wrong} ORDER BY {ROW_COLUMN} LIMIT 1").fetchone()
+    if first_wrong is not None:
+        row, *values = first_wrong
         for name, value in zip(needed, values, strict=True):
             if value is None:
                 raise RowError(row, f"column {name!r} has no value")

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.column_conversion import to_column, to_days
-from jaxrate.data.column_roles import Roles, resolve_roles
 from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
+from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.integer_ids import assign_integer_ids
 from jaxrate.data.match_tables import match_numbers
 from jaxrate.data.parquet_table import (
@@ -22,6 +22,7 @@ from jaxrate.data.parquet_table import (
     read_batches,
     read_chunks,
 )
+from jaxrate.data.role_resolution import Roles, resolve_roles
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     SeasonMatches,
@@ -36,57 +37,37 @@ from jaxrate.league.out_of_core.external_sort import ROW_COLUMN, sort_by_time
 from jaxrate.text_format import format_name
 from jaxrate.types import HostArray
 
-SUPPORTED_ROLES = ("a", "b", "winner", "loser", "score", "time", "side", "neutral", "weight")  # that columns may have
-UNSUPPORTED_ROLES = (
-    "contest",
-    "participant",
-    "rank",
-    "last_rank",
-    "team",
-    "ceiling",
-    "noise",
-    "category",
-    "season",
-    "rest",
-    "form",
-    "league_season",
-)
-LIST_ROLES = ("columns", "drop", "margin", "covariates", "age", "statistics", "shares")
-MAX_SPARSITY, SMALL_ID_RANGE = (
-    4,
-    1 << 20,
-)  # whole numbers are looked up in a table, which may be so many times as long as the history
+MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
 
 
 class OpenedMatches(NamedTuple):
     """A table of matches that is read in chunks."""
 
     source: ParquetTable
-    table: ParquetTable  # the source, or what it became when it was put in order
+    table: ParquetTable  # the source, or its copy in order of time
     roles: Roles
-    players: int  # how many there are at most
+    max_players: int
     names: Any  # [players] by id: an Arrow array, or one of NumPy that fills as they come
-    ids: Any  # names [n, 2] -> ids [n, 2] and how many are known then; None if the table has ids
+    ids: Any  # names [n, 2] -> ids [n, 2] and how many there are then; None if the table has ids
     clock: str | None  # as in `Dataset`
 
     @property
-    def ordered(self) -> bool:
+    def is_sorted_copy(self) -> bool:
         """Whether the source had to be put in order."""
         return self.table is not self.source
 
     @property
     def whole_days(self) -> bool:
-        """Whether times are days, and have no time of day."""
+        """Whether times are whole days."""
         kind = None if self.clock != "dates" else self.source.schema.field(self.roles.time).type
         return kind is not None and not import_pyarrow().types.is_timestamp(kind)
 
 
 def resolve_match_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> Roles:
     """Which columns are used; ValueError for contests."""
-    nothing: dict[str, Any] = dict.fromkeys((*SUPPORTED_ROLES, *UNSUPPORTED_ROLES)) | dict.fromkeys(LIST_ROLES, ())
     with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where):
-        roles = resolve_roles(parquet_table.schema.names, nothing | dict(arguments), False)
-        if roles.form.contest is not None:
+        roles = resolve_roles(parquet_table.schema.names, arguments, False)
+        if roles.layout.contest is not None:
             raise ValueError("contests are not rated by chunks; read them into memory")
         return roles
 
@@ -99,27 +80,25 @@ def table_season_starts(parquet_table: ParquetTable, season: str, roles: Roles) 
     """
     time, clock = roles.time, _time_clock(parquet_table, roles.time)
 
-    def pieces() -> Iterator[SeasonMatches]:
-        first = 0
-        for _, batch in read_batches(parquet_table, [season, str(time)]):
-            found = {
-                name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in (season, str(time))
-            }
+    def read_season_matches() -> Iterator[SeasonMatches]:
+        first, names = 0, (season, str(time))
+        for _, batch in read_batches(parquet_table, names):
+            columns = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in names}
             with offset_row_errors(first):
-                days = _times_to_days(str(time), found[str(time)], clock)
-            yield season_matches(season, found, days, first)
+                days = _times_to_days(str(time), columns[str(time)], clock)
+            yield season_matches(season, columns, days, first)
             first += len(batch)
 
     with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where):
         if time is None:
             raise ValueError(NO_TIME_MESSAGE)
-        return find_season_starts(pieces, None)
+        return find_season_starts(read_season_matches, None)
 
 
 def table_digest(parquet_table: ParquetTable, roles: Roles) -> str:
-    """What tells the table, and the columns that are used, from others."""
-    told = [(part.path.name, part.digest) for part in parquet_table.files]
-    return sha256(repr((told, roles)).encode()).hexdigest()[:16]
+    """A digest of the files of the table and of the columns that are used."""
+    files = [(file.path.name, file.digest) for file in parquet_table.files]
+    return sha256(repr((files, roles)).encode()).hexdigest()[:16]
 
 
 def open_matches(
@@ -128,47 +107,48 @@ def open_matches(
     """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
 
     Args:
-      parts: the source.
+      parquet_table: the source.
       roles: which columns are used.
       folder: where the ordered table is kept meanwhile.
-      rows: of a chunk.
-      memory: that ordering may take.
-      known: names that have ids already, of a table that was not put in order.
+      rows: number of rows of a chunk.
+      memory: what ordering may take, as "2GB".
+      known_names: names that have ids already, of a table that was not put in order.
     """
-    time, who = roles.time, roles.form.who
+    time, player_columns = roles.time, roles.layout.players
     with locate_data_errors("", parquet_table.where):
         _check_player_types(parquet_table, roles)
         clock = _time_clock(parquet_table, time)
-        fall = None if time is None else first_decreasing_row(parquet_table, time)
-        if fall is not None and known_names is not None:
-            raise RowError(fall, "the time is earlier than in the row before; rate all matches anew, in another folder")
-        near = None if fall is not None else _dense_id_range(parquet_table, who)
-        if near is not None:
-            kind = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in who))
-            ids, names = assign_integer_ids(*near, np.zeros(0, kind) if known_names is None else known_names, kind)
-            return OpenedMatches(
-                parquet_table, parquet_table, roles, min(len(names), 2 * parquet_table.rows), names, ids, clock
+        earlier = None if time is None else first_decreasing_row(parquet_table, time)
+        if earlier is not None and known_names is not None:
+            raise RowError(
+                earlier, "the time is earlier than in the row before; rate all matches anew, in another folder"
             )
-        more = [name for name in roles.wanted if name not in (*who, time)]
+        id_range = None if earlier is not None else _dense_id_range(parquet_table, player_columns)
+        if id_range is not None:
+            dtype = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in player_columns))
+            known_names = np.zeros(0, dtype) if known_names is None else known_names
+            ids, names = assign_integer_ids(*id_range, known_names, dtype)
+            max_players = min(len(names), 2 * parquet_table.row_count)
+            return OpenedMatches(parquet_table, parquet_table, roles, max_players, names, ids, clock)
+        other_columns = [name for name in roles.all_columns if name not in (*player_columns, time)]
+        sort_folder = folder / table_digest(parquet_table, roles)
         try:
-            table, named = sort_by_time(
-                parquet_table, who, time, more, folder / table_digest(parquet_table, roles), rows, memory
-            )
+            table, names = sort_by_time(parquet_table, player_columns, time, other_columns, sort_folder, rows, memory)
         except ImportError as error:
-            why = "names are no whole numbers that lie close together"
-            if fall is not None:
-                why = f"{parquet_table.where(fall)}: the time is earlier than in the row before"
-            raise ImportError(f"{why}; {error}") from None
-    return OpenedMatches(parquet_table, table, roles, len(named), named, None, clock)
+            reason = "names are no whole numbers that lie close together"
+            if earlier is not None:
+                reason = f"{parquet_table.where(earlier)}: the time is earlier than in the row before"
+            raise ImportError(f"{reason}; {error}") from None
+    return OpenedMatches(parquet_table, table, roles, len(names), names, None, clock)
 
 
 def _check_player_types(parquet_table: ParquetTable, roles: Roles) -> None:
-    kinds = import_pyarrow().types
-    found = [parquet_table.schema.field(name).type for name in roles.form.who]
-    whole = all(map(kinds.is_integer, found)) and np.result_type(*(x.to_pandas_dtype() for x in found)).kind in "iu"
-    if not (whole or all(map(_is_text, found))):
-        types = " and ".join(map(str, found))
-        raise ValueError(f"columns {roles.form.who} must both be text or both whole numbers of a kind, got {types}")
+    kinds, names = import_pyarrow().types, roles.layout.players
+    types = [parquet_table.schema.field(name).type for name in names]
+    whole = all(map(kinds.is_integer, types)) and np.result_type(*(x.to_pandas_dtype() for x in types)).kind in "iu"
+    if not (whole or all(map(_is_text, types))):
+        got = " and ".join(map(str, types))
+        raise ValueError(f"columns {names} must both be text or both whole numbers of a kind, got {got}")
 
 
 def _is_text(kind: Any) -> bool:
@@ -179,7 +159,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _time_clock(parquet_table: ParquetTable, time: str | None) -> str | None:
-    """What the times are; ValueError if they are neither dates nor numbers."""
+    """Whether the times are dates or numbers, as `clock` of a `Dataset`; ValueError if they are neither."""
     if time is None:
         return None
     kinds, kind = import_pyarrow().types, parquet_table.schema.field(time).type
@@ -191,7 +171,7 @@ def _time_clock(parquet_table: ParquetTable, time: str | None) -> str | None:
 
 
 def _has_eight_digit_dates(parquet_table: ParquetTable, time: str) -> bool:
-    """Whether all numbers of the column are dates, as 20240131; other ones end the look at it soon."""
+    """Whether all numbers of the column are dates, as 20240131; reading ends soon where they are not."""
     columns = (import_pyarrow().chunked_array([batch[time]]) for _, batch in read_batches(parquet_table, [time]))
     return all(parse_dates(time, column, None).written == EIGHT_DIGITS for column in columns if len(column))
 
@@ -202,64 +182,61 @@ def _times_to_days(time: str, column: Column, clock: str | None) -> HostArray:
 
 
 def _dense_id_range(parquet_table: ParquetTable, player_columns: list[str]) -> tuple[int, int] | None:
-    """The least and the greatest name, if names are whole numbers that a table has room for."""
+    """The least and the greatest name, if names are whole numbers close enough for a table of ids."""
     if not all(import_pyarrow().types.is_integer(parquet_table.schema.field(name).type) for name in player_columns):
         return None
-    found = [integer_range(parquet_table, name) for name in player_columns]
-    if None in found:
+    ranges = [integer_range(parquet_table, name) for name in player_columns]
+    if None in ranges:
         return None
-    low, high = min(x[0] for x in found if x), max(x[1] for x in found if x)
-    return (low, high) if high - low < max(MAX_SPARSITY * parquet_table.rows, SMALL_ID_RANGE) else None
+    low, high = min(x[0] for x in ranges if x), max(x[1] for x in ranges if x)
+    return (low, high) if high - low < max(MAX_SPARSITY * parquet_table.row_count, SMALL_ID_RANGE) else None
 
 
 def read_match_chunks(
     opened: OpenedMatches, size: int, start: int = 0, period: float | None = None
 ) -> Iterator[tuple[int, Dataset, int]]:
-    """The number of the first row, the matches of a chunk, and how many players are known by its end.
+    """The number of the first row, the matches of a chunk, and how many players have played by its end.
 
-    With rating periods of this length, each is whole in its chunk. The datasets have no names of players of their own:
-    these are in `opened`.
+    A rating period of length `period` is never split between chunks. The datasets have no names of players: these are
+    in `opened`.
     """
     roles, nobody = opened.roles, np.zeros(0, object)
-    columns = [*roles.wanted, *([ROW_COLUMN] if opened.ordered else [])]
-    together = None if period is None else partial(_period_numbers, str(roles.time), opened.clock, period)
-    for first, found in read_chunks(opened.table, columns, size, start, together):
-        rows = np.arange(first, first + len(found[columns[0]]))
-        if opened.ordered:
-            rows = found[ROW_COLUMN].to_numpy()
+    names = [*roles.all_columns, *([ROW_COLUMN] if opened.is_sorted_copy else [])]
+    group_numbers = None if period is None else partial(_period_numbers, str(roles.time), opened.clock, period)
+    for first, columns in read_chunks(opened.table, names, size, start, group_numbers):
+        rows = np.arange(first, first + len(columns[names[0]]))
+        if opened.is_sorted_copy:
+            rows = columns[ROW_COLUMN].to_numpy()
         with locate_row_errors(opened.source, rows):
-            fields, known = _match_fields(opened, {name: to_column(name, found[name]) for name in roles.wanted})
-            yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), known
+            match_columns = {name: to_column(name, columns[name]) for name in roles.all_columns}
+            fields, num_players = _match_fields(opened, match_columns)
+            yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), num_players
 
 
 def _period_numbers(time: str, clock: str | None, length: float, batch: Any) -> HostArray:
-    """[n] the numbers of the rating periods that rows lie in, as `period_number` tells them once times are checked."""
-    return np.floor(
-        _times_to_days(time, to_column(time, import_pyarrow().chunked_array([batch[time]])), clock) / length
-    )
+    """[n] the numbers of the rating periods of rows, as `period_number` has them once times are checked."""
+    column = to_column(time, import_pyarrow().chunked_array([batch[time]]))
+    return np.floor(_times_to_days(time, column, clock) / length)
 
 
 @contextmanager
 def locate_row_errors(parquet_table: ParquetTable, rows: HostArray) -> Iterator[None]:
     """Errors about rows of a chunk become those about rows of a file."""
-    with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where):
-        try:
-            yield
-        except RowError as error:
-            raise error.but(lambda row, message: (int(rows[row]), message)) from None
+    with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where), map_row_errors(rows):
+        yield
 
 
 def _match_fields(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """The columns of the matches, as `data.matches` makes those of a table in memory; and how many are known."""
-    roles, known = opened.roles, opened.players
-    for name in roles.form.who:
+    """The arguments of `matches`, as `match_fields` has those of a table in memory; and the players so far."""
+    roles, num_players = opened.roles, opened.max_players
+    for name in roles.layout.players:
         check_no_missing(name, columns[name])
-    player = np.stack([columns[name].to_numpy() for name in roles.form.who], axis=1)
+    player = np.stack([columns[name].to_numpy() for name in roles.layout.players], axis=1)
     if opened.ids is not None:
         same = player[:, 0] == player[:, 1]
         fail_where(same, lambda row: f"{format_name(player[row, 0])} is on both sides; remove the row")
-        player, known = opened.ids(player)
+        player, num_players = opened.ids(player)
     fields = {"player": player} | match_numbers(roles, columns, len(player))
     if roles.time is not None:
         fields["time"] = _times_to_days(roles.time, columns[roles.time], opened.clock)
-    return fields, known
+    return fields, num_players

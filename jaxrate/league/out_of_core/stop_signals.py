@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C while work is done that must be put away first."""
+"""SIGTERM and Ctrl-C while results must be saved first."""
 
 import signal
 import threading
@@ -9,28 +9,28 @@ from typing import Any
 
 @contextmanager
 def catch_stop_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set. Once the work is put away, the signal takes its usual course."""
-    asked = threading.Event()
+    """An event that SIGTERM and Ctrl-C set. Once the results are saved, the signal takes its usual course."""
+    requested = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked  # only the main thread hears signals
+        yield requested  # only the main thread receives signals
         return
-    heard: list[int] = []
+    received: list[int] = []
 
-    def hear(number: int, frame: Any) -> None:
-        if number == signal.SIGINT and number in heard:
-            raise KeyboardInterrupt  # whoever presses Ctrl-C again does not wait
-        heard.append(number)
-        asked.set()
+    def handle_signal(number: int, frame: Any) -> None:
+        if number == signal.SIGINT and number in received:
+            raise KeyboardInterrupt  # Ctrl-C a second time does not wait
+        received.append(number)
+        requested.set()
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    kept = None, signal.SIG_IGN  # handlers that are not of Python cannot be put back; a shell's background ignores
-    before = {number: handler for number, handler in before.items() if handler not in kept}
+    excluded = None, signal.SIG_IGN  # handlers outside Python cannot be restored; a shell's background jobs ignore
+    before = {number: handler for number, handler in before.items() if handler not in excluded}
     for number in before:
-        signal.signal(number, hear)
+        signal.signal(number, handle_signal)
     try:
-        yield asked
+        yield requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if heard:
-            signal.raise_signal(heard[0])
+        if received:
+            signal.raise_signal(received[0])

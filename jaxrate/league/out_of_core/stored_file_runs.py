@@ -1,4 +1,4 @@
-"""Rated histories whose predictions stand in files: what goes on from them has players, games and the clock."""
+"""Runs of `rate_files` as rated histories and as saved runs: their predictions stay in the files."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,8 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.league.dataset_rating import rated_match_columns
 from jaxrate.league.event_ratings import History
 from jaxrate.league.out_of_core.checkpoints import read_checkpoint
-from jaxrate.league.out_of_core.parquet_rating import GAMES_KEY, NAMES_KEY, RatedFiles
+from jaxrate.league.out_of_core.parquet_rating import RatedFiles
+from jaxrate.league.out_of_core.resumption import GAMES_KEY, NAMES_KEY
 from jaxrate.league.rated_history import Rated
 from jaxrate.storage.run_validation import errors_naming_file, read_ratings_table
 from jaxrate.system import Rating
@@ -20,7 +21,7 @@ from jaxrate.types import HostArray
 
 
 def rated_from_files(rated_files: RatedFiles) -> Rated:
-    """What `rate_files` left behind as a rated history, which has no predictions of its own."""
+    """The result of `rate_files` as a rated history, which has no predictions of its own."""
     none, clock = np.zeros(0), rated_files.clock
     events = Matches(np.zeros((0, 2), np.int32), none, none)
     data = Dataset(events, rated_files.players, np.zeros(0, np.int64), None, clock)
@@ -38,9 +39,9 @@ def rated_from_files(rated_files: RatedFiles) -> Rated:
 
 
 class StoredFileRun(NamedTuple):
-    """What a folder of `rate_files` tells of its run."""
+    """A run of `rate_files` as its folder describes it."""
 
-    about: dict[str, Any]  # as run.json would
+    description: dict[str, Any]  # as in run.json
     state: dict[str, HostArray]  # leaves by name
     players: HostArray
     games: HostArray
@@ -52,21 +53,21 @@ def read_file_run(folder: Path) -> StoredFileRun | None:
     Raises:
       ValueError: if it has not rated all matches, if it cannot be kept, or if a file is damaged.
     """
-    read = read_checkpoint(folder)
-    if read is None:
+    checkpoint = read_checkpoint(folder)
+    if checkpoint is None:
         return None
-    checkpoint, arrays = read
-    rows, whole = checkpoint["rows"], checkpoint.get("whole")
-    if whole is None or checkpoint["run"] is None:
-        made = f"how {checkpoint['how']['system']} was made, as another version of jaxrate or settings of one's own"
-        raise ValueError(f"the run by chunks does not tell {made}; take what `rate_files` returns, with resume=True")
-    if rows < whole:
-        raise ValueError(f"{rows:,} of {whole:,} matches are rated there; go on by `rate_files` with resume=True")
+    metadata, arrays = checkpoint
+    rows, total = metadata["rows"], metadata.get("whole")
+    if total is None or metadata["run"] is None:
+        missing = f"how {metadata['how']['system']} was made, as another version of jaxrate or settings of one's own"
+        raise ValueError(f"the run by chunks does not tell {missing}; take what `rate_files` returns, with resume=True")
+    if rows < total:
+        raise ValueError(f"{rows:,} of {total:,} matches are rated there; go on by `rate_files` with resume=True")
     arrays.pop(NAMES_KEY, None)
     games = arrays.pop(GAMES_KEY)
     with errors_naming_file("ratings.parquet"):
-        players, counted = read_ratings_table((folder / "ratings.parquet").read_bytes(), checkpoint["known"])
-        if not np.array_equal(games, counted):
+        players, table_games = read_ratings_table((folder / "ratings.parquet").read_bytes(), metadata["known"])
+        if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
-    about = checkpoint["run"] | {"players": checkpoint["known"], "last": checkpoint["last"]}
-    return StoredFileRun(about, arrays, players, games)
+    description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
+    return StoredFileRun(description, arrays, players, games)

@@ -1,0 +1,228 @@
+"""Which columns of a table are used, and for what: as the arguments of `read` say, or by the library's own names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jaxrate.data.column_roles import (
+    COLUMN_ROLES,
+    CONTEST_ROLES,
+    DERIVED_COVARIATES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    as_list,
+    check_role_arguments,
+    select_role_arguments,
+)
+from jaxrate.data.statistic_columns import Statistic, resolve_statistics
+from jaxrate.data.table_sources import check_columns_exist, find_column
+
+
+class TableLayout(NamedTuple):
+    """Which columns hold players and results, of matches or of contests."""
+
+    players: list[str]  # of both players, or of the participant
+    result: str | None = None  # of scores or ranks; None: player 0 has won, the points say who, or nobody yet
+    contest: str | None = None  # None: matches
+    ranked: bool = False  # whether the result is a rank, not a score
+    winner_first: bool = False  # whether player 0 is the winner
+    points: tuple[str, ...] = ()  # of each side, which tell who has won; without a result
+
+
+class Roles(NamedTuple):
+    """The columns that are used, by their roles. None, or empty: there is none."""
+
+    layout: TableLayout
+    time: str | None
+    weight: str | None
+    side: str | None
+    constant_side: float | None  # the side in every match; `side` is then no column
+    neutral: str | None
+    category: list[str]  # of a's and of b's
+    margin: list[str]  # of the match, or the points of a and of b
+    covariates: list[str]
+    season: str | None
+    columns: list[str]
+    last_rank: str | None
+    team: str | None
+    ceiling: str | None
+    noise: str | None
+    drop: list[str]
+    upcoming: bool  # no score is read, and no margin or statistic
+    rest: float | None = None  # days that longer rests count as
+    form: float | None = None  # time constant of form, in days
+    age: tuple[str, ...] = ()  # of a's and of b's age or birth
+    league_season: str | None = None
+    statistics: tuple[Statistic, ...] = ()
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns that hold names."""
+        names = self.layout.contest, self.team, self.season, self.league_season
+        return [*self.layout.players, *self.category, *filter(None, names)]
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The columns that hold numbers, flags or times."""
+        layout, side = self.layout, None if self.constant_side else self.side
+        single = layout.result, *layout.points, self.last_rank, self.ceiling, self.noise
+        single = *single, self.time, side, self.neutral, self.weight
+        after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns]
+        return [*filter(None, single), *self.prematch_columns, *after_match, *self.drop, *self.age]
+
+    @property
+    def derived_covariates(self) -> list[str]:
+        """The covariates that are computed from the history."""
+        return [name for name in DERIVED_COVARIATES if getattr(self, name) not in (None, ())]
+
+    @property
+    def statistic_columns(self) -> list[str]:
+        """The columns from which statistics are computed."""
+        return [name for statistic in self.statistics for name in statistic.columns]
+
+    @property
+    def prematch_columns(self) -> list[str]:
+        """Further columns of the matches, but for the margin and statistics, each once."""
+        after_match = {*self.margin, *(statistic.name for statistic in self.statistics)}
+        return [name for name in dict.fromkeys([*self.columns, *self.covariates]) if name not in after_match]
+
+    @property
+    def all_columns(self) -> list[str]:
+        """All columns that are used, each once."""
+        return list(dict.fromkeys([*self.text_columns, *self.number_columns]))
+
+
+def resolve_roles(
+    names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool, points: tuple[str, ...] = ()
+) -> Roles:
+    """The columns that are used of a table with columns of these names.
+
+    Args:
+      names: of all columns.
+      arguments: those of `read` that name columns, by role.
+      upcoming: as in `read`.
+      points: the columns of each side's points, if these tell who has won and are not the margin.
+
+    Raises:
+      ValueError: if the arguments contradict each other, or if there is no such column.
+    """
+    arguments = select_role_arguments(arguments)
+    statistics = tuple(resolve_statistics(arguments["statistics"], arguments["shares"]))
+    check_role_arguments(arguments)
+    layout = resolve_table_layout(names, arguments, upcoming, points)
+    values: dict[str, Any] = {
+        name: as_list(arguments[name]) if role.accepts_list else arguments[name] for name, role in COLUMN_ROLES.items()
+    }
+    if layout.contest is not None:
+        wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and values[name]]
+        if wrong:
+            raise ValueError(f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out")
+    values["constant_side"] = constant_side(names, layout, values["side"]) if layout.contest is None else None
+    check_evidence_columns(layout, values["margin"], values["covariates"], statistics)
+    if values["time"] is None:
+        values["time"] = next(filter(None, (find_column(names, key) for key in COLUMN_ROLES["time"].default)), None)
+    if values["neutral"] is not None and values["side"] is None:
+        raise ValueError("neutral needs side: without it nobody has the side in any match")
+    if len(values["category"]) == 1:
+        values["category"] *= 2
+    values |= {"layout": layout, "upcoming": upcoming, "age": tuple(values["age"]), "statistics": statistics}
+    roles = Roles(**{name: values[name] for name in Roles._fields})
+    for name in roles.derived_covariates:
+        if name in roles.prematch_columns:
+            raise ValueError(
+                f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
+            )
+    if roles.season is not None and roles.league_season is not None:
+        raise ValueError("give season, which begins for all at once, or league_season, and not both")
+    check_columns_exist(names, roles.all_columns)
+    return roles
+
+
+def has_two_columns(margin: Any) -> bool:
+    """Whether the margin is that of the points of both."""
+    return isinstance(margin, (list, tuple)) and len(margin) == 2
+
+
+def check_evidence_columns(
+    layout: TableLayout, margin: list[str], covariates: list[str], statistics: Sequence[Statistic]
+) -> None:
+    """ValueError unless these columns can be the margin, covariates and statistics of matches."""
+    if len(margin) > 2 or len(set(margin)) < len(margin):
+        raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
+    for statistic in statistics:
+        if statistic.name in margin:
+            raise ValueError(f"column {statistic.name!r} is the margin, so that it cannot be a statistic as well")
+    results = {*margin, *layout.points, layout.result}
+    results |= {name for statistic in statistics for name in (statistic.name, *statistic.columns)}
+    for name in covariates:
+        if name in results:
+            raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
+        if covariates.count(name) > 1:
+            raise ValueError(f"covariates names the column {name!r} twice")
+
+
+def default_column(role: str) -> str:
+    """The name by which the library knows the column of a role."""
+    return COLUMN_ROLES[role].default[0]
+
+
+def resolve_table_layout(
+    names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool, points: tuple[str, ...] = ()
+) -> TableLayout:
+    """The layout of a table with columns of these names, some of which the arguments name by role."""
+    layouts: list[tuple[str, ...]] = [WINNER_LOSER, PLAYER_PAIR, CONTEST_ROLES]
+    matching = [roles for roles in layouts if any(arguments[role] is not None for role in roles)]
+    if len(matching) > 1:
+        raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
+    if upcoming and (WINNER_LOSER in matching or any(arguments[role] for role in ("rank", "last_rank"))):
+        raise ValueError(
+            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
+        )
+    if not matching:
+        layouts = layouts[1:] if upcoming else layouts
+        matching = [roles for roles in layouts if all(default_column(role) in names for role in roles[:2])]
+        matching += [roles for roles in layouts if all(find_column(names, default_column(role)) for role in roles[:2])]
+    roles = matching[0] if matching else PLAYER_PAIR
+
+    def column(role: str) -> str:
+        return arguments[role] or find_column(names, default_column(role)) or default_column(role)
+
+    players = [column(role) for role in roles[:2]]
+    if roles != CONTEST_ROLES and players[0] == players[1]:
+        raise ValueError(f"{roles[0]} and {roles[1]} are the same column, {players[0]!r}; name one for each player")
+    if roles == WINNER_LOSER:
+        if arguments["score"]:
+            raise ValueError(
+                "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"
+            )
+        return TableLayout(players, winner_first=True)
+    if roles == PLAYER_PAIR:
+        unscored = arguments["score"] is False or (arguments["score"] is None and find_column(names, "score") is None)
+        if has_two_columns(arguments["margin"]) and unscored:
+            points = tuple(arguments["margin"])
+        if arguments["score"] is False and not points and not upcoming:
+            raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
+        result = None if points or arguments["score"] is False else column("score")
+        if upcoming:  # which is read to see whether there is one
+            result, points = (result if result in names else None), (points if {*points} <= {*names} else ())
+        return TableLayout(players, result, points=points)
+    contest, participant = players
+    if upcoming:
+        return TableLayout([participant], None, contest)
+    if arguments["rank"] is not None and arguments["score"]:
+        raise ValueError("give rank, lower is better, or score, higher is better, and not both")
+    rank, score = (arguments[role] or find_column(names, role) for role in ("rank", "score"))
+    scored = bool(arguments["score"]) or (arguments["score"] is None and rank is None and score is not None)
+    if arguments["last_rank"] is not None and (scored or arguments["team"] is not None):
+        raise ValueError("last_rank, the last place of a tie, goes with rank, and not with score or team")
+    return TableLayout([participant], column("score" if scored else "rank"), contest, ranked=not scored)
+
+
+def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -> float | None:
+    """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
+    literal = side in ("a", "b") and (side not in names or side == layout.players[0 if side == "a" else 1])
+    if side in ("winner", "loser") or (layout.winner_first and (literal or side in layout.players)):
+        raise ValueError(
+            f"side={side!r} would tell the result before the match; name a column that says who had the side, "
+            "1 the winner, -1 the loser, 0 neither"
+        )
+    return (1.0 if side == "a" else -1.0) if literal else None
