@@ -38,7 +38,7 @@ from common import (
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
-from jaxrate.replay.compile_options import matches_in_cache, state_shapes
+from jaxrate.replay.padded_arrays import matches_in_cache, state_shapes
 from jaxrate.replay.schedule import make_plan
 
 ALGORITHMS = ("low_rank", "fft", "naive")

@@ -60,9 +60,9 @@ def program(system, events, schedule):
     import jax
 
     import jaxrate as jr
-    from jaxrate.replay import pure_scan
+    from jaxrate.replay import execution
 
-    compiled = pure_scan.compile_replay
+    compiled = execution.compile_replay
 
     def instead(*given, **options):
         found = compiled(*given, **options)
@@ -73,20 +73,20 @@ def program(system, events, schedule):
         call.lower = call
         return call
 
-    pure_scan.compile_replay = instead
+    execution.compile_replay = instead
     try:
         jr.run(system, events, schedule=schedule, key=None if system.rules.draw is None else jax.random.key(0))
     except Caught as caught:
         return caught.args
     finally:
-        pure_scan.compile_replay = compiled
+        execution.compile_replay = compiled
 
 
 def many(found, static, rest):
     """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
     import jax
 
-    from jaxrate.replay.compile_options import cuda_graph_options
+    from jaxrate.replay.execution import CUDA_GRAPH, supported_options
 
     params, state, *others = rest
     wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))
@@ -94,7 +94,7 @@ def many(found, static, rest):
     def together(params, state, *others):
         return jax.vmap(lambda params, state: found.__wrapped__(*static, params, state, *others))(params, state)
 
-    return jax.jit(together, donate_argnums=1, compiler_options=cuda_graph_options()), (), (*wide, *others)
+    return jax.jit(together, donate_argnums=1, compiler_options=supported_options(CUDA_GRAPH)), (), (*wide, *others)
 
 
 def size_of_step(static, rest):

@@ -38,9 +38,9 @@ def fresh(system, players, count):
 
 def program(rated):
     """What `run` compiles: the program of the replay, of matches."""
-    from jaxrate.replay import pure_scan
+    from jaxrate.replay import execution
 
-    compiled = pure_scan.compile_replay
+    compiled = execution.compile_replay
 
     def instead(*given, **options):
         found = compiled(*given, **options)
@@ -50,13 +50,13 @@ def program(rated):
 
         return call
 
-    pure_scan.compile_replay = instead
+    execution.compile_replay = instead
     try:
         rated()
     except Caught as caught:
         return caught.args[0]
     finally:
-        pure_scan.compile_replay = compiled
+        execution.compile_replay = compiled
 
 
 def in_loops(text):

@@ -41,7 +41,7 @@ from speed_peers import SYSTEMS, elote_replay, numba, numba_replay, riix_replay
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.replay import schedule
-from jaxrate.replay.compile_options import levels_threshold
+from jaxrate.replay.execution import levels_threshold
 from jaxrate.replay.step_assignment import assign_slots, eager_under_tracing
 
 TOLERANCE = 1e-3  # between the predictions of two float32 programs

@@ -20,7 +20,7 @@ from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.replay.compile_options import CompilerOptionsKey, _jit_replay
+from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.scan_programs import replay_block
 
 FEW = 2000  # matches for the packages
@@ -217,10 +217,8 @@ def part_large(options):
         state, (one,) = system.init(system.params, players), schedule.blocks
         so_far = state, jnp.zeros(schedule.size)
         given = schedule.events, schedule.starts, one.number, None, np.int32(1)
-        form = CompilerOptionsKey(type(rounds.events), 1, stream=False, loops=False, short=False)
-        lowered = _jit_replay(replay_block, inside=False, form=form, outermost=False, hurry=False).lower(
-            system.rules, one.size, system.params, so_far, *given
-        )
+        program = compile_replay(replay_block, (system.params, state), traits=ProgramTraits(type(rounds.events)))
+        lowered = program.lower(system.rules, one.size, system.params, so_far, *given)
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes
         row = race({"trueskill": call}, 1, 2 if options.quick else 5, ["trueskill"])["trueskill"]
         one = {"players": players, "seconds": row["seconds"], "first_seconds": row["first_seconds"]}

@@ -24,9 +24,9 @@ from jaxrate.league.player_history import career as career
 from jaxrate.league.rated_history import Rated as Rated
 from jaxrate.league.ratings_at_times import ratings as ratings
 from jaxrate.league.system_comparison import compare as compare
-from jaxrate.replay.checked_replay import predict as predict
 from jaxrate.replay.checked_replay import run as run
-from jaxrate.replay.pure_scan import scan as scan
+from jaxrate.replay.checked_replay import scan as scan
+from jaxrate.replay.event_prediction import predict as predict
 from jaxrate.saved_runs import load as load
 from jaxrate.saved_runs import save as save
 from jaxrate.smoothing.smoother import smooth as smooth

@@ -107,7 +107,7 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
     if annotation is bool:
         return isinstance(value, (bool, np.bool_))
     if annotation is int:
-        return is_whole(value) or is_traced(value)
+        return is_whole(value) or (hasattr(value, "aval") and is_traced(value))
     if annotation is float:
         return is_number(value)
     if origin is Callable:
@@ -142,10 +142,10 @@ def is_whole(value: Any) -> bool:
         return False
 
 
-def is_traced(value: Any) -> bool:
-    """Whether JAX traces it; the function itself says whether that may be."""
+def is_traced(tree: Any) -> bool:
+    """Whether JAX traces anything of it; the function itself says whether that may be."""
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.core.Tracer)
+    return jax is not None and any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
 def is_number(value: Any) -> bool:
@@ -256,3 +256,19 @@ def describe_items(annotation: Any) -> str:
 def format_value(value: Any) -> str:
     """A simple value as Python writes it, else of what type it is."""
     return format_cell(value) if isinstance(value, SIMPLE_TYPES) else f"one of type {type(value).__name__}"
+
+
+TRACED_COLUMNS_ADVICE = "traced columns go into jr.Matches, which jr.scan and jr.predict take"
+
+
+def check_not_traced(name: str, values: Any, advice: str = TRACED_COLUMNS_ADVICE) -> None:
+    """ValueError for what is traced, which says what to do instead."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(values, jax.core.Tracer):
+        raise ValueError(f"{name} is traced by jax.jit, grad or vmap, and must be known on the host: {advice}")
+
+
+def check_concrete(what: str, tree: Any, instead: str) -> None:
+    """ValueError if anything is traced: what the caller does needs values, and what to do instead."""
+    if is_traced(tree):
+        raise ValueError(f"{what} on the host, and these are traced by jax.jit, grad or vmap{instead}")

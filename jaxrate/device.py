@@ -1,7 +1,5 @@
 """What programs are made for: a processor, or a device on which every kernel is launched."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -24,5 +22,6 @@ def stack_pair(first: Array, second: Array) -> Array:
     return jnp.stack([first, second])
 
 
-def is_traced(tree: Any) -> bool:
-    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
+def concatenate_pair(first: Array, second: Array) -> Array:
+    """[2 n] the first [n], then the second. On a CPU choosing between them would take a tenth longer."""
+    return stack_pair(first, second).ravel() if has_launch_overhead() else jnp.concatenate([first, second])

@@ -17,6 +17,7 @@ from jaxrate.parameters import (
     UNIT_INTERVAL,
     Parameter,
 )
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.system import (
     Rating,
@@ -47,6 +48,7 @@ __all__ = [
     "SIDE_ADVANTAGE",
     "SYSTEMS",
     "UNIT_INTERVAL",
+    "CompilePolicy",
     "Context",
     "Parameter",
     "Ragged",

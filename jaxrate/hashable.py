@@ -17,14 +17,15 @@ class BoundFunction(NamedTuple):
 
     function: Callable[..., Any]
     bound_args: tuple[Any, ...]
+    bound_options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.function(*self.bound_args, *args, **options)
+        return self.function(*self.bound_args, *args, **dict(self.bound_options), **options)
 
 
-def bind(function: Callable[..., Any], *args: Any) -> Any:
-    """The function with its first arguments given, as a plain value."""
-    return BoundFunction(function, args)
+def bind(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The function with its first arguments given, or some by name, as a plain value."""
+    return BoundFunction(function, args, tuple(options.items()))
 
 
 class HashableArray(NamedTuple):

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import is_whole
-from jaxrate.events.column_checks import check_not_traced
+from jaxrate.argument_checks import check_not_traced, is_whole
 from jaxrate.text_format import format_cell
 
 RELATIVE_TOLERANCE = 1e-6  # relative: of numbers in float32

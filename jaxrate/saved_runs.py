@@ -30,7 +30,7 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.league.run_description import describe_run
 from jaxrate.league.system_choice import PREDICTION_WRAPPERS, make_wrapped_system
 from jaxrate.live.live_ratings import Live
-from jaxrate.replay.state import leaves_by_name
+from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.storage.atomic_folder import PLAIN, RUN_FILE, lock_folder, read_run, replace_run
 from jaxrate.storage.plain_tables import read_plain_predictions, read_plain_ratings, to_npz
 from jaxrate.storage.run_validation import (

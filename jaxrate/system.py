@@ -26,10 +26,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import Hyperparameters, PlayerState, check_argument, is_number
+from jaxrate.argument_checks import Hyperparameters, PlayerState, check_argument, check_not_traced, is_number
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods
-from jaxrate.events.column_checks import check_not_traced
 from jaxrate.factory_signatures import document_hyperparameters
 from jaxrate.hashable import display_name
 from jaxrate.side_advantage import DEFAULT_SIDE_SCORE

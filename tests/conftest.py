@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import sys
-from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -19,14 +18,11 @@ import jax
 import numpy as np
 import pytest
 
-from jaxrate.replay import compile_options
-
 QUICK = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,  # two workers keep two cores busy
 }
-AS_FOR_USERS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
 
 with pytest.MonkeyPatch.context() as environment:  # read once, when the first device is asked for
     flags = [f"--{name}={int(value)}" for name, value in QUICK.items()]
@@ -60,14 +56,12 @@ gc.set_threshold(100_000, 20, 20)  # what was traced lives long, and looking thr
 
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
-_options = compile_options._compiler_options
-compile_options._compiler_options = lambda *kind: AS_FOR_USERS | (_options(*kind) or {})
 
 
 @pytest.fixture
 def in_a_hurry(monkeypatch):
     """The runner's compilations take a sixth of the time, until `monkeypatch.undo()`."""
-    monkeypatch.setattr(compile_options, "_QUICKLY", ContextVar("hurry", default=True))
+    monkeypatch.setenv("JAXRATE_COMPILE", "quick")
 
 
 @pytest.fixture(autouse=True)

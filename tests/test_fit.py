@@ -17,7 +17,7 @@ import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.hashable import bind
 from jaxrate.parameters import POSITIVE, Parameter
-from jaxrate.replay.compile_options import compile_as_outermost
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import Rules
 from tests.test_rounds import SYSTEM
 
@@ -273,11 +273,12 @@ def test_a_run_in_the_outermost_jit_is_the_same(monkeypatch):
     monkeypatch.undo()  # only as compiled for users does it have options
     system, matches = jr.elo(), league()
 
-    def total(k):
-        return jnp.sum(jr.run(system, matches, params=system.params._replace(k=k), schedule="levels").prediction ** 2)
+    def total(k, **options):
+        params = system.params._replace(k=k)
+        return jnp.sum(jr.run(system, matches, params=params, schedule="levels", **options).prediction ** 2)
 
-    with compile_as_outermost():
-        value, slope = jax.vmap(lambda k: jax.jvp(total, (k,), (1.0,)))(jnp.array([10.0, 20.0]))
+    outermost = partial(total, policy=CompilePolicy(outermost=True))
+    value, slope = jax.vmap(lambda k: jax.jvp(outermost, (k,), (1.0,)))(jnp.array([10.0, 20.0]))
     for k, v, s in zip((10.0, 20.0), value, slope, strict=True):
         np.testing.assert_allclose(jax.value_and_grad(total)(k), (v, s), rtol=1e-4)
 

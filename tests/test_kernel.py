@@ -15,7 +15,7 @@ from jax import lax
 from scipy import special
 
 import jaxrate as jr
-from jaxrate.replay import pure_scan
+from jaxrate.replay import checked_replay
 from jaxrate.replay.kernel import levels_kernel, scalar_evaluation
 from jaxrate.testing.case_assertions import Case, assert_close_leaves
 from jaxrate.testing.synthetic_histories import PLAYERS, split_seasons
@@ -114,7 +114,7 @@ def test_what_the_kernel_does_not_know_is_refused(interpreted, league):
 
 
 def test_the_kernel_is_for_one_gpu(league, interpreted, monkeypatch):
-    monkeypatch.setattr(pure_scan, "is_sharded", lambda state: True)
+    monkeypatch.setattr(checked_replay, "is_sharded", lambda state: True)
     with pytest.raises(ValueError, match="the state is spread over several"):
         jr.run(jr.elo(), league, engine="kernel")
     monkeypatch.undo()

@@ -95,7 +95,6 @@ import os, random, signal, sys, time
 import jaxrate as jr
 from jaxrate.league.out_of_core import external_sort
 from jaxrate.league.out_of_core import parquet_rating, chunk_pipeline
-from jaxrate.replay.compile_options import compile_quickly
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0
 
@@ -108,8 +107,7 @@ def work(write, attempt):
         time.sleep(often)
         return rate(*given, **options)
     chunk_pipeline.execute = told
-    with compile_quickly():
-        jr.league.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
+    jr.league.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
 
 random.seed(5)
 attempts = kills + 1 + (kills > 0)  # the first is asked to end

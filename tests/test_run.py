@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay import pure_scan
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import make_plan
 from jaxrate.text_format import format_intervals
 from tests.conftest import refused
@@ -419,10 +419,9 @@ def test_a_leaderboard_is_columns_for_a_data_frame():
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of the CPU")
 @pytest.mark.parametrize("make, schedule", [(jr.glicko2, "levels"), (jr.trueskill, "stream")])
-def test_short_histories_are_compiled_sooner_to_the_same_numbers(monkeypatch, make, schedule, x64):
+def test_short_histories_are_compiled_sooner_to_the_same_numbers(make, schedule, x64):
     del x64
     matches, found = league(2_000, 200), []
-    for short in (pure_scan.SHORT_HISTORY, 0):
-        monkeypatch.setattr(pure_scan, "SHORT_HISTORY", short)
-        found.append(jr.run(make(), matches, schedule=schedule))
+    for policy in (CompilePolicy(), CompilePolicy(short_history=0)):
+        found.append(jr.run(make(), matches, schedule=schedule, policy=policy))
     jax.tree.map(np.testing.assert_array_equal, *found)

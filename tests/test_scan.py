@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.padding import padded_event_size, padded_size
+from jaxrate.replay.padded_arrays import padded_event_size, padded_size
 from jaxrate.testing.case_assertions import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import refused
 
@@ -328,7 +328,7 @@ def test_one_more_contest_compiles_nothing(in_a_hurry):
 def test_padding_changes_no_bit(form, monkeypatch):
     system, (events, options) = jr.glicko2(), FORMS[form](league(500, 70))
     roomy_run = jr.run(system, events, **options)
-    for place in ("schedule", "blocks", "checked_replay", "state"):
+    for place in ("schedule", "step_assignment", "blocks", "checked_replay", "padded_arrays"):
         monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
     events, options = FORMS[form](league(500, 70))
     assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.replay import schedule, step_assignment
 from jaxrate.replay.blocks import MAX_PADDED_SIZES, WINDOW, cut_into_blocks, gather_events
 from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.padding import allocate_aligned
+from jaxrate.replay.padded_arrays import allocate_aligned
 from jaxrate.replay.schedule import PlanShape, arrange_in_shape, make_plan
 from jaxrate.replay.step_assignment import earliest_steps
 
@@ -235,14 +235,14 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
     quarter = random.integers(0, 4) * 30
     matches.player[quarter : quarter + 30] = random.permutation(300)[:60].reshape(30, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schedule, "step_width_range", lambda: (2, 8))
+        patch.setattr(step_assignment, "step_width_range", lambda: (2, 8))
         wanted = (
             jr.extend.schedule_by_level(matches),
             make_plan(matches, worth=worth),
             make_plan(matches, "levels", most=4),
         )
-        patch.setattr(schedule, "CHUNK", 100)
-        patch.setattr(schedule, "SAMPLE_MATCHES", 30)
+        patch.setattr(step_assignment, "CHUNK", 100)
+        patch.setattr(step_assignment, "SAMPLE_MATCHES", 30)
         same(
             wanted,
             (
@@ -254,11 +254,11 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
 
 
 def test_a_wide_history_is_walked_through_once(monkeypatch):
-    monkeypatch.setattr(schedule, "CHUNK", 100)
-    monkeypatch.setattr(schedule, "SAMPLE_MATCHES", 60)
-    walked = []
+    monkeypatch.setattr(step_assignment, "CHUNK", 100)
+    monkeypatch.setattr(step_assignment, "SAMPLE_MATCHES", 60)
+    walked, assign = [], step_assignment.assign_slots
     monkeypatch.setattr(
-        schedule, "assign_slots", lambda ids, width: walked.append(len(ids)) or step_assignment.assign_slots(ids, width)
+        step_assignment, "assign_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
     )
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
     assert make_plan(wide, most=16).number.shape[1] == 16 and walked == [60, 400]

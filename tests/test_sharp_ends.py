@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.compile_options import levels_threshold
+from jaxrate.replay.execution import levels_threshold
 from jaxrate.systems.category_glicko import model as strengths
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,

@@ -26,7 +26,7 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.replay.pure_scan import scan
+from jaxrate.replay.checked_replay import scan
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.glicko import glicko
 from jaxrate.text_format import format_number, format_table, html_table

@@ -19,12 +19,11 @@ from jaxrate.arena.plackett_luce_fit import fit_plackett_luce, read_rankings
 from jaxrate.arena.standard_errors import CONVERGED_STEP, FittedModel, StrengthUncertainty, estimate_uncertainty
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, without_errors
 from jaxrate.arena.votes import VoteCells, group_votes, read_votes
-from jaxrate.argument_checks import MAX_SAMPLES, check_arguments, check_count
+from jaxrate.argument_checks import MAX_SAMPLES, check_arguments, check_concrete, check_count
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.rated_history import find_player
-from jaxrate.replay.gather import check_concrete
 from jaxrate.text_format import format_name, format_number, suggest_name
 from jaxrate.types import HostArray
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import check_arguments, check_not_traced
 from jaxrate.events import Matches, Ragged, fail_where
-from jaxrate.events.column_checks import as_ids, as_numbers, check_not_traced
+from jaxrate.events.column_checks import as_ids, as_numbers
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_cell, suggest_name
 from jaxrate.types import HostArray

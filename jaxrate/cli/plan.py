@@ -52,8 +52,8 @@ def plan(
 
     from jaxrate.device import has_launch_overhead
     from jaxrate.league.system_choice import adapt_system, make_system
-    from jaxrate.replay.compile_options import state_shapes
     from jaxrate.replay.kernel.gpu_estimates import gpu_seconds, gpu_steps
+    from jaxrate.replay.padded_arrays import state_shapes
     from jaxrate.replay.schedule import reuse_levels
 
     names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
@@ -180,7 +180,7 @@ def _measure_run_time(
     import jax
 
     from jaxrate.fitting.time_limited_fit import fixed_key
-    from jaxrate.replay.compile_options import levels_threshold
+    from jaxrate.replay.execution import levels_threshold
 
     sample_schedule: Any
     if isinstance(events, jr.Matches):

@@ -10,8 +10,17 @@ checks.py    what every column must be, and RowError
 moments.py   times, as numbers or as dates
 """
 
-from jaxrate.events.column_checks import MAX_REPORTED_ROWS, RowError, add_contest_to_errors, fail_where
-from jaxrate.events.event_times import DAYS, FARTHEST_TIME, as_event_time, check_clock, is_date
+from jaxrate.events.column_checks import (
+    DAYS,
+    FARTHEST_TIME,
+    MAX_REPORTED_ROWS,
+    RowError,
+    add_contest_to_errors,
+    as_event_time,
+    check_clock,
+    fail_where,
+    is_date,
+)
 from jaxrate.events.event_types import (
     LAST_ID,
     Context,

@@ -1,14 +1,19 @@
-"""The checks at the door: columns as finite numbers, ids and times, and errors that know their row."""
+"""The checks at the door: columns as finite numbers, ids and times, and errors that know their row.
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+Times are numbers on the clock of the events as they are, and dates as days since 1970-01-01 in UTC.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
 
-from jaxrate.events.event_types import LAST_ID
+from jaxrate.argument_checks import check_not_traced
+from jaxrate.events.event_types import LAST_ID, Context, Matches
 from jaxrate.text_format import to_one_line
+from jaxrate.types import Array
 
 MAX_REPORTED_ROWS = 10  # bad rows that one message tells
 
@@ -61,16 +66,6 @@ def add_contest_to_errors(label: Callable[[int], str]) -> Iterator[None]:
         raise error.but(lambda row, message: (row, f"{message} ({label(row)})")) from None
 
 
-TRACED_COLUMNS_ADVICE = "traced columns go into jr.Matches, which jr.scan and jr.predict take"
-
-
-def check_not_traced(name: str, values: Any, advice: str = TRACED_COLUMNS_ADVICE) -> None:
-    """ValueError for what is traced, which says what to do instead."""
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(values, jax.core.Tracer):
-        raise ValueError(f"{name} is traced by jax.jit, grad or vmap, and must be known on the host: {advice}")
-
-
 def as_numbers(
     name: str, values: Any, shape: tuple[int, ...], allow_infinite: bool = False, allow_nan: bool = False
 ) -> np.ndarray[Any, Any]:
@@ -113,3 +108,149 @@ def check_increasing(name: str, time: np.ndarray[Any, Any], advice: str) -> None
         np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
         lambda row: f"{name} {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
     )
+
+
+FARTHEST_TIME = 1e12  # times beyond it are taken for a mistake, such as milliseconds
+
+
+TOO_FAR_ADVICE = "is too far from 0; count in days, or in another unit that keeps numbers small"
+
+
+DAY = np.timedelta64(1, "D")
+
+
+def is_date(value: Any) -> bool:
+    """Whether this is a date or a time of day on one, and not a number."""
+    return isinstance(value, (str, date, np.datetime64))
+
+
+DAYS = 1e8  # about as far as dates reach
+
+
+def check_clock(clock: str | None, time: Any) -> None:
+    """ValueError for a number where the events have dates, or a date where they have none."""
+    if clock == "dates" and not is_date(time):
+        raise ValueError(f"time {time!r} is no date, but the history has dates; give one, as 2026-05-31 in text")
+    if clock != "dates" and is_date(time):
+        so_far = "has no times" if clock is None else "counts time in numbers"
+        raise ValueError(f"time {time} is a date, but the history {so_far}")
+
+
+def as_event_time(name: str, value: Any) -> float:
+    """A number, or a date as the number of days to its midnight, and with a time of day to that.
+
+    Args:
+      name: what errors call it.
+      value: a number; ISO text, a `date`, a `datetime` (a pandas Timestamp is one) or a `np.datetime64`. Without a
+        zone they are of UTC.
+
+    Raises:
+      ValueError: if it is none of these, not finite, or too far from 0.
+    """
+    check_not_traced(name, value, "give a number or a date; jr.scan and jr.ratings take traced times")
+    try:
+        moment = _days_since_1970(value) if is_date(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number or a date, as 2026-05-31 in text, got {value!r}") from None
+    if not np.isfinite(moment):
+        raise ValueError(f"{name} must be finite, got {value}")
+    if abs(moment) > FARTHEST_TIME:
+        raise ValueError(f"{name} {value} {TOO_FAR_ADVICE}")
+    return moment
+
+
+def _days_since_1970(value: Any) -> float:
+    if isinstance(value, str):
+        if value[4:5] != "-":  # 20240131 reads as a number elsewhere
+            raise ValueError
+        value = datetime.fromisoformat(value)
+    if getattr(value, "tzinfo", None) is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return float((np.datetime64(value) - np.datetime64(0, "D")) / DAY)
+
+
+def as_event_times(values: Any, n: int) -> np.ndarray[Any, Any]:
+    """[n] the times of events as numbers."""
+    check_not_traced("time", values)
+    if np.shape(values) != (n,):
+        raise ValueError(f"time has shape {np.shape(values)}, expected {(n,)}")
+    time = as_numbers("time", _dates_to_days(values), (n,))
+    fail_where(np.abs(time) > FARTHEST_TIME, lambda row: f"time {time[row]} {TOO_FAR_ADVICE}")
+    return time
+
+
+def _dates_to_days(values: Any) -> Any:
+    """Dates [n] of any of these kinds as days; other values stay as they are. RowError where one is no date."""
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        fail_where(np.isnat(array), lambda row: "time is missing")
+        return (array - np.datetime64(0, "D")) / DAY
+    if array.dtype.kind not in "OU" or array.ndim != 1 or not any(map(is_date, array.tolist())):
+        return values
+    days = np.empty(len(array))
+    for row, value in enumerate(array.tolist()):
+        try:
+            days[row] = as_event_time("time", value)
+        except ValueError as error:
+            raise RowError(row, str(error)) from None
+    return days
+
+
+def check_matches(matches: Matches) -> Matches:
+    """The matches with their columns checked and in their types, as `matches` describes them."""
+    player, score, time, (side, weight, category, columns) = matches
+    n = np.size(score)
+    player = as_ids("player", player, (n, 2))
+    fail_where(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} is on both sides; remove the row")
+    score = as_numbers("score", score, (n,))
+    fail_where(
+        (score < 0) | (score > 1),
+        lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
+    )
+    time = np.zeros(n) if time is None else as_event_times(time, n)
+    check_increasing("time", time, "sort the matches by time")
+    if side is not None:
+        side = as_numbers("side", side, (n,))
+        fail_where(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
+    if weight is not None:
+        weight = as_numbers("weight", weight, (n,))
+        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+    if category is not None:
+        category = _check_categories(category, n)
+    return Matches(player, score, time, Context(side, weight, category, _check_columns(columns, n)))
+
+
+def _check_columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | None:
+    """Checked further columns of matches; None if there are none."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
+    for name in columns or ():
+        if not isinstance(name, str):
+            raise ValueError(f"the name of a column must be text, got {name!r}")
+        if name in Context._fields:
+            raise ValueError(f"a column must not be called {name!r}, as a part of the context is; rename it")
+    return {
+        name: as_numbers(f"column {name!r}", values, (n,), allow_nan=True) for name, values in (columns or {}).items()
+    } or None
+
+
+def _check_categories(values: Any, n: int) -> np.ndarray[Any, Any]:
+    """Ids [n, 2], or shares [n, 2, C]."""
+    check_not_traced("category", values)
+    array = np.asarray(values)
+    if array.ndim != 3:
+        return as_ids("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
+    if array.shape[:2] != (n, 2) or array.dtype.kind not in "biuf":
+        want = f"({n}, 2) ids or ({n}, 2, number of categories) shares"
+        raise ValueError(f"category has shape {array.shape} and type {array.dtype}, expected {want}")
+    share = array.astype(np.float64)
+    off = ~((share >= 0).all(axis=-1) & (abs(share.sum(axis=-1) - 1.0) <= 1e-6))
+
+    def say(row: int) -> str:
+        which = int(np.argmax(off[row]))
+        return (
+            f"the shares of categories of player {which} are {share[row, which].tolist()}; they are from 0 and sum to 1"
+        )
+
+    fail_where(off.any(axis=1), say)
+    return share

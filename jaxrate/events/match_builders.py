@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.events.column_checks import as_ids, as_numbers, check_increasing, check_not_traced, fail_where
-from jaxrate.events.event_times import FARTHEST_TIME, as_event_times
+from jaxrate.argument_checks import check_arguments, check_not_traced
+from jaxrate.events.column_checks import FARTHEST_TIME, as_numbers, check_increasing, check_matches
 from jaxrate.events.event_types import Context, Matches, Periods, Ragged
 from jaxrate.text_format import format_cell
-from jaxrate.types import Array
 
 LARGEST_EXACT_FLOAT = 2.0**53  # periods up to here are told apart
 
@@ -46,61 +44,8 @@ def matches(
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
     """
-    n = np.size(score)
-    player = as_ids("player", player, (n, 2))
-    fail_where(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} is on both sides; remove the row")
-    score = as_numbers("score", score, (n,))
-    fail_where(
-        (score < 0) | (score > 1),
-        lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
-    )
-    time = np.zeros(n) if time is None else as_event_times(time, n)
-    check_increasing("time", time, "sort the matches by time")
-    if side is not None:
-        side = as_numbers("side", side, (n,))
-        fail_where(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
-    if weight is not None:
-        weight = as_numbers("weight", weight, (n,))
-        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
-    if category is not None:
-        category = _check_categories(category, n)
-    return Matches(player, score, time, Context(side, weight, category, _check_columns(columns, n)))
-
-
-def _check_columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | None:
-    """Checked further columns of matches; None if there are none."""
-    if columns is not None and not isinstance(columns, Mapping):
-        raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
-    for name in columns or ():
-        if not isinstance(name, str):
-            raise ValueError(f"the name of a column must be text, got {name!r}")
-        if name in Context._fields:
-            raise ValueError(f"a column must not be called {name!r}, as a part of the context is; rename it")
-    return {
-        name: as_numbers(f"column {name!r}", values, (n,), allow_nan=True) for name, values in (columns or {}).items()
-    } or None
-
-
-def _check_categories(values: Any, n: int) -> np.ndarray[Any, Any]:
-    """Ids [n, 2], or shares [n, 2, C]."""
-    check_not_traced("category", values)
-    array = np.asarray(values)
-    if array.ndim != 3:
-        return as_ids("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
-    if array.shape[:2] != (n, 2) or array.dtype.kind not in "biuf":
-        want = f"({n}, 2) ids or ({n}, 2, number of categories) shares"
-        raise ValueError(f"category has shape {array.shape} and type {array.dtype}, expected {want}")
-    share = array.astype(np.float64)
-    off = ~((share >= 0).all(axis=-1) & (abs(share.sum(axis=-1) - 1.0) <= 1e-6))
-
-    def say(row: int) -> str:
-        which = int(np.argmax(off[row]))
-        return (
-            f"the shares of categories of player {which} are {share[row, which].tolist()}; they are from 0 and sum to 1"
-        )
-
-    fail_where(off.any(axis=1), say)
-    return share
+    context: Any = side, weight, category, columns
+    return check_matches(Matches(player, score, time, Context(*context)))
 
 
 @check_arguments

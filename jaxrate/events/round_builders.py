@@ -6,8 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.events.column_checks import RowError, add_contest_to_errors, as_ids, as_labels, as_numbers, fail_where
-from jaxrate.events.event_times import as_event_times
+from jaxrate.events.column_checks import (
+    RowError,
+    add_contest_to_errors,
+    as_event_times,
+    as_ids,
+    as_labels,
+    as_numbers,
+    fail_where,
+)
 from jaxrate.events.event_types import Ragged, Rounds
 
 

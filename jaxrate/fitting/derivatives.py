@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -19,7 +18,8 @@ from jaxrate.fitting.free_parameters import FreeParameters, constrain
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.memory_limits import device_memory
-from jaxrate.replay.compile_options import compile_as_outermost, state_shapes
+from jaxrate.replay.execution import default_policy
+from jaxrate.replay.padded_arrays import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_settings
 from jaxrate.system import Params, RatingSystem, resolve_sizes
 from jaxrate.types import Array, HostArray
@@ -190,16 +190,17 @@ def loss_derivatives(
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
     task = task._replace(system=_resize_rules(task.system, free, x, unit, params))
 
+    policy = default_policy()._replace(outermost=quantity != "reverse")
+
     def one(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
             now = constrain(free, x, unit, params)
-            return prediction_losses(task.loss, replay_task(task, now), task.score, weight)
+            return prediction_losses(task.loss, replay_task(task, now, policy), task.score, weight)
 
         return function(losses, x, weight, event)
 
     def each(function: Any) -> Any:
-        with nullcontext() if quantity == "reverse" else compile_as_outermost():
-            return jax.vmap(partial(one, function))(x, params)
+        return jax.vmap(partial(one, function))(x, params)
 
     halves = 2 if len(task.weight) >= LONG and jax.default_backend() == "cpu" else 1
     if quantity == "hessian":

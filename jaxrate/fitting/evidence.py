@@ -17,10 +17,10 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Matches
+from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events
 from jaxrate.fitting.free_parameters import FreeParameters, constrain
-from jaxrate.replay.compile_options import jit_with_vector_loops
-from jaxrate.replay.schedule import check_matches
+from jaxrate.replay.execution import jit_with_vector_loops
 from jaxrate.smoothing.ep_sweeps import log_evidence_terms, run_sweeps
 from jaxrate.smoothing.smoother import smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines

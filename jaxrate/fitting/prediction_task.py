@@ -13,10 +13,11 @@ from jaxrate.fitting.evidence import EvidenceProblem
 from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, loss_record, resolve_loss
 from jaxrate.metrics.prediction_metrics import experience_mask
 from jaxrate.replay.blocks import Blocks
-from jaxrate.replay.checked_replay import run
+from jaxrate.replay.checked_replay import check_events, run
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.padded_arrays import check_ids, count_players
 from jaxrate.replay.schedule import Plan, schedule_by_level
-from jaxrate.replay.state import check_events, check_ids, count_players
 from jaxrate.system import Params, RatingSystem, Record, State
 from jaxrate.systems.outcome_probabilities import score_probabilities
 from jaxrate.types import Array, HostArray
@@ -86,10 +87,10 @@ def make_task(
     )
 
 
-def replay_task(task: PredictionTask, params: Params) -> Any:
+def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | None = None) -> Any:
     """What the loss takes of a replay with these hyperparameters: predictions, or what is recorded."""
     options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-    return run(task.system, task.events, params=params, record=task.record, **options).prediction
+    return run(task.system, task.events, params=params, record=task.record, policy=policy, **options).prediction
 
 
 def split_weights(task: PredictionTask, data_share: float, validation: float) -> tuple[HostArray, HostArray, HostArray]:

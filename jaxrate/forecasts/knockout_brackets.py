@@ -15,8 +15,8 @@ from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_arguments, 
 from jaxrate.events import FARTHEST_TIME, fail_where, matches
 from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, find_player, unpack_rated
-from jaxrate.replay.checked_replay import predict
-from jaxrate.replay.state import count_players
+from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.padded_arrays import count_players
 from jaxrate.system import Params, RatingSystem, State
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import Array

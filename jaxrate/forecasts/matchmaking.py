@@ -22,7 +22,7 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.league.prediction_columns import contest_prediction_columns
 from jaxrate.league.rated_history import Rated, find_player
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.replay.checked_replay import predict
+from jaxrate.replay.event_prediction import predict
 from jaxrate.types import HostArray
 
 EXACT_POOL_LIMIT = 64  # players of whom all pairs are considered

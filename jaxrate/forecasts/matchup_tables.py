@@ -11,7 +11,7 @@ from jaxrate.forecasts.pairwise_probabilities import Pairs, cross_approximation,
 from jaxrate.forecasts.upcoming_events import add_draw_model
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import Rated
-from jaxrate.replay.checked_replay import predict
+from jaxrate.replay.event_prediction import predict
 from jaxrate.types import HostArray
 
 

@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import check_arguments, check_concrete
 from jaxrate.events import Matches, matches
 from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, unpack_rated
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.replay.checked_replay import predict
-from jaxrate.replay.gather import check_concrete
+from jaxrate.replay.event_prediction import predict
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray

@@ -26,7 +26,7 @@ from jaxrate.forecasts.upcoming_events import predict_fixtures, read_results
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated, to_days
 from jaxrate.league.ratings_at_times import advance_state, ratings
-from jaxrate.replay.checked_replay import predict
+from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.outcome_probabilities import davidson_outlook, expected_score
 from jaxrate.types import Array, HostArray
 

@@ -24,8 +24,8 @@ from jaxrate.league.prediction_columns import contest_prediction_columns, match_
 from jaxrate.league.query_time import parse_time_after_end, written_date_format
 from jaxrate.league.rated_history import Rated, extend_seasons, format_time, to_dates
 from jaxrate.league.system_choice import drop_unknown_teams
-from jaxrate.replay.checked_replay import predict
-from jaxrate.replay.gather import predict_event, prepare_replay
+from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.scan_programs import predict_event, prepare_replay
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, is_outlook
 from jaxrate.text_format import format_cell

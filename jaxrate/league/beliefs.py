@@ -13,7 +13,7 @@ import numpy as np
 from jaxrate.argument_checks import Numbers, check_arguments
 from jaxrate.events import Matches
 from jaxrate.hashable import bind
-from jaxrate.replay.checked_replay import predict
+from jaxrate.replay.event_prediction import predict
 from jaxrate.system import Params, RatingSystem
 from jaxrate.systems.blat_mmr import likelihood_sums
 from jaxrate.systems.blat_mmr.model import Constants, Model, State

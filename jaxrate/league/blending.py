@@ -21,7 +21,8 @@ from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, format_metric, last_share_mask
 from jaxrate.metrics.prediction_metrics import match_metrics
-from jaxrate.replay.checked_replay import predict, run
+from jaxrate.replay.checked_replay import run
+from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import reuse_levels
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outcome_probabilities import expected_score

@@ -4,14 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, is_number
+from jaxrate.argument_checks import check_arguments, check_concrete, is_number
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.query_time import parse_query_time
 from jaxrate.league.query_time import parse_time_after_end as not_before
 from jaxrate.league.rated_history import Rated, find_player, format_time, to_dates, unpack_rated
 from jaxrate.league.ratings_at_times import advance_state
 from jaxrate.league.trajectories import Trajectories, build_trajectories
-from jaxrate.replay.gather import check_concrete
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
 from jaxrate.types import HostArray

@@ -12,7 +12,7 @@ from jaxrate.league.prediction_columns import columns_for_player
 from jaxrate.league.query_time import parse_query_time, parse_time_after_end
 from jaxrate.league.rated_history import Rated, find_player, to_dates, to_days
 from jaxrate.league.ratings_at_times import advance_state, ratings
-from jaxrate.replay.state import leaves_by_name
+from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import Rating
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.argument_checks import is_traced
 from jaxrate.data.date_parsing import parse_date
-from jaxrate.device import is_traced
 from jaxrate.events import DAYS, as_event_time, check_clock, is_date
 from jaxrate.league.rated_history import Rated, format_time
 from jaxrate.smoothing.smoothing_result import Smoothed

@@ -11,7 +11,7 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.rated_history import find_player
 from jaxrate.parameters import check_params
-from jaxrate.replay.state import check_players
+from jaxrate.replay.padded_arrays import check_players
 from jaxrate.system import RatingSystem, State, check_system
 from jaxrate.text_format import format_cell
 

@@ -17,16 +17,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
-from jaxrate.replay.gather import (
-    Prepared,
-    draw_for_events,
-    gather_rows,
-    ids_to_write,
-    predict_event,
-    prepare_replay,
-    rate_event,
-    scatter_rows,
-)
+from jaxrate.replay.gather import gather_rows, ids_to_write, scatter_rows
+from jaxrate.replay.scan_programs import Prepared, draw_for_events, predict_event, prepare_replay, rate_event
 from jaxrate.system import Params, Rules, State, split_sides
 from jaxrate.types import Array, HostArray
 

@@ -35,8 +35,8 @@ from jaxrate.live.event_log import (
 )
 from jaxrate.live.live_state import Checkpoint, LiveState, RatedPast, StaleHistoryError
 from jaxrate.live.single_events import EVENT_NAMES, check_name, to_host_prediction
-from jaxrate.replay.compile_options import compile_replay
-from jaxrate.replay.state import make_state
+from jaxrate.replay.execution import ProgramTraits, compile_replay
+from jaxrate.replay.padded_arrays import make_state
 from jaxrate.system import Rating, RatingSystem, State, resolve_sizes
 from jaxrate.types import Array
 
@@ -211,7 +211,11 @@ class LiveHistory:
             layout = RecordLayout.of(len(layouts := self.layouts), event)
             given = self.system.params, self.now.state, self.key
             program, more = (
-                compile_replay(event_programs.update_with_event, given, event.kind, stream=event.kind is Matches),
+                compile_replay(
+                    event_programs.update_with_event,
+                    given,
+                    traits=ProgramTraits(event.kind, stream=event.kind is Matches),
+                ),
                 [*layouts, layout],
             )
             if self.layouts is layouts:

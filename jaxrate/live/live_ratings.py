@@ -7,7 +7,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments, is_whole
+from jaxrate.argument_checks import Key, check_arguments, check_concrete, is_whole
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
@@ -25,8 +25,9 @@ from jaxrate.live.single_events import (
     contest_arguments,
     match_context,
 )
-from jaxrate.replay.gather import check_concrete, is_random_numbers
-from jaxrate.replay.state import check_events, leaves_by_name
+from jaxrate.replay.checked_replay import check_events
+from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.replay.scan_programs import is_random_numbers
 from jaxrate.storage.run_validation import restore_state
 from jaxrate.system import Rating, RatingSystem, State, check_system
 

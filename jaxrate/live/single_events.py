@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.argument_checks import check_not_traced
 from jaxrate.data.column_conversion import is_name
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
-from jaxrate.events.column_checks import check_not_traced
 from jaxrate.live.event_programs import pack_event
 from jaxrate.text_format import format_cell
 

@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, to_floats
+from jaxrate.argument_checks import check_arguments, check_not_traced, to_floats
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, further_seats
-from jaxrate.events.column_checks import check_not_traced
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.metrics.inversions import count_inversions, to_smallest_dtype
 from jaxrate.systems.outcome_probabilities import expected_score

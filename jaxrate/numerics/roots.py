@@ -58,11 +58,11 @@ def decreasing_root(
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
         found: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low))
-        if turns is not None and has_launch_overhead():
-            for _turn in range(turns):
-                found = step(found)
-            return found[0]
         if has_launch_overhead():  # no kernel to count turns, or to look at a condition: brackets shrink, so it ends
+            if turns is not None:
+                for _turn in range(turns):
+                    found = step(found)
+                return found[0]
 
             def turn(carry: tuple[Array, ...]) -> tuple[Array, ...]:
                 found = step(carry[:4])

@@ -35,7 +35,7 @@ from jaxrate.plots.plot_helpers import (
     rating_label,
     time_axis,
 )
-from jaxrate.replay.state import count_players
+from jaxrate.replay.padded_arrays import count_players
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import Params, RatingSystem
 from jaxrate.text_format import format_number as shortly

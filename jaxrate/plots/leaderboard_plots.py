@@ -24,7 +24,7 @@ from jaxrate.plots.plot_helpers import (
     player_label,
     rating_label,
 )
-from jaxrate.replay.state import count_players as count_of
+from jaxrate.replay.padded_arrays import count_players as count_of
 from jaxrate.system import RatingSystem, State
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from jaxrate.plots.plot_helpers import (
     spread_labels,
     text_line_fraction,
 )
-from jaxrate.replay.state import count_players
+from jaxrate.replay.padded_arrays import count_players
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem, State
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
-from jaxrate.replay.padding import pad_on_device, padded_event_size, padded_size, register_pytree
+from jaxrate.replay.padded_arrays import pad_on_device, padded_event_size, padded_size, register_pytree
 from jaxrate.replay.plan_columns import check_column, pad_to_size, replace_columns
-from jaxrate.replay.step_assignment import eager_under_tracing, earliest_steps
+from jaxrate.replay.step_assignment import earliest_steps
 from jaxrate.types import Array, HostArray
 
 
@@ -106,7 +106,7 @@ class PaddedShapes(NamedTuple):
 NO_PADDED_SHAPES = PaddedShapes()
 
 
-@eager_under_tracing
+@jax.ensure_compile_time_eval()
 def arrange_blocks(
     ragged: Ragged, parts: Iterable[Block] | None = None, rooms: PaddedShapes = NO_PADDED_SHAPES
 ) -> Blocks:

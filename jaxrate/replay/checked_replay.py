@@ -1,37 +1,59 @@
-"""The host's door to a replay: it checks events, arranges them and makes room. See `pure.py` and `sizes.py`."""
+"""The door to a replay: `run` arranges a history and makes room, `scan` takes it as it is; both check it once."""
 
-from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments
-from jaxrate.device import is_traced
-from jaxrate.events import Matches, Ragged, Rounds, check_contest_time_order, has_teammates
-from jaxrate.events.column_checks import check_not_traced
+from jaxrate.argument_checks import OWN, Key, check_arguments, check_concrete, is_traced
+from jaxrate.events import Matches, Periods, Ragged, Rounds, check_contest_time_order
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.replay.blocks import Blocks, arrange_blocks
-from jaxrate.replay.compile_options import levels_threshold, matches_in_cache
-from jaxrate.replay.gather import as_device_arrays, check_concrete, is_random_numbers, predict_event, prepare_replay
-from jaxrate.replay.padding import pad_column, padded_size, read_rows, truncate_leaves
-from jaxrate.replay.pure_scan import Run, check_engine, events_to_check, execute, predict_blocks, stream_plan
-from jaxrate.replay.scan_programs import predict_block
-from jaxrate.replay.schedule import Plan, make_plan
-from jaxrate.replay.sharding import is_sharded, with_automatic_sharding
-from jaxrate.replay.state import (
-    check_contest_features,
-    check_events,
+from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests
+from jaxrate.replay.execution import (
+    CompilePolicy,
+    ProgramTraits,
+    compile_match_replay,
+    compile_replay,
+    default_policy,
+    empty_predictions,
+    execute,
+    is_inside_transformation,
+    levels_threshold,
+)
+from jaxrate.replay.gather import describe_shapes
+from jaxrate.replay.padded_arrays import (
     check_ids,
     count_players,
-    extend_state,
     make_padded_state,
+    make_state,
+    matches_in_cache,
+    pad_column,
+    padded_size,
     resolve_params,
+    truncate_leaves,
 )
+from jaxrate.replay.scan_programs import MatchProgramShape, is_random_numbers, replay_block_chain
+from jaxrate.replay.schedule import Plan, events_to_check, make_plan, stream_plan
+from jaxrate.replay.sharding import is_sharded
 from jaxrate.system import Params, RatingSystem, Record, Rules, State, resolve_sizes
+from jaxrate.types import Array
 
-__all__ = ["Run", "predict", "run"]
+TRACED_HINT = (
+    "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
+)
+
+
+class Run(NamedTuple):
+    """What a history leaves behind."""
+
+    state: State  # leaves [num_players, ...]
+    prediction: Any  # of each event, in the order of the input: [n] matches, [M] pairs or [P] participants; or `record`
+
+    def __repr__(self) -> str:
+        return f"Run\n  state       {describe_shapes(self.state)}\n  prediction  {describe_shapes(self.prediction)}"
 
 
 @check_arguments
@@ -46,6 +68,7 @@ def run(
     num_players: int | None = None,
     engine: str = "scan",
     record: Record | None = None,
+    policy: CompilePolicy | None = None,
 ) -> Run:
     """Rate a history: predict every event, then learn from it.
 
@@ -76,6 +99,8 @@ def run(
         hyperparameters, the constants, the rows of the event's players before and after it, the prediction and the
         event. Of a match it returns leaves of any shape, of a period [pairs, ...], of a round [participants, ...]. Give
         the same function again: each new one is compiled.
+      policy: how the program is compiled, as a `jr.extend.CompilePolicy`. None: to be quick in the long run, or quickly
+        if the environment says `JAXRATE_COMPILE=quick`.
 
     Returns:
       `Run(state, prediction)`. With `record` its results stand in the place of the predictions, stacked.
@@ -91,39 +116,45 @@ def run(
         needed, numbers that the system could not have drawn, or an engine that does not fit. Also for traced events,
         which `scan` takes.
     """
-    history, num_players = resolve_events(events, num_players, count_players(state))
-    check_events(system, history, key)
+    history: Any = events
+    if isinstance(events, Dataset):
+        history, num_players = resolve_events(events, num_players, count_players(state))
     check_concrete(
         "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
     )
+    check_events(system, history, key)
     params = resolve_params(system, params)
     system = system._replace(rules=system.rules._replace(record=record))
-    rules = resolve_sizes(system.rules, params)
     flat = history.events if isinstance(history, Ragged) else history
-    known = int(np.max(flat.player, initial=-1)) + 1
+    num_ids = int(np.max(flat.player, initial=-1)) + 1
+    sharded = state is not None and is_sharded(state)
     if isinstance(schedule, (Plan, Blocks)):
-        known = schedule.num_players
-    check_ids(system, flat.player, known, num_players, count_players(state))
-    state, rows = make_padded_state(system, params, state, num_players, known)
+        num_ids = schedule.num_players
+    check_ids(system, flat.player, num_ids, num_players, count_players(state))
+    state, rows = make_padded_state(system, params, state, num_players, num_ids)
+    plan: Plan | Blocks
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds) and system.depends_on_time(params):
             check_contest_time_order(history)
-        way: Any = _arrange_blocks(history, schedule)
-        n = way.num_rows
+        plan = _arrange_blocks(history, schedule)
+        n = plan.num_rows
     else:
         schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
         needed = 1.0  # a step costs devices a word with each other, however many matches it has
-        if schedule == "auto" and len(history.score) and not is_sharded(state):
+        if schedule == "auto" and len(history.score) and not sharded:
             needed = levels_threshold(system, params, key, history)
-        way = make_plan(history, schedule, needed, matches_in_cache(state))
-        n = way.num_matches
-    check_engine(engine, way, state)
+        plan = make_plan(history, schedule, needed, matches_in_cache(state))
+        n = plan.num_matches
+    check_engine(engine, plan, state)
     if n == 0:
         return Run(truncate_leaves(state, rows), jnp.zeros(0))
     if key is not None and is_random_numbers(key) and not is_traced(key):
         key = pad_column(key, padded_size(len(key)), 0.0)
-    state, guess = execute(rules, params, state, way, key, ids_checked=True, exact_length=True, engine=engine)
-    return Run(truncate_leaves(state, rows), truncate_leaves(guess, n))
+    rules = resolve_sizes(system.rules, params)
+    state, prediction = scan_plan(
+        rules, params, state, plan, key, ids_checked=True, exact_length=True, engine=engine, policy=policy
+    )
+    return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
 
 def _arrange_blocks(events: Ragged, schedule: Any) -> Blocks:
@@ -141,79 +172,170 @@ def _arrange_blocks(events: Ragged, schedule: Any) -> Blocks:
 
 
 @check_arguments
-def predict(
+def scan(
     system: RatingSystem,
-    state: State,
-    events: Matches | Ragged | Dataset,
+    params: Annotated[Params, OWN],
+    state: Annotated[State, OWN],
+    events: Annotated[Matches | Plan | Blocks, OWN],
+    key: Key | None = None,
     *,
-    params: Params = None,
-    num_players: int | None = None,
-) -> Any:
-    """Predict upcoming matches or rounds from a state; nothing is learnt.
+    engine: str = "scan",
+    record: Record | None = None,
+    policy: CompilePolicy | None = None,
+) -> Run:
+    """Rate a history: the pure function behind `run`, in which everything but the system may be traced.
 
-        jr.predict(system, result.state, jr.matches([[0, 1]], [0.5], [20_000.0]))  # whatever the score
+    It goes under `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jacfwd` and `jax.lax.scan`: by hyperparameters and state, by
+    columns of the matches, over histories of one shape, over chunks of a long one.
+
+        plan = jr.extend.schedule_by_level(matches)  # outside
+
+        @jax.jit
+        def loss(weight):
+            guess = jr.scan(system, system.params, state, plan.but(weight=weight)).prediction
+            return jnp.sum(jnp.where(plan.real, (guess - plan.padded(matches.score)) ** 2, 0.0))
+
+    What must be known before values are, is checked where it is known: inside a transformation ids and times may not
+    be. They are then taken as they are: ids from 0, below the number of players, two different ones in each match, in
+    order of time. A match with an id outside of the state is nobody's: it changes nothing, and its prediction is 0.
 
     Args:
-      system: as from `elo()`, `elo_mmr()`, ...
-      state: as `run` left it.
-      events: [n] `Matches` or `Ragged` rounds, each predicted as of its own time; scores and ranks are not read. Their
-        columns may be traced, ids as well, which are then not checked; `player_start` may not. Systems of rounds say
-        which player of a match would do better in a contest. Or a `Dataset` of either.
-      params: hyperparameters, by default `system.params`.
-      num_players: as in `run`: rows beyond the state's are newcomers'.
+      system: as from `elo()`, `glicko()`, ...
+      params: hyperparameters; None: those of the system.
+      state: leaves [num_players, ...], as from `system.init(params, num_players)` or `run`. It is left as it is.
+      events: `Matches`, replayed one by one in their order; or what `by_level` made of matches, periods or rounds,
+        which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
+      key: as in `run`.
+      engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
+      record: as in `run`.
+      policy: as in `run`.
 
     Returns:
-      The system's predictions: for matches, leaves [n, ...], usually the expected score of player 0; for rounds, [P],
-      the share of the others whom each participant is expected to beat. The expected rank is then
-      1 + (1 - share) (size - 1).
+      `Run(state, prediction)`, with a prediction for each match, or for a plan [plan.size], those past its matches 0.
 
     Raises:
-      ValueError: for events that the system does not predict, teams that it does not know, bad rows, ids beyond the
-        state, or hyperparameters out of their range.
+      ValueError: for events that the system does not consume, a state with too few rows, bad hyperparameters, no key
+        where one is needed; for bad matches, if they are concrete; for an engine that does not fit.
     """
-    events, num_players = resolve_events(events, num_players, count_players(state))
     params = resolve_params(system, params)
-    rules = resolve_sizes(system.rules, params)
-    if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
-        check_not_traced(
-            "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
-        )
+    if state is None:
+        raise ValueError("give scan a state, such as system.init(params, num_players)")
+    if not isinstance(events, (Matches, Plan, Blocks)):
+        kind = type(events).__name__
+        raise ValueError(f"scan takes Matches, or a plan from by_level of any events, not {kind}")
+    check_kind(system, type(events if isinstance(events, Matches) else events.events))
+    if not isinstance(events, Matches) and np.ndim(events.num_players):
+        raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
+    if isinstance(events, Blocks) and isinstance(events.events, Rounds):
+        check_planned_contests(system, events.events)
+    plan, ids_checked = stream_plan(events) if isinstance(events, Matches) else (events, False)
+    check_engine(engine, plan, state)
+    system.check(events_to_check(events if isinstance(events, Matches) else plan))
+    count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
+    check_key(system, None if is_traced(count) else int(count), key)
+    num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
+    rules = resolve_sizes(system.rules._replace(record=record), params)
+    state = make_state(system, params, state, None, num_ids)
+    if plan.size == 0:
+        return Run(state, jnp.zeros(0))
+    exact = isinstance(events, Matches)
+    state, prediction = scan_plan(
+        rules, params, state, plan, key, ids_checked=ids_checked, exact_length=exact, engine=engine, policy=policy
+    )
+    return Run(state, truncate_leaves(prediction, len(events.score)) if isinstance(events, Matches) else prediction)
+
+
+def scan_plan(
+    rules: Rules,
+    params: Params,
+    state: State,
+    plan: Plan | Blocks,
+    key: Array | None,
+    *,
+    ids_checked: bool,
+    exact_length: bool,
+    engine: str = "scan",
+    policy: CompilePolicy | None = None,
+) -> tuple[State, Any]:
+    """What `scan` calculates, of which all is checked: the state after a plan, and predictions, 0 past its events.
+
+    Inside a transformation it is a pure function. At the top level it is executed, in the memory of the state.
+
+    Args:
+      ids_checked: every id has its row.
+      exact_length: where it is somebody's transformation that is compiled, it may be for the length of the history.
+    """
+    policy = default_policy() if policy is None else policy
+    inputs, counted = (params, state, plan, key), not is_traced(plan)
+    if counted and (policy.outermost or not is_inside_transformation(inputs)):
+        return execute(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
+    if isinstance(plan, Blocks):
+        result = state, empty_predictions(rules, params, state, plan, key)
+        program = compile_replay(replay_block_chain, inputs, policy, ProgramTraits(type(plan.events)))
+        for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
+            number = jnp.stack([block.number for block in blocks])
+            result = program(rules, size, params, result, plan.events, plan.starts, number, key)
+        return result
+    shape = MatchProgramShape(
+        int(plan.num_matches) if exact_length and counted else plan.size,
+        int(plan.num_steps) if counted else None,
+        ids_checked,
+    )
+    program = compile_match_replay(rules, params, state, plan, key, engine, policy)
+    after: tuple[State, Any] = program(rules, shape, params, state, plan.events, plan.number, key, None)
+    return after
+
+
+def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
+    """ValueError for events that a system does not consume, teams that it does not know, a key that it lacks, or
+    numbers in place of one that it could not have drawn.
+    """
+    check_concrete("events are checked and arranged", events, TRACED_HINT)
+    check_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
+    if isinstance(events, Ragged):
         check_contest_features(system, events)
-        known = 0 if is_traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
-        if is_traced(events.events):
-            return _predict_traced_rounds(
-                rules, params, extend_state(system, params, state, num_players, known), events
-            )
-        copy, _ = make_padded_state(system, params, state, num_players, known)
-        contests = arrange_blocks(events)
-        if contests.num_rows == 0:
-            return jnp.zeros(0)
-        return truncate_leaves(predict_blocks(rules, params, copy, contests), contests.num_rows)
-    if not isinstance(events, Matches):
-        kind = type(getattr(events, "events", events)).__name__
-        kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
-        raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
-    system.check(events_to_check(events._replace(score=np.zeros(len(events.score)))))
-    upcoming, _ = stream_plan(events)
-    state = with_automatic_sharding(extend_state(system, params, state, num_players, upcoming.num_players))
-    rows = read_rows(state, upcoming.events.player)
-    return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
+    system.check(events)
+    check_key(system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key)
 
 
-def _predict_traced_rounds(rules: Rules, params: Params, state: State, contests: Ragged) -> Any:
-    """Predictions [P] of contests that are traced, each padded to the largest."""
-    flat: Any = contests.events
-    start = np.asarray(contests.player_start)
-    if start[-1] == 0:
-        return jnp.zeros(0)
-    known = np.zeros(len(start) - 1, bool)
-    solo = None if is_traced(flat.team) or has_teammates(contests) else known
-    most = int(np.diff(start).max())
-    starts, every = (jnp.asarray(start, jnp.int32), None), jnp.arange(len(start) - 1, dtype=jnp.int32)[None]
-    flat = as_device_arrays(flat)._replace(strict=None, solo=solo)
-    return jax.jit(predict_block, static_argnums=(0, 1))(rules, (most, most), params, None, state, flat, starts, every)
+def check_kind(system: RatingSystem, kind: type) -> None:
+    """ValueError unless the system rates events of this kind."""
+    if kind not in system.events:
+        names = " or ".join(e.__name__ for e in system.events)
+        hint = ""
+        if (kind, system.events) == (Matches, (Periods,)):
+            hint = "; group them by periods(matches, length), or give `rate` a period"
+        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
 
 
-@partial(jax.jit, static_argnums=0)
-def _predict_matches(rules: Rules, params: Params, rows: State, events: Matches) -> Any:
-    return jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))(rows, events)
+def check_key(system: RatingSystem, num_events: int | None, key: Any) -> None:
+    """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
+    if system.rules.draw is not None and key is None:
+        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
+    if is_random_numbers(key):
+        check_numbers(system, len(key) if num_events is None else num_events, key)
+
+
+def check_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
+    """ValueError unless the system could have drawn the numbers for so many events; names the row."""
+    draw, check = system.rules.draw, system.traits.drawn
+    if draw is None or check is None:
+        raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
+    shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)
+    if numbers.shape != shape:
+        raise ValueError(f"key must be a PRNG key, or numbers of shape {shape}, got shape {numbers.shape}")
+    if not is_traced(numbers):
+        check(np.asarray(jnp.asarray(numbers, float)))
+
+
+def check_engine(engine: str, plan: Plan | Blocks, state: State) -> None:
+    """ValueError for an engine that there is not, not here, or not for such a state or events arranged so."""
+    if engine not in ("scan", "kernel"):
+        raise ValueError(f'engine must be "scan" or "kernel", got {engine!r}')
+    if engine == "kernel" and (isinstance(plan, Blocks) or plan.number is None):
+        what = "periods or rounds" if isinstance(plan, Blocks) else "a stream"
+        raise ValueError(f'engine="kernel" rates matches in levels, such as by_level makes, not {what}: leave it out')
+    if engine == "kernel" and is_sharded(state):
+        raise ValueError('engine="kernel" is for one device, and the state is spread over several: leave it out')
+    if engine == "kernel" and jax.default_backend() != "gpu":
+        raise ValueError(f'engine="kernel" is for a GPU, and this is a {jax.default_backend()}: leave it out')

@@ -1,4 +1,4 @@
-"""Rows of players: taken from the state, advanced, rated by one event and put back."""
+"""Rows of players: taken from the state, packed and put back."""
 
 import math
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.device import has_launch_overhead, is_traced
-from jaxrate.events import LAST_ID, Matches
-from jaxrate.system import Constants, Params, RatedEvent, Rules, State, split_sides
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import LAST_ID
+from jaxrate.system import State
 from jaxrate.types import Array
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made
@@ -88,74 +88,6 @@ def pack_state(state: State, steps: int) -> PackedState:
         return jax.tree.unflatten(structure, [found[i] for i in range(len(leaves))])
 
     return PackedState(together(state), apart, together)
-
-
-class Prepared(NamedTuple):
-    """What a replay computes once, before its loop."""
-
-    constants: Constants
-    params: Params  # None unless something is recorded
-
-
-def prepare_replay(rules: Rules, params: Params) -> Prepared:
-    """What the rules need of the hyperparameters, and these themselves for what is recorded."""
-    return Prepared(rules.prepare(params), None if rules.record is None else params)
-
-
-def advance_rows(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
-    """Let time pass until the event.
-
-    For a match one player at a time: the time of a match meeting a pair of rows would make `vmap` transpose the pairs.
-    """
-    if not isinstance(event, Matches):
-        return rules.advance(constants, rows, event.time)
-    first, second = (rules.advance(constants, row, event.time) for row in split_sides(rows, event))
-    return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
-
-
-def rate_event(rules: Rules, prepared: Prepared, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
-    """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
-    constants, params = prepared
-    before = advance_rows(rules, constants, rows, event)
-    prediction = rules.predict(constants, before, event)
-    after = rules.update(constants, before, event, drawn)
-    if rules.record is None:
-        return after, prediction
-    return after, rules.record(RatedEvent(params, constants, before, after, prediction, event))
-
-
-def predict_event(rules: Rules, prepared: Prepared, rows: State, event: Any) -> Any:
-    """The prediction of one event from rows as of earlier ones."""
-    return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
-
-
-def draw_for_events(rules: Rules, key: Array | None, index: Array) -> Any:
-    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
-
-    Numbers in place of the key are taken as they are.
-    """
-    if key is None:
-        return None
-    if is_random_numbers(key):
-        return jnp.asarray(key, float).at[index].get(mode="clip")
-
-    def one(number: Array) -> Any:
-        own = jax.random.fold_in(key, number)
-        return own if rules.draw is None else rules.draw(own)
-
-    flat = jax.vmap(one)(index.ravel())
-    return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
-
-
-def is_random_numbers(key: Any) -> bool:
-    """Whether it is the random numbers themselves, and no PRNG key."""
-    return bool(jnp.issubdtype(getattr(key, "dtype", int), jnp.floating))
-
-
-def check_concrete(what: str, tree: Any, instead: str) -> None:
-    """ValueError if anything is traced: what the caller does needs values, and what to do instead."""
-    if is_traced(tree):
-        raise ValueError(f"{what} on the host, and these are traced by jax.jit, grad or vmap{instead}")
 
 
 def as_device_arrays(events: Any) -> Any:

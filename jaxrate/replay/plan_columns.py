@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.device import is_traced
+from jaxrate.argument_checks import is_traced
 from jaxrate.events import Context, Rounds
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.types import Array

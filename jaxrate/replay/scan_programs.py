@@ -1,4 +1,4 @@
-"""The programs that replay: with `kernel.py` the only place that gathers, scatters or scans.
+"""The programs that replay: pure functions that gather rows, rate events on them, put them back, and scan.
 
 The scan carries the state *and the rows of the next event*, so that nothing reads the old state after it is written.
 Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
@@ -20,18 +20,8 @@ from jax import lax
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.gather import (
-    PackedState,
-    draw_for_events,
-    gather_rows,
-    ids_to_write,
-    pack_state,
-    predict_event,
-    prepare_replay,
-    rate_event,
-    scatter_rows,
-)
-from jaxrate.system import Params, Rules, State, split_sides
+from jaxrate.replay.gather import PackedState, gather_rows, ids_to_write, pack_state, scatter_rows
+from jaxrate.system import Constants, Params, RatedEvent, Rules, State, split_sides
 from jaxrate.types import Array
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -43,6 +33,68 @@ class MatchProgramShape(NamedTuple):
     size: int  # how many predictions there is room for
     steps: int | None  # how many steps are taken; None: `count`, or all
     ids_checked: bool  # every id has its row
+
+
+class Prepared(NamedTuple):
+    """What a replay computes once, before its loop."""
+
+    constants: Constants
+    params: Params  # None unless something is recorded
+
+
+def prepare_replay(rules: Rules, params: Params) -> Prepared:
+    """What the rules need of the hyperparameters, and these themselves for what is recorded."""
+    return Prepared(rules.prepare(params), None if rules.record is None else params)
+
+
+def advance_rows(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
+    """Let time pass until the event.
+
+    For a match one player at a time: the time of a match meeting a pair of rows would make `vmap` transpose the pairs.
+    """
+    if not isinstance(event, Matches):
+        return rules.advance(constants, rows, event.time)
+    first, second = (rules.advance(constants, row, event.time) for row in split_sides(rows, event))
+    return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
+
+
+def rate_event(rules: Rules, prepared: Prepared, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
+    """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
+    constants, params = prepared
+    before = advance_rows(rules, constants, rows, event)
+    prediction = rules.predict(constants, before, event)
+    after = rules.update(constants, before, event, drawn)
+    if rules.record is None:
+        return after, prediction
+    return after, rules.record(RatedEvent(params, constants, before, after, prediction, event))
+
+
+def predict_event(rules: Rules, prepared: Prepared, rows: State, event: Any) -> Any:
+    """The prediction of one event from rows as of earlier ones."""
+    return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
+
+
+def draw_for_events(rules: Rules, key: Array | None, index: Array) -> Any:
+    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
+
+    Numbers in place of the key are taken as they are.
+    """
+    if key is None:
+        return None
+    if is_random_numbers(key):
+        return jnp.asarray(key, float).at[index].get(mode="clip")
+
+    def one(number: Array) -> Any:
+        own = jax.random.fold_in(key, number)
+        return own if rules.draw is None else rules.draw(own)
+
+    flat = jax.vmap(one)(index.ravel())
+    return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
+
+
+def is_random_numbers(key: Any) -> bool:
+    """Whether it is the random numbers themselves, and no PRNG key."""
+    return bool(jnp.issubdtype(getattr(key, "dtype", int), jnp.floating))
 
 
 def scan_first(body: Body, carry: Any, entries: Any, count: Array | None) -> tuple[Any, Any]:

@@ -11,25 +11,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN, check_arguments, is_whole
-from jaxrate.device import has_launch_overhead
-from jaxrate.events import LAST_ID, Context, Matches, Ragged, matches
+from jaxrate.argument_checks import OWN, check_arguments, check_concrete, is_traced, is_whole
+from jaxrate.events import LAST_ID, Context, Matches, Ragged
+from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.replay.blocks import Blocks, arrange_blocks
-from jaxrate.replay.compile_options import matches_in_cache as room_of
-from jaxrate.replay.compile_options import state_shapes
-from jaxrate.replay.gather import as_device_arrays, check_concrete
-from jaxrate.replay.padding import (
-    COARSE,
-    STEPS,
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.padded_arrays import (
     allocate_aligned,
+    matches_in_cache,
     pad_column,
     pad_matches_on_device,
     padded_size,
     register_pytree,
+    state_shapes,
 )
 from jaxrate.replay.plan_columns import check_column, pad_to_size, replace_columns
-from jaxrate.replay.step_assignment import CHUNK, SHORT, assign_slots, eager_under_tracing
+from jaxrate.replay.step_assignment import (
+    SlotAssignment,
+    choose_slots,
+    fill_slots,
+    step_width_range,
+)
 from jaxrate.system import RatingSystem
 from jaxrate.types import Array, HostArray
 
@@ -38,7 +41,6 @@ TRACED_HINT = "; arrange them outside, then give the plan to jr.scan, with what 
 
 FILL_BLOCK = 1 << 17  # slots that are filled at a time: what is read and written stays in the cache
 
-SAMPLE_MATCHES = SHORT // 2  # matches in the middle of a history that tell whether it is wide
 
 CHANGEABLE_COLUMNS = ("score", "time", *Context._fields)
 
@@ -94,7 +96,7 @@ class Plan(NamedTuple):
 
 
 @check_arguments
-@eager_under_tracing
+@jax.ensure_compile_time_eval()
 def schedule_by_level(events: Matches | Ragged | Dataset, width: Annotated[int | None, OWN] = None) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
@@ -121,10 +123,10 @@ def schedule_by_level(events: Matches | Ragged | Dataset, width: Annotated[int |
     if width is None:
         return make_plan(history, "levels")
     matches = check_matches(history)
-    return _make_levels_plan(matches, _fill_slots(np.asarray(matches.player), width))
+    return _make_levels_plan(matches, fill_slots(np.asarray(matches.player), width))
 
 
-@eager_under_tracing
+@jax.ensure_compile_time_eval()
 def make_plan(
     matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float = 2.0, most: int = LAST_ID
 ) -> Plan:
@@ -144,7 +146,7 @@ def make_plan(
         busiest = np.bincount(player.ravel()).max(initial=0)
         schedule = "auto" if n >= worth * busiest else "stream"
     if schedule != "stream":
-        suited = _suitable_slots(player, most, worth if schedule == "auto" else 0.0)
+        suited = choose_slots(player, most, worth if schedule == "auto" else 0.0)
         if suited is not None:
             return _make_levels_plan(matches, suited)
     return make_stream_plan(matches)
@@ -163,15 +165,15 @@ class PlanShape(NamedTuple):
         return PlanShape(width, plan.size, steps)
 
 
-@eager_under_tracing
+@jax.ensure_compile_time_eval()
 def arrange_in_shape(matches: Matches, form: PlanShape) -> Plan:
     """Checked matches arranged for the same program as others before them, unless they need more room."""
     if form.width == 0:
         return make_stream_plan(matches, form.size)
-    return _make_levels_plan(matches, _fill_slots(np.asarray(matches.player), *form))
+    return _make_levels_plan(matches, fill_slots(np.asarray(matches.player), *form))
 
 
-@eager_under_tracing
+@jax.ensure_compile_time_eval()
 def make_stream_plan(matches: Matches, least: int = 0) -> Plan:
     """Matches that are checked, one by one, with room for so many at the least."""
     n = len(matches.score)
@@ -181,104 +183,12 @@ def make_stream_plan(matches: Matches, least: int = 0) -> Plan:
 
 def reuse_levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | Blocks:
     """The levels in which `run` rates these events, kept in `made` by width: narrow if players have much state."""
-    room = min(room_of(state_shapes(system, 2)), step_width_range()[1]) if isinstance(events, Matches) else 0
+    room = min(matches_in_cache(state_shapes(system, 2)), step_width_range()[1]) if isinstance(events, Matches) else 0
     if room not in made:
         made[room] = (
             make_plan(events, "levels", most=room) if isinstance(events, Matches) else schedule_by_level(events)
         )
     return made[room]
-
-
-def _step_width(mean: float, most: int = LAST_ID) -> int:
-    return _power_of_two_between(mean, step_width_range(), most)
-
-
-def _power_of_two_between(mean: float, ends: tuple[int, int], most: int = LAST_ID) -> int:
-    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *ends)), 1 << most.bit_length() - 1)
-
-
-GPU_WIDTHS = 64, 65536  # the narrowest and the widest step where kernels are launched
-
-
-def step_width_range() -> tuple[int, int]:
-    """The narrowest and the widest step that is chosen by itself."""
-    return GPU_WIDTHS if has_launch_overhead() else (8, 256)
-
-
-def gpu_step_width(player: HostArray) -> int:
-    """The slots of a step of matches [n, 2] where kernels are launched, wherever this is asked."""
-    return _power_of_two_between(_mean_step_width(player), GPU_WIDTHS)
-
-
-class SlotAssignment(NamedTuple):
-    """Where matches stand."""
-
-    number: HostArray  # [steps, width] of the match in a slot; from `size` on, each once: none
-    size: int
-    num_steps: int  # that hold matches; they come first
-
-
-def _suitable_slots(player: HostArray, most: int, worth: float) -> SlotAssignment | None:
-    """The slots of matches [n, 2] in the width that suits them; None where the mean width is below `worth`.
-
-    The mean is of the schedule without a limit. It has no more steps than one with a limit, so it need not be made
-    where that is wide enough.
-    """
-    n = len(player)
-    if n > CHUNK:
-        widest = _step_width(np.inf, most)
-        if _mean_step_width(player[n // 2 : n // 2 + SAMPLE_MATCHES]) >= 2 * widest:
-            made = _fill_slots(player, widest)
-            mean = n / made.num_steps
-            if mean >= worth and _step_width(mean, most) == widest:
-                return made
-    mean = _mean_step_width(player)
-    return _fill_slots(player, _step_width(mean, most)) if mean >= worth else None
-
-
-@eager_under_tracing
-def _mean_step_width(player: HostArray) -> float:
-    """Matches per step of an unlimited schedule."""
-    return len(player) / max([_count_steps(step) for step, _ in assign_slots(player, LAST_ID)] + [1])
-
-
-def _count_steps(step: HostArray) -> int:
-    return int(step.max(initial=-1)) + 1
-
-
-def _fill_slots(player: HostArray, width: int, size: int = 0, steps: int = 0) -> SlotAssignment:
-    """The slots of matches [n, 2], with room for so many predictions (`size`) and steps at the least."""
-    n, low, num_steps = len(player), 0, 0
-    size = max(padded_size(n) if n else 0, size)
-
-    def enough(steps: int) -> int:
-        return padded_size(steps, COARSE // width, STEPS)
-
-    number = _extend_slots(np.empty((0, width), np.int32), size, steps)
-    for step, slot in assign_slots(player, width):
-        high, num_steps = low + len(step), max(_count_steps(step), num_steps)
-        if enough(num_steps) > len(number):  # a guess: no slot stays empty, or there are half as many steps again
-            number = _extend_slots(
-                number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width))
-            )
-        number.reshape(-1)[step.astype(np.intp) * width + slot] = np.arange(low, high)
-        low = high
-    return SlotAssignment(number[: max(enough(num_steps) if n else 0, steps)], size, num_steps)
-
-
-def _extend_slots(number: HostArray, size: int, steps: int) -> HostArray:
-    """Numbers [., width] made [steps, width] by slots of no match."""
-    width = number.shape[1]
-    longer = allocate_aligned((steps, width), np.int32)
-    start = np.arange(size, size + steps * width, width, dtype=np.int32)
-    np.add(start[:, None], np.arange(width, dtype=np.int32), out=longer)
-    longer[: len(number)] = number
-    return longer
-
-
-def check_matches(raw: Matches) -> Matches:
-    """`matches` on the columns of an existing container."""
-    return matches(raw.player, raw.score, raw.time, **raw.context._asdict())
 
 
 def _num_players(matches: Matches) -> int:
@@ -326,3 +236,62 @@ def _gather_into_slots(x: Array, index: Array, real: Array, fill: Any) -> Array:
         return taken
     mask = real.reshape(len(index), *(1,) * (taken.ndim - 2), index.shape[1])
     return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
+
+
+def stream_plan(events: Matches) -> tuple[Plan, bool]:
+    """Matches one by one, and whether their ids are known; ValueError for what is seen to be wrong with them."""
+    if not is_traced(events):
+        return make_stream_plan(check_matches(events)), True
+    columns = events._asdict() | events.context._asdict()
+    del columns["context"]
+    further = columns.pop("columns")
+    given = {name: _valid_stand_in(name, x) for name, x in columns.items()}
+    given["columns"] = None if further is None else {name: _valid_stand_in(name, x) for name, x in further.items()}
+    right = check_matches(Matches(given.pop("player"), given.pop("score"), given.pop("time"), Context(**given)))
+
+    def known(x: Any, y: Any) -> Any:
+        if x.shape != y.shape:
+            raise ValueError(f"a traced column has shape {x.shape}, expected {y.shape}")
+        return x if is_traced(x) else y
+
+    n, ids = len(right.score), not is_traced(events.player)
+    num_players = int(np.max(right.player, initial=-1)) + 1 if ids else 0
+    return Plan(as_device_arrays(jax.tree.map(known, events, right)), None, num_players, n, n, n), ids
+
+
+def _valid_stand_in(name: str, x: Any) -> Any:
+    """A traced column as right values of its shape and kind; any other as it is."""
+    if x is None or not is_traced(x):
+        return x
+    kind = np.int32 if x.dtype.kind in "iu" else np.float64
+    fill: Any = {"player": [0, 1], "score": 0.5, "weight": 1.0}.get(name, 0)
+    if name == "category" and x.ndim == 3:
+        fill = 1.0 / x.shape[-1]
+    if name == "player" and x.shape[-1:] != (2,):
+        return np.zeros(x.shape, kind)  # which is refused
+    return np.broadcast_to(np.asarray(fill, kind), x.shape)
+
+
+def events_to_check(events: Matches | Plan | Blocks) -> Any:
+    """Events for a system's check. Where anything is traced there are none, but with their columns."""
+    if isinstance(events, Blocks):
+        begins: Any = [
+            x if x is None else np.zeros(1, int) if is_traced(events) else np.asarray(x) for x in events.starts
+        ]
+        return Ragged(_flat_events(events.events), *begins)
+    if not isinstance(events, Plan) or events.number is None:
+        return _flat_events(events.events if isinstance(events, Plan) else events)
+    if is_traced(events):
+        return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:-1]), x.dtype), events.events)
+    order = np.argsort(np.asarray(events.number), axis=None)[: int(events.num_matches)]
+
+    def in_order(x: Any) -> Any:
+        rows = np.moveaxis(np.asarray(x), -1, 1)
+        return rows.reshape(-1, *rows.shape[2:])[order]
+
+    return jax.tree.map(in_order, events.events)
+
+
+def _flat_events(events: Any) -> Any:
+    """Flat events of NumPy; none if any are traced."""
+    return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:]), x.dtype) if is_traced(events) else np.asarray(x), events)

@@ -7,21 +7,20 @@ Histories of some length are arranged by a loop that XLA compiles to native code
 done with them than compiled.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial, wraps
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import LAST_ID
 from jaxrate.memory_limits import check_memory_fits
-from jaxrate.replay.padding import pad_column, padded_size
+from jaxrate.replay.padded_arrays import COARSE, STEPS, allocate_aligned, pad_column, padded_size
 from jaxrate.types import Array, HostArray
-
-Result = TypeVar("Result")
-
 
 SHORT = 1 << 14  # participants, up to which Python does it
 
@@ -33,17 +32,6 @@ LEAST = 1 << 14  # players, and steps, that it has room for at the least
 
 
 AHEAD = 8  # matches whose players are fetched before they are needed
-
-
-def eager_under_tracing(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Compute it now, on concrete events, also where the caller is being traced."""
-
-    @wraps(function)
-    def eager(*args: Any, **options: Any) -> Result:
-        with jax.ensure_compile_time_eval():
-            return function(*args, **options)
-
-    return eager
 
 
 def assign_slots(player: HostArray, width: int) -> Iterator[tuple[HostArray, HostArray]]:
@@ -71,7 +59,7 @@ def assign_slots(player: HostArray, width: int) -> Iterator[tuple[HostArray, Hos
         yield np.asarray(step)[: len(chunk)], np.asarray(slot)[: len(chunk)]
 
 
-@eager_under_tracing
+@jax.ensure_compile_time_eval()
 def earliest_steps(player: HostArray, start: HostArray) -> HostArray:
     """The step of each event of any number of players, when steps have room for all: [E] int32.
 
@@ -219,3 +207,93 @@ def _cpu_device() -> Any:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
         return None
+
+
+SAMPLE_MATCHES = SHORT // 2  # matches in the middle of a history that tell whether it is wide
+
+
+def _step_width(mean: float, most: int = LAST_ID) -> int:
+    return _power_of_two_between(mean, step_width_range(), most)
+
+
+def _power_of_two_between(mean: float, ends: tuple[int, int], most: int = LAST_ID) -> int:
+    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *ends)), 1 << most.bit_length() - 1)
+
+
+GPU_WIDTHS = 64, 65536  # the narrowest and the widest step where kernels are launched
+
+
+def step_width_range() -> tuple[int, int]:
+    """The narrowest and the widest step that is chosen by itself."""
+    return GPU_WIDTHS if has_launch_overhead() else (8, 256)
+
+
+def gpu_step_width(player: HostArray) -> int:
+    """The slots of a step of matches [n, 2] where kernels are launched, wherever this is asked."""
+    return _power_of_two_between(_mean_step_width(player), GPU_WIDTHS)
+
+
+class SlotAssignment(NamedTuple):
+    """Where matches stand."""
+
+    number: HostArray  # [steps, width] of the match in a slot; from `size` on, each once: none
+    size: int
+    num_steps: int  # that hold matches; they come first
+
+
+def choose_slots(player: HostArray, most: int, worth: float) -> SlotAssignment | None:
+    """The slots of matches [n, 2] in the width that suits them; None where the mean width is below `worth`.
+
+    The mean is of the schedule without a limit. It has no more steps than one with a limit, so it need not be made
+    where that is wide enough.
+    """
+    n = len(player)
+    if n > CHUNK:
+        widest = _step_width(np.inf, most)
+        if _mean_step_width(player[n // 2 : n // 2 + SAMPLE_MATCHES]) >= 2 * widest:
+            made = fill_slots(player, widest)
+            mean = n / made.num_steps
+            if mean >= worth and _step_width(mean, most) == widest:
+                return made
+    mean = _mean_step_width(player)
+    return fill_slots(player, _step_width(mean, most)) if mean >= worth else None
+
+
+@jax.ensure_compile_time_eval()
+def _mean_step_width(player: HostArray) -> float:
+    """Matches per step of an unlimited schedule."""
+    return len(player) / max([_count_steps(step) for step, _ in assign_slots(player, LAST_ID)] + [1])
+
+
+def _count_steps(step: HostArray) -> int:
+    return int(step.max(initial=-1)) + 1
+
+
+def fill_slots(player: HostArray, width: int, size: int = 0, steps: int = 0) -> SlotAssignment:
+    """The slots of matches [n, 2], with room for so many predictions (`size`) and steps at the least."""
+    n, low, num_steps = len(player), 0, 0
+    size = max(padded_size(n) if n else 0, size)
+
+    def enough(steps: int) -> int:
+        return padded_size(steps, COARSE // width, STEPS)
+
+    number = _extend_slots(np.empty((0, width), np.int32), size, steps)
+    for step, slot in assign_slots(player, width):
+        high, num_steps = low + len(step), max(_count_steps(step), num_steps)
+        if enough(num_steps) > len(number):  # a guess: no slot stays empty, or there are half as many steps again
+            number = _extend_slots(
+                number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width))
+            )
+        number.reshape(-1)[step.astype(np.intp) * width + slot] = np.arange(low, high)
+        low = high
+    return SlotAssignment(number[: max(enough(num_steps) if n else 0, steps)], size, num_steps)
+
+
+def _extend_slots(number: HostArray, size: int, steps: int) -> HostArray:
+    """Numbers [., width] made [steps, width] by slots of no match."""
+    width = number.shape[1]
+    longer = allocate_aligned((steps, width), np.int32)
+    start = np.arange(size, size + steps * width, width, dtype=np.int32)
+    np.add(start[:, None], np.arange(width, dtype=np.int32), out=longer)
+    longer[: len(number)] = number
+    return longer

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.numerics.special_functions import solve_definite
-from jaxrate.replay.compile_options import jit_with_vector_loops
+from jaxrate.replay.execution import jit_with_vector_loops
 from jaxrate.smoothing.forward_backward import (
     NodeDynamics,
     NodePrediction,

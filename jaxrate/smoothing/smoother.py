@@ -7,14 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN, check_arguments, is_whole
+from jaxrate.argument_checks import OWN, check_arguments, check_concrete, is_whole
 from jaxrate.events import Matches
+from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.memory_limits import check_memory_fits, device_memory
-from jaxrate.replay.gather import check_concrete
-from jaxrate.replay.padding import truncate_leaves
-from jaxrate.replay.schedule import check_matches
-from jaxrate.replay.state import check_events, check_ids, check_rows, resolve_params
+from jaxrate.replay.checked_replay import check_events
+from jaxrate.replay.padded_arrays import check_ids, check_rows, resolve_params, truncate_leaves
 from jaxrate.smoothing.ep_sweeps import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines

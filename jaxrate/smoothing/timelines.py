@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxrate.events import Matches
-from jaxrate.replay.padding import FINE, pad_column, pad_matches_on_device, pad_on_device, padded_event_size
+from jaxrate.replay.padded_arrays import FINE, pad_column, pad_matches_on_device, pad_on_device, padded_event_size
 from jaxrate.types import Array, HostArray
 
 MIN_LANES, WIDEST_LANES = 8, 512  # lanes

@@ -13,8 +13,7 @@ import numpy as np
 
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import DAYS
-from jaxrate.replay.compile_options import state_shapes
-from jaxrate.replay.state import leaves_by_name
+from jaxrate.replay.padded_arrays import leaves_by_name, state_shapes
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray

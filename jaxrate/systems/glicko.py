@@ -89,14 +89,18 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
 
 
-def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
+def advance(constants: Constants, rows: State, time: Array, *, seasons: Sequence[float] = ()) -> State:
     """RD <- min(sqrt(RD^2 + c^2 t), RD_max), and leads fade."""
     aged = age_rows(constants, rows, elapsed_time(time, rows.time))
+    if not seasons:
+        return aged
     return fading.apply_seasons(seasons, constants.params, aged, rows.time, time, constants.high)
 
 
 def age_rows(constants: Constants, rows: State, duration: Array) -> State:
     """After some time in which no season begins."""
+    if constants.params.reversion is None:
+        return rows._replace(variance=jnp.minimum(rows.variance + constants.growth * duration, constants.high))
     keep, span = fading.decay_over_time(constants.params.reversion, duration)
     return fading.revert_rows(constants.params, rows, keep, constants.growth * span, constants.high)
 
@@ -134,7 +138,7 @@ def update_from_totals(constants: Constants, rows: State, totals: tuple[Array, .
 
 
 def update(
-    seasons: Sequence[float], constants: Constants, rows: State, event: Matches | Periods, key: Array | None
+    constants: Constants, rows: State, event: Matches | Periods, key: Array | None, *, seasons: Sequence[float] = ()
 ) -> State:
     """Add the information of the games to the prior's; step the rating along the summed surprise.
 
@@ -148,7 +152,7 @@ def update(
     lead = signed_side_advantage(event, constants.params.side_advantage)
     one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
     after = rate_players(partial(update_from_totals, constants, time=end), rows, event, one, two)
-    if not isinstance(event, Periods):
+    if not (seasons and isinstance(event, Periods)):
         return after
     return fading.apply_seasons(
         seasons, constants.params, after, fading.season_window_start(event, rows.time), end, constants.high
@@ -202,5 +206,8 @@ def glicko(
     params, space = collect_params(glicko, locals())
     params = fading.fill_season_defaults("glicko", begin, params, **fading.SEASON_DEFAULTS)
     traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
-    rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
+    rules = Rules(prepare, advance, predict, update)
+    if begin:
+        rules = rules._replace(advance=bind(advance, seasons=begin), update=bind(update, seasons=begin))
+    static = (("seasons", begin),)
     return RatingSystem("glicko", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)

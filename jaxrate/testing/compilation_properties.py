@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.events import Ragged, slice_events
 from jaxrate.replay import scan_programs
 from jaxrate.replay.blocks import Block
-from jaxrate.replay.compile_options import compile_replay
+from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.schedule import make_plan
 from jaxrate.testing.case_assertions import (
@@ -57,7 +57,7 @@ def lower_replay(case: Case) -> Any:
         replay = compile_replay(
             scan_programs.replay_stream if stream else scan_programs.replay_levels,
             (params, state, random),
-            stream=stream,
+            traits=ProgramTraits(stream=stream),
         )
         shape = scan_programs.MatchProgramShape(arranged.size, None, True)
         given = arranged.events, arranged.number, random, np.int32(arranged.num_steps)
@@ -65,5 +65,5 @@ def lower_replay(case: Case) -> Any:
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     so_far = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compile_replay(scan_programs.replay_block, (params, state, random), FORMS[form])
+    replay = compile_replay(scan_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
     return replay.lower(system.rules, block.size, params, so_far, flat, starts, block.number, random, np.int32(4))

@@ -4,7 +4,7 @@ import numpy as np
 
 from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
-from jaxrate.replay.compile_options import compile_quickly
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.outcome_probabilities import add_outcomes, is_outlook, score_probabilities
 from jaxrate.testing.case_assertions import (
     Case,
@@ -62,8 +62,9 @@ def a_period_of_one_match_is_that_match(case: Case) -> None:
     events = events._replace(time=np.zeros(MATCHES))
     ragged = periods(events, period=np.arange(MATCHES))
     ragged = ragged._replace(events=ragged.events._replace(time=events.time))
-    with strict_precision(case.double), compile_quickly():
-        one, other = (run(system, x, key=make_key(system)) for x in (events, ragged))
+    with strict_precision(case.double):
+        policy = CompilePolicy(quick=True)
+        one, other = (run(system, x, key=make_key(system), policy=policy) for x in (events, ragged))
     if "time" in one.state._fields:  # of the last match; no time may have passed since the last period
         one, other = (x._replace(state=x.state._replace(time=0.0)) for x in (one, other))
     assert_close_leaves("the state and the predictions", one, other, 1e-10)

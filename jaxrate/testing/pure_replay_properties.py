@@ -13,8 +13,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.replay.checked_replay import Run
-from jaxrate.replay.pure_scan import scan
+from jaxrate.replay.checked_replay import Run, scan
 from jaxrate.system import Params, RatingSystem
 from jaxrate.testing.case_assertions import (
     Case,

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.events import Ragged
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, run
-from jaxrate.replay.compile_options import compile_quickly
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import Rating
 from jaxrate.testing.case_assertions import (
     Case,
@@ -37,11 +37,12 @@ from jaxrate.testing.synthetic_histories import (
 def replay(case: Case, events: Any, **options: Any) -> Run:
     """A run, as arrays of NumPy."""
     system, form = case.system, case.form
-    with strict_precision(case.double), compile_quickly():
+    with strict_precision(case.double):
         usual = {
             "num_players": player_count(form),
             "schedule": form_schedule(form, events),
             "params": as_float_arrays(system.params),
+            "policy": CompilePolicy(quick=True),
         }
         done = run(system, to_form_events(form, events), key=make_key(system), **usual | options)
         return jax.tree.map(np.asarray, done)

@@ -10,7 +10,8 @@ import numpy as np
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.replay.checked_replay import Run, predict
+from jaxrate.replay.checked_replay import Run
+from jaxrate.replay.event_prediction import predict
 from jaxrate.testing.case_assertions import (
     Case,
     as_float_arrays,

@@ -12,7 +12,8 @@ import numpy as np
 
 from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.replay.gather import as_device_arrays, predict_event, prepare_replay, rate_event
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.scan_programs import predict_event, prepare_replay, rate_event
 from jaxrate.system import RatingSystem
 from jaxrate.testing.case_assertions import Case
 

@@ -18,9 +18,10 @@ from jax import lax
 
 from jaxrate.argument_checks import Key, Numbers, check_arguments
 from jaxrate.events import Matches, fail_where
-from jaxrate.replay.checked_replay import Run
-from jaxrate.replay.gather import as_device_arrays, draw_for_events
-from jaxrate.replay.state import check_events, make_state
+from jaxrate.replay.checked_replay import Run, check_events
+from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.padded_arrays import make_state
+from jaxrate.replay.scan_programs import draw_for_events
 from jaxrate.system import Predict, RatingSystem
 from jaxrate.systems.urnings.model import Constants, State
 from jaxrate.systems.urnings.system import play_game, score_level

@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.replay.compile_options import compile_as_outermost, compile_quickly
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.outcome_probabilities import is_outlook
 from jaxrate.testing.case_assertions import jit_fast_compiled, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
@@ -71,10 +71,10 @@ def rate(case, params, states, events):
     key = None if system.rules.draw is None else jax.random.key(0)
 
     def one(params, state):
-        return jr.run(system, events, params=params, state=state, key=key, schedule=schedule)
+        options = {"params": params, "state": state, "key": key, "schedule": schedule}
+        return jr.run(system, events, policy=CompilePolicy(quick=True, outermost=True), **options)
 
-    with compile_as_outermost():
-        return jax.tree.map(np.asarray, jax.vmap(one)(params, states))
+    return jax.tree.map(np.asarray, jax.vmap(one)(params, states))
 
 
 def claim(case, holds, message):
@@ -151,7 +151,7 @@ def fuzz(random, kind=None, double=None, batch=BATCH, deep=True):
     every = list(kinds())
     kind = every[random.integers(len(every))] if kind is None else kind
     case = draw(random, kind, bool(random.integers(2)) if double is None else double, batch)
-    with strict_precision(case.double), compile_quickly(), warnings.catch_warnings():
+    with strict_precision(case.double), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # contests of one
         if case.form == "rounds":
             events = draws.contests(random, case.systems[0])

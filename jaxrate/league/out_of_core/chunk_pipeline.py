@@ -20,10 +20,10 @@ from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
 from jaxrate.metrics.running_metrics import MetricSums, add_matches
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, Blocks, arrange_blocks
-from jaxrate.replay.compile_options import levels_threshold, matches_in_cache
-from jaxrate.replay.pure_scan import execute
+from jaxrate.replay.checked_replay import check_events
+from jaxrate.replay.execution import execute, levels_threshold
+from jaxrate.replay.padded_arrays import make_padded_state, matches_in_cache
 from jaxrate.replay.schedule import Plan, PlanShape, arrange_in_shape, make_plan
-from jaxrate.replay.state import check_events, make_padded_state
 from jaxrate.storage.atomic_folder import flush_to_disk
 from jaxrate.system import Rating, RatingSystem, Rules, State, resolve_sizes
 from jaxrate.types import Array, HostArray
@@ -98,9 +98,7 @@ def rate_chunks(
         for chunk in chunks:
             start, n = time.perf_counter(), len(chunk.data.rows)
             key = None if run.key is None else jax.random.fold_in(run.key, chunk.number)
-            state, predictions = execute(
-                rules, system.params, state, chunk.plan, key, ids_checked=True, exact_length=False
-            )
+            state, predictions = execute(rules, system.params, state, chunk.plan, key, ids_checked=True)
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
             snapshot, (checkpoint_due, stop) = None, poll_requests()
             if checkpoint_due or stop or chunk.first_row + n == run.opened.table.row_count:

@@ -39,7 +39,8 @@ from jaxrate.league.player_history import rating_table
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.run_description import describe_run
 from jaxrate.metrics.running_metrics import MetricSums, metrics_from_sums
-from jaxrate.replay.state import check_kind, leaves_by_name
+from jaxrate.replay.checked_replay import check_kind
+from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.storage.atomic_folder import lock_folder
 from jaxrate.system import RatingSystem, State, check_system
 from jaxrate.types import Array, HostArray

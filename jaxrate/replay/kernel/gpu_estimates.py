@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxrate.events import Matches, Ragged
 from jaxrate.replay.blocks import Blocks
-from jaxrate.replay.schedule import Plan, gpu_step_width, schedule_by_level
+from jaxrate.replay.schedule import Plan, schedule_by_level
+from jaxrate.replay.step_assignment import gpu_step_width
 
 KERNEL_SECONDS = 2.5e-6  # seconds from one kernel of a graph to the next
 BANDWIDTH = 3.35e12  # bytes a second

@@ -23,9 +23,14 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.replay.gather import prepare_replay, rate_event
 from jaxrate.replay.kernel.scalar_evaluation import evaluate_on_scalars, unsupported_operations
-from jaxrate.replay.scan_programs import MatchProgramShape, reorder_predictions, truncate_steps
+from jaxrate.replay.scan_programs import (
+    MatchProgramShape,
+    prepare_replay,
+    rate_event,
+    reorder_predictions,
+    truncate_steps,
+)
 from jaxrate.system import Params, Rules, State
 from jaxrate.types import Array
 

@@ -124,14 +124,29 @@ def points_in_precision(table_points: int) -> int:
     return table_points if jnp.result_type(float) == np.float32 else 6 * table_points
 
 
+def pair_budget() -> int:
+    """How many pairs of participants are looked at together: where kernels are launched many, on a CPU as few as can
+    be (0).
+    """
+    return PAIR_LIMIT if has_launch_overhead() else 0
+
+
+def uses_all_pairs(count: int) -> bool:
+    """Whether so many participants are compared with everybody because that takes fewer kernels.
+
+    Then there are no tables, and nothing to mend in what they say.
+    """
+    return pair_budget() > 0 and count <= pairwise_limit()
+
+
 def comparison_batch_size(count: int) -> int:
     """How many of a round are compared with everybody at once: on a CPU those whose pairs fit in a cache."""
-    return min(count, max(PAIR_LIMIT // count, 64) if has_launch_overhead() else 64)
+    return min(count, max(pair_budget() // count, 64))
 
 
 def pairwise_limit(evaluations: int = 1) -> int:
     """Participants up to which everybody is compared with everybody, at so many ratings of each."""
-    return max(math.isqrt(PAIR_LIMIT // evaluations), DIRECT_LIMIT) if has_launch_overhead() else DIRECT_LIMIT
+    return max(math.isqrt(pair_budget() // evaluations), DIRECT_LIMIT)
 
 
 def participant_mask(event: Rounds) -> Array:
@@ -246,7 +261,7 @@ def sum_in_blocks(
     block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array
 ) -> list[Array]:
     """Four sums [points] over everybody in the round, some of whom at a time are `block_sums`'s."""
-    if has_launch_overhead():
+    if pair_budget():
         return block_sums(*participant_columns)
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
 
@@ -332,7 +347,7 @@ def is_contested(event: Rounds, skip_ties: bool) -> Array:
 
 def sum_by_group(group: Array, values: Array) -> Array:
     """[P, ...] the sums of values [P, ...] by group, a number from 0 to P - 1."""
-    if has_launch_overhead() and len(group) <= pairwise_limit():  # a kernel in place of two
+    if uses_all_pairs(len(group)):  # a kernel in place of two
         number = jnp.arange(len(group), dtype=group.dtype)
         member = (group[None] == number[:, None]).reshape(*group.shape * 2, *(values.ndim - 1) * (1,))
         return jnp.sum(jnp.where(member, values[None], jnp.zeros_like(values)), axis=1, dtype=values.dtype)

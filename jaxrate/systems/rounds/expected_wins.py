@@ -18,7 +18,6 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.numerics.special_functions import replace_where_needed
 from jaxrate.systems.rounds import cdf_sums, deviation_levels, pairwise_wins
 from jaxrate.systems.rounds.cdf_sums import Participants, PerformanceDistribution
@@ -103,7 +102,7 @@ def density_wins(
 
     coarse, coarser = too_coarse(1), too_coarse(8)
     wins = read(integrals.coarse, table_points)(all_of, mask)
-    if has_launch_overhead() and len(mask) <= cdf_sums.pairwise_limit():  # a second table takes longer than all pairs
+    if cdf_sums.uses_all_pairs(len(mask)):  # a second table takes longer than all pairs
         return replace_where_needed(coarse, partial(_batched_wins, integrals.beats), all_of, mask, wins)
     wins = replace_where_needed(coarse & ~coarser, read(integrals.fine, 8 * table_points), all_of, mask, wins)
     return replace_where_needed(coarser, partial(_batched_wins, integrals.beats), all_of, mask, wins)

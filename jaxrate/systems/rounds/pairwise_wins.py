@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.types import Array
 
@@ -44,7 +43,7 @@ def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Arr
     """Of logistic performances, to 1e-8."""
     widest = jnp.maximum(deviation, other_deviation)
     inverse, part = cdf_sums.LOGISTIC.deviation / widest, jnp.minimum(deviation, other_deviation) / widest
-    if has_launch_overhead():
+    if cdf_sums.pair_budget():
         return _logistic_win_unrolled(lead * inverse, part)
     nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
     below, above, _, _ = cdf_sums.logistic_distribution((lead * inverse)[..., None] + part[..., None] * nodes)

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import special_functions
 from jaxrate.systems.rounds import cdf_sums, exact_performance
@@ -92,7 +91,7 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
     there, group = cdf_sums.participant_mask(event), jnp.minimum(event.rank, len(event.rank) - 1)
     centre, inverse, gain, *_ = round_sums.participants
     share = tie_weight(split_ties) or 1.0  # of a win and of a loss
-    if _uses_all_pairs(event):
+    if cdf_sums.uses_all_pairs(len(event.rank)):
         return exact_performance.exact_logistic_performance(
             share, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
         )
@@ -120,11 +119,6 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
     return special_functions.replace_rows_where_needed(
         there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
     )
-
-
-def _uses_all_pairs(event: Rounds) -> bool:
-    """Whether everybody's performance is found from all pairs: without tables, and so without mending what they say."""
-    return has_launch_overhead() and len(event.rank) <= cdf_sums.pairwise_limit()
 
 
 class NoiseDensity(NamedTuple):
@@ -203,7 +197,7 @@ def standing_performance(round_standing: RoundStanding, event: Rounds, split_tie
         )
         return cdf_sums.solve_ratings(q, participants.centre[indices], alone, participants)
 
-    if _uses_all_pairs(event):
+    if cdf_sums.uses_all_pairs(len(event.rank)):
         return again(jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group)
     start = (
         round_standing.mean
@@ -225,7 +219,7 @@ def performance_curvature(round_standing: RoundStanding, event: Rounds, split_ti
     """
     everyone, group, noise = round_standing.participants, round_standing.group, round_standing.noise
     own = _tie_terms(noise, split_ties, (p - everyone.centre) * everyone.inverse)[1] * everyone.inverse**2
-    if _uses_all_pairs(event):
+    if cdf_sums.uses_all_pairs(len(event.rank)):
         every = jnp.arange(len(group), dtype=jnp.int32)
         return jnp.maximum(own - _exact_q(noise, split_ties, every, everyone, group)(p)[1], 0.0)
     slope = _standing_q(round_standing, split_ties)(p[round_standing.order])[1][

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.systems.rounds.cdf_sums import pairwise_limit, participant_mask
+from jaxrate.systems.rounds.cdf_sums import pair_budget, pairwise_limit, participant_mask
 from jaxrate.types import Array
 
 
@@ -62,7 +61,7 @@ def teams_by_number(event: Rounds) -> Teams:
 
 def gather_to_members(teams: Teams, values: Array) -> Array:
     """[P] for the participants what values [T] say of their teams."""
-    if teams.member is None or has_launch_overhead():
+    if teams.member is None or pair_budget():
         return values[teams.of]
     # As a product, for whose factors XLA works out the values once, and otherwise again for every participant.
     return jnp.dot(values, teams.member.astype(values.dtype), precision=lax.Precision.HIGHEST)

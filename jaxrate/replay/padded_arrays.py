@@ -1,19 +1,19 @@
-"""What a replay starts from: events that the system consumes, and a state with a row for everyone."""
+"""Arrays of sizes that are used again: a program is compiled for shapes, so columns and states are padded to a few."""
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.device import is_traced
-from jaxrate.events import LAST_ID, Matches, Periods, Ragged, Rounds, RowError, count_teams, further_seats
-from jaxrate.events.column_checks import check_not_traced
+from jaxrate.argument_checks import check_not_traced, is_traced
+from jaxrate.events import LAST_ID, Matches
 from jaxrate.memory_limits import check_memory_fits, device_memory, format_bytes
 from jaxrate.parameters import check_params
-from jaxrate.replay.gather import check_concrete, is_random_numbers
-from jaxrate.replay.padding import is_on_host, padded_size
+from jaxrate.replay.gather import gather_rows
 from jaxrate.replay.sharding import (
     append_newcomers,
     device_count,
@@ -21,62 +21,132 @@ from jaxrate.replay.sharding import (
     round_up_to_shards,
     with_automatic_sharding,
 )
-from jaxrate.system import Params, RatingSystem, State, check_system
+from jaxrate.system import Params, RatingSystem, State
 from jaxrate.types import Array
 
-ID_LIMIT, SPARSE_ID_FACTOR = (
-    10**8,
-    1000,
-)  # ids above the first, and above so many times the number of players named, are a mistake
+Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
+
+COARSE = 1 << 17  # numbers up to here cost nothing: they grow to a power of two, and larger ones by an eighth at most
+LEAST = 64
+STEPS = 32  # of a schedule, at the least
+ALIGNED = 64  # bytes
+FINE = 16  # sizes of events, of which each costs time, grow by a sixteenth at most
+ID_LIMIT, SPARSE_ID_FACTOR = 10**8, 1000  # ids above the first, and so many times the players named, are a mistake
 SMALL_STATE_BYTES = 1 << 26  # bytes of a state that is made without asking
 PEAK_STATE_COPIES = 2  # of the state at the peak of a run
 
 
-TRACED_HINT = (
-    "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
-)
+def padded_size(number: int, coarse: int = COARSE, least: int = LEAST) -> int:
+    """The least of the sizes in use that is not below a number."""
+    if number <= max(coarse, least):
+        return max(1 << max(int(number) - 1, 0).bit_length(), least)
+    return _next_multiple(number, 8)
 
 
-def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
-    """ValueError for events that a system does not consume, teams that it does not know, a key that it lacks, or
-    numbers in place of one that it could not have drawn.
-    """
-    check_system(system)
-    check_concrete("events are checked and arranged", events, TRACED_HINT)
-    check_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
-    check_contest_features(system, events)
-    system.check(events)
-    check_key(system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key)
+def padded_event_size(number: int) -> int:
+    """The same for the size that events are padded to: whatever is added to it is calculated for nothing."""
+    return _next_multiple(number, FINE)
 
 
-def check_kind(system: RatingSystem, kind: type) -> None:
-    """ValueError unless the system rates events of this kind."""
-    if kind not in system.events:
-        names = " or ".join(e.__name__ for e in system.events)
-        hint = ""
-        if (kind, system.events) == (Matches, (Periods,)):
-            hint = "; group them by periods(matches, length), or give `rate` a period"
-        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
+def _next_multiple(number: int, parts: int) -> int:
+    """The next multiple of the power of two that divides an octave into so many parts."""
+    unit = 1 << max((number - 1).bit_length() - parts.bit_length(), 0)
+    return -(-number // unit) * unit
 
 
-def check_key(system: RatingSystem, num_events: int | None, key: Any) -> None:
-    """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
-    if system.rules.draw is not None and key is None:
-        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
-    if is_random_numbers(key):
-        check_numbers(system, len(key) if num_events is None else num_events, key)
+def register_pytree(*static: str) -> Callable[[type[Tuple]], type[Tuple]]:
+    """Makes a NamedTuple a tree of arrays but for some fields, which are known when a program is compiled."""
+
+    def register(kind: type[Tuple]) -> type[Tuple]:
+        fields: Any = kind._fields  # type: ignore[attr-defined]
+        moving = [name for name in fields if name not in static]
+
+        def flatten(x: Any) -> Any:
+            leaves = [(jax.tree_util.GetAttrKey(name), getattr(x, name)) for name in moving]
+            return leaves, tuple(getattr(x, name) for name in static)
+
+        def unflatten(known: Any, leaves: Any) -> Any:
+            return kind(**dict(zip(moving, leaves, strict=True)), **dict(zip(static, known, strict=True)))
+
+        jax.tree_util.register_pytree_with_keys(kind, flatten, unflatten)
+        return kind
+
+    return register
 
 
-def check_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
-    """ValueError unless the system could have drawn the numbers for so many events; names the row."""
-    draw, check = system.rules.draw, system.traits.drawn
-    if draw is None or check is None:
-        raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
-    shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)
-    if numbers.shape != shape:
-        raise ValueError(f"key must be a PRNG key, or numbers of shape {shape}, got shape {numbers.shape}")
-    if not is_traced(numbers):
-        check(np.asarray(jnp.asarray(numbers, float)))
+def pad_column(x: Any, length: int, fill: Any) -> Any:
+    """A column of NumPy [n, ...] made [length, ...] by values that mean nothing."""
+    x = np.asarray(x)
+    if len(x) == length:
+        return x
+    longer = np.empty((length, *x.shape[1:]), x.dtype)
+    longer[: len(x)] = x
+    longer[len(x) :] = fill
+    return longer
+
+
+def padding_ids(count: int) -> Any:
+    """[count] ids past the end, each once."""
+    return LAST_ID - np.arange(count, dtype=np.int32)
+
+
+def allocate_aligned(shape: tuple[int, ...], kind: Any) -> Any:
+    """Room for an array that XLA takes as it is, without a copy, where the CPU computes."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    room = np.empty(size + ALIGNED, np.uint8)
+    skip = -room.ctypes.data % ALIGNED
+    return room[skip : skip + size].view(kind).reshape(shape)
+
+
+def pad_on_device(x: Any, length: int, fill: Any) -> Any:
+    """The same on the device, floats in the default precision and ids as int32: copied once, as NumPy's may change."""
+    x = np.asarray(x)
+    kind = np.int32 if x.dtype.kind in "iu" else jnp.result_type(float)
+    longer = allocate_aligned((length, *x.shape[1:]), kind)
+    longer[: len(x)] = x
+    longer[len(x) :] = fill
+    return jax.device_put(longer)
+
+
+def pad_matches_on_device(events: Matches, length: int) -> Matches:
+    """Matches [n] made [length] on the device by draws of nobody, with the further columns of the last match."""
+    more = length - len(events.score)
+    past = padding_ids(2 * more).reshape(more, 2)
+    context = jax.tree.map(lambda x: pad_on_device(x, length, 0), events.context._replace(columns=None))
+    columns = jax.tree.map(lambda x: pad_on_device(x, length, x[-1:]), events.context.columns)
+    return Matches(
+        pad_on_device(events.player, length, past),
+        pad_on_device(events.score, length, 0.5),
+        pad_on_device(events.time, length, events.time[-1:]),
+        context._replace(columns=columns),
+    )
+
+
+def is_on_host(tree: Any) -> bool:
+    """Whether NumPy reads the arrays without a copy and without compiling."""
+    leaves = jax.tree.leaves(tree)
+    plain = all(isinstance(x, np.ndarray) or jnp.issubdtype(x.dtype, np.number) or x.dtype == bool for x in leaves)
+    return jax.default_backend() == "cpu" and not is_traced(tree) and plain and not is_sharded(tree)
+
+
+def truncate_leaves(tree: Any, count: int) -> Any:
+    """The first rows of every leaf."""
+    if all(len(x) == count for x in jax.tree.leaves(tree)):
+        return tree
+    if is_on_host(tree):
+        return jax.tree.map(lambda x: jax.device_put(np.asarray(x)[:count]), tree)
+    return jax.tree.map(lambda x: x[:count], tree)
+
+
+def read_rows(state: Any, player: Any) -> Any:
+    """The rows of some players, where an id past the end reads the last one: compiled for no number of players."""
+    if not is_on_host((state, player)):
+        return gather_rows(state, player)
+    ids = np.asarray(player)
+    return jax.tree.map(lambda x: np.asarray(x)[np.clip(ids, 0, max(len(x) - 1, 0))], state)
+
+
+# --- States, with a row for everyone. ---
 
 
 def resolve_params(system: RatingSystem, params: Params) -> Params:
@@ -91,58 +161,6 @@ def resolve_params(system: RatingSystem, params: Params) -> Params:
     if system.space is not None and not is_traced(params) and all(np.ndim(x) == 0 for x in params):
         check_params(system.name, params, system.space)
     return params
-
-
-def check_contest_features(system: RatingSystem, events: Any) -> None:
-    """ValueError for contests with noise, with teams, or with players in several of them, if the system knows none.
-
-    It would rate team-mates as opponents who tie.
-    """
-    if not (isinstance(events, Ragged) and isinstance(events.events, Rounds)):
-        return
-    check_contest_noise(system, events.events)
-    if events.events.seat is not None and not system.traits.seats:
-        further = np.zeros(0) if is_traced(events.events.seat) else np.flatnonzero(further_seats(events))
-        if len(further):
-            raise RowError(int(further[0]), no_seats(system, "the player of this row is in another team already"))
-    if system.traits.teams or is_traced(events.events.team):
-        return
-    size = np.diff(events.player_start)
-    (several,) = np.nonzero(count_teams(events) < size)
-    if len(several):
-        many = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
-        raise RowError(int(events.player_start[several[0]]), teams_refusal(system, f"{many}, this the first"))
-
-
-def check_contest_noise(system: RatingSystem, rounds: Any) -> None:
-    """ValueError for contests with noise if the system knows none."""
-    if rounds.noise is not None and not system.traits.noise:
-        from jaxrate.systems import systems_with_trait
-
-        know = " or ".join(systems_with_trait("noise"))
-        raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
-
-
-def no_seats(system: RatingSystem, where: str) -> str:
-    """What to say of players in several teams of a contest, to a system that does not know them."""
-    from jaxrate.systems import systems_with_trait
-
-    know = " or ".join(systems_with_trait("seats"))
-    return (
-        f"{system.name} rates nobody in several teams of one contest, but {where}; rate them by {know}, or give each "
-        "participation a player of its own"
-    )
-
-
-def teams_refusal(system: RatingSystem, where: str) -> str:
-    """What to say of teams that a system does not know."""
-    from jaxrate.systems import systems_with_trait
-
-    know = " or ".join(systems_with_trait("teams"))
-    return (
-        f"{system.name} knows no teams, but {where}; rate them by {know}, or leave out `team`: "
-        "everyone is then on their own, and team-mates are opponents who tie"
-    )
 
 
 def make_state(system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int) -> State:
@@ -160,7 +178,7 @@ def make_padded_state(
     which each has as many.
     """
     rows = check_rows(system, state, num_players, num_ids)
-    if is_sharded(state):
+    if state is not None and is_sharded(state):
         return _copy_state(system, params, state, rows, rows), round_up_to_shards(state, rows)
     room = (
         rows
@@ -181,7 +199,7 @@ def check_rows(system: RatingSystem, state: State, num_players: int | None, num_
         who = f"the events name player {num_ids - 1}" if rows < num_ids else f"the state has {have} players"
         raise ValueError(f"{who}, but there are only {rows} players")
     if rows > have:
-        check_players(system, rows, device_count(state))
+        check_players(system, rows, 1 if state is None else device_count(state))
     return rows
 
 
@@ -293,3 +311,14 @@ def leaves_by_name(state: State) -> dict[str, Any]:
     """The leaves of a state, or their shapes, by name."""
     paths_and_leaves = jax.tree_util.tree_leaves_with_path(state)
     return {jax.tree_util.keystr(path, simple=True, separator="."): x for path, x in paths_and_leaves}
+
+
+def state_shapes(system: RatingSystem, num_players: int) -> State:
+    """The shapes of a fresh state."""
+    return jax.eval_shape(lambda params: system.init(params, num_players), system.params)
+
+
+def matches_in_cache(state: State) -> int:
+    """Matches per step whose rows stay in a cache on a CPU, elsewhere in a small part of the memory."""
+    row = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(state))
+    return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * row), 1)
