@@ -104,7 +104,7 @@ def freeze_strengths(
     Ids are those of the ratings: read what follows with `players=found.players`.
 
     Args:
-      ratings: as from `static`, whose model, ties and coefficient of "side" come with it; or [n] numbers, by id.
+      ratings: as from `fit_strengths`, whose model, ties and coefficient of "side" come with it; or [n] numbers, by id.
       model: "bradley_terry", "davidson" or "rao_kupper", of numbers.
 
     Raises:
@@ -123,14 +123,14 @@ def freeze_strengths(
     fail_where(
         ~np.isfinite(values),
         lambda row: (
-            f"player {format_name(row if names is None else names[row])} has no finite rating; give static a prior"
+            f"player {format_name(row if names is None else names[row])} has no finite rating; fit with a prior"
         ),
     )
     if model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {model!r}")
     params, space = collect_params(freeze_strengths, locals())
     if model == "rao_kupper" and params.tie < 1:
-        raise ValueError(f"frozen: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")
+        raise ValueError(f"freeze_strengths: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")
     given = plain(values)
     rules = Rules(prepare, advance, bind(predict, model), update)
     static = (("ratings", given), ("model", model))

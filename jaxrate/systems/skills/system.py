@@ -53,11 +53,10 @@ approach", with a covariance for each player.)
 """
 
 from collections.abc import Mapping, Sequence
-from inspect import signature
 from typing import Annotated, Any
 
 from jaxrate.events import Matches, Periods, as_event_time
-from jaxrate.factory_signatures import collect_params
+from jaxrate.factory_signatures import collect_params, factory_space
 from jaxrate.hashable import bind
 from jaxrate.parameters import (
     DEVIATION,
@@ -301,7 +300,7 @@ def skills(
         "statistics": statistics,
     }
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
-    further, argument_names = covariates + of_statistics, [*signature(skills).parameters][:-1]
+    further, argument_names = covariates + of_statistics, [*setting_values, *factory_space(skills)._fields]
     for name in further:
         if not name.isidentifier() or name.startswith("_") or name in argument_names or further.count(name) > 1:
             what = "covariate" if name in covariates else "statistic"
