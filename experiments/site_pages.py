@@ -34,7 +34,7 @@ def _columns(path, *names):
 
 def ready(folder, pages):
     """Seconds from asking for a page to its last table and chart, of a browser that has seen none of it."""
-    program, driver = shutil.season_of_match("chromium"), shutil.season_of_match("chromedriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or driver is None:
         print("there is no Chromium, or no chromedriver: pages are not opened")
         return []

@@ -142,10 +142,7 @@ def games(tmp_path, league):
 def chromium():
     webdriver = pytest.importorskip("selenium.webdriver")
     names = ("chromium", "chromium-browser", "google-chrome")
-    program, driver = (
-        next(filter(None, map(shutil.season_of_match, names)), None),
-        shutil.season_of_match("chromedriver"),
-    )
+    program, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
     if program is None or driver is None:
         pytest.skip("there is no Chromium, or no chromedriver")
     options = webdriver.ChromeOptions()

@@ -1140,7 +1140,7 @@ def test_help_has_an_example(jaxrate, command):
 @pytest.mark.parametrize("command", [[], *([name] for name in cli.cli.commands)], ids=" ".join)
 def test_help_does_not_load_jax(tmp_path, command):
     """Through the installed script, in a process of its own."""
-    script = shutil.season_of_match("jaxrate", path=Path(sys.executable).parent)
+    script = shutil.which("jaxrate", path=Path(sys.executable).parent)
     assert script is not None
     argv = ["jaxrate", *command, "--help"]
     code = f"import sys, runpy; sys.argv = {argv}\ntry: runpy.run_path({script!r}, run_name='__main__')\n"
@@ -1151,7 +1151,7 @@ def test_help_does_not_load_jax(tmp_path, command):
 
 def test_the_shell_completes(tmp_path):
     words = {"COMP_WORDS": "jaxrate rate --system gli", "COMP_CWORD": "3", "_JAXRATE_COMPLETE": "bash_complete"}
-    script = shutil.season_of_match("jaxrate", path=Path(sys.executable).parent)
+    script = shutil.which("jaxrate", path=Path(sys.executable).parent)
     done = subprocess.run([script], env=os.environ | words, capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.split() == ["plain,glicko", "plain,glicko2"]
 

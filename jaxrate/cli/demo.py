@@ -93,7 +93,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
 
 
 def _home_advantage_param(params: Any) -> dict[str, float]:
-    """What home is worth to a system with these hyperparameters, if it takes notice."""
+    """The home advantage as a hyperparameter of a system; none if it has no side advantage."""
     if "side_advantage" not in params._fields:
         return {}
     return {"side_advantage": HOME_ADVANTAGE * getattr(params, "initial_rating", 1500.0) / 1500.0}

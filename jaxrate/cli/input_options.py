@@ -100,7 +100,7 @@ class ReadingCommand(click.Command):
 
 
 def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], Any]:
-    """Options that say how to read a file; the command, a `ReadingCommand`, gets those that were given as `options`."""
+    """Options that say how to read a file; the command, a `ReadingCommand`, gets those in use as `options`."""
     settings = {name: READING_OPTIONS[name] for name in names}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

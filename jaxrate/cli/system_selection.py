@@ -35,7 +35,7 @@ def check_system_request(request: RatingRequest) -> None:
 
 
 def facts_from_options(columns: dict[str, Any]) -> DataFacts:
-    """What the options of columns tell of the data before these are read."""
+    """Facts of the data that follow from the options, before the data are read."""
     from jaxrate.system import DataFacts
 
     margin, covariates = columns.get("margin", ()), columns.get("covariates", ())

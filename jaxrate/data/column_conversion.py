@@ -107,7 +107,7 @@ def is_missing_value(value: Any, nan_is_missing: bool) -> bool:
 
 
 def is_name(value: Any) -> bool:
-    """Whether a value of any type can be a name: there is one, and it can be told from others."""
+    """Whether a value of any type can be a name: it is hashable and not missing."""
     try:
         hash(value)
     except TypeError:  # of Decimal("sNaN"), too
@@ -264,7 +264,7 @@ def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
 
 
 def to_times(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, HostArray], str | None]:
-    """The time, by this name, and what it came from, as `clock` of a dataset; none where the column has no value."""
+    """The times as argument `time`, and the `clock` of a dataset; none if the column has no value."""
     if name is None or missing_mask(columns[name], nan_is_missing=True).all():
         return {}, None
     days, dated = to_days(name, columns[name])

@@ -1,4 +1,4 @@
-"""Which columns of a table have which part, by the names that people give them.
+"""The roles of the columns of a table, by the names that people give them.
 
 Names are compared in lower case, by letters and digits alone: `Home_Team` is `hometeam`. Columns that options name come
 first, then those of the library's own names (a and b, winner and loser, contest and player, score, time), and only for
@@ -237,7 +237,7 @@ def _contest_columns(
 
 
 def _needs_result(names: Sequence[str], arguments: dict[str, Any], spelling: SidesSpelling | None) -> bool:
-    """Whether the result has to be sought: nothing names it, and no column of the library's name stands beside a, b."""
+    """Whether a column of results must be sought: no argument and none of the library's own names has it."""
     return (
         arguments["score"] is None
         and not has_two_columns(arguments["margin"])

@@ -23,7 +23,7 @@ DOCSTRING_WIDTH = 116
 
 
 class ColumnRole(NamedTuple):
-    """What a column is for."""
+    """The role of a column: its meaning, and what its argument accepts."""
 
     meaning: str  # for docstrings and the command line
     details: str = ""  # further sentences, for docstrings

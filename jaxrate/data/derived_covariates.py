@@ -37,7 +37,7 @@ class PlayedMatches(NamedTuple):
 
 
 class PlayerHistory(NamedTuple):
-    """What rest and form need to know of earlier matches, by player."""
+    """The state of rest and form after earlier matches, by player."""
 
     time: dict[Any, float]  # of the last match
     rating: dict[Any, float]

@@ -126,7 +126,7 @@ def dataset_has_teams(data: Dataset) -> bool:
 
 
 def split_teams(data: Dataset) -> Dataset:
-    """The same contests, everyone on their own: team-mates are opponents who tie."""
+    """The contests without teams: team-mates become opponents who tie."""
     rounds, flat = data.rounds, data.rounds.events
     assert isinstance(flat, Rounds)
     number = np.arange(len(flat.player)) - np.repeat(rounds.player_start[:-1], np.diff(rounds.player_start))

@@ -204,7 +204,7 @@ def read_chunks(
 
 
 def parquet_source(parquet_table: ParquetTable, first: int | None = None) -> TableSource:
-    """The table, or so many of its rows from the top, to be read into memory."""
+    """The table, or its first rows, as a source to read into memory."""
     arrow = import_pyarrow()
     count = parquet_table.row_count if first is None else min(first, parquet_table.row_count)
 

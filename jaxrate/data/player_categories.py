@@ -21,14 +21,14 @@ def to_categories(
     """The categories in a pair of columns: ids [n, 2], or shares [n, 2, C] if a mixture is among them; and names [C].
 
     Args:
-      names: of the two columns.
-      columns: by name.
-      known: names that have ids, and are all there are; None: those of the columns, in order of first appearance.
+      names: the two columns.
+      columns: values by name.
+      existing_names: all categories in order of id; None: those of the columns, in order of first appearance.
       mixtures: by name, see `read`.
 
     Raises:
-      ValueError: for a category that is not known (names the row); for a mixture of something else than categories, of
-        shares that do not sum to one, or, unless the names are known, that nobody plays.
+      ValueError: for a category that is not known (names the row); for a mixture of other names than categories, of
+        shares that do not sum to one, or, without `existing_names`, that nobody plays.
     """
     if not isinstance(mixtures, Mapping):
         raise ValueError(f"mixtures must be a dict of shares by name, as {{'Random': None}}, got {mixtures!r}")

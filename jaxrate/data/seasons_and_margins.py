@@ -21,7 +21,7 @@ NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"
 
 
 def check_seasons(seasons: Any) -> None:
-    """ValueError unless these are seasons that are known already, as in `seasons` of a dataset."""
+    """ValueError unless these are seasons with their starts, as in `seasons` of a dataset."""
     if seasons is not None and not (
         isinstance(seasons, Mapping)
         and all(isinstance(name, str) for name in seasons)
@@ -31,11 +31,11 @@ def check_seasons(seasons: Any) -> None:
 
 
 class SeasonMatches(NamedTuple):
-    """Matches, in which season each is, and when."""
+    """The seasons and times of matches."""
 
-    first: int  # the number of the first of them
+    first: int  # the number of the first match
     names: list[str]  # of seasons
-    season_of_match: HostArray  # [n] of these names
+    season_of_match: HostArray  # [n] position in `names`
     time: HostArray  # [n]
 
 
@@ -54,16 +54,16 @@ def season_matches(name: str, columns: dict[str, Column], time: HostArray, first
 def find_season_starts(
     batches: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """When each season begins, by its name and in order of time: those `known`, and the first time of each other one.
+    """When each season begins, by its name and in order of time: those of `known_starts`, and the first time of others.
 
     A match that is played when a later season has begun counts as of that one.
 
     Args:
-      pieces: makes all matches, in some pieces; called for each look at them.
-      known: seasons that are known already.
+      batches: returns all matches, in batches; called for each pass over them.
+      known_starts: seasons that have started already.
 
     Raises:
-      RowError: where a season begins before one that is known, or is not over, for the most part, when the next begins.
+      RowError: where a season begins before one of `known_starts`, or is mostly not over when the next begins.
     """
     starts, new = dict(known_starts or {}), dict[str, float]()
     for batch in batches():
@@ -114,7 +114,7 @@ def _raise_season_errors(
     season_ends: Mapping[str, float],
     message: Callable[[str], str],
 ) -> None:
-    """RowError at matches of seasons that are wrong, only those that are late if it is told when these are over."""
+    """RowError at matches of these seasons; with ends of seasons, only at matches after the end of theirs."""
     for batch in batches() if seasons else ():
         bad = np.array([name in seasons for name in batch.names])[batch.season_of_match]
         bad &= _is_late(batch, season_ends) if season_ends else True

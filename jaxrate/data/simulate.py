@@ -43,7 +43,7 @@ class Contests(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A history that is made as its chunks are taken, which works once; each chunk follows from the seed alone."""
+    """A history that is simulated chunk by chunk as it is read, once; each chunk follows from the seed alone."""
 
     chunks: Iterator[Columns]  # about a million rows each
     strength: HostArray  # [num_players] after the chunks taken so far
@@ -198,7 +198,7 @@ def _size_range(size: Any, num_players: int) -> tuple[int, int]:
 
 
 def _expected_rows(num_rounds: int, low: int, high: int) -> int:
-    """How many participations there are, about."""
+    """About how many participations there are."""
     return int(num_rounds * (high + 1 - low) / np.log((high + 1) / low))
 
 
@@ -210,7 +210,7 @@ def _check_memory(rows: int) -> None:
 
 @check_arguments
 def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], Any] | None = None) -> None:
-    """Make a history straight into a file, and the truth beside it, whole or not at all, in bounded memory.
+    """Write a history to a file, and its truth to another, completely or not at all, in bounded memory.
 
     Args:
       stream: of which no chunk was taken yet.
@@ -251,7 +251,7 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
 
 
 def _write_chunks(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
-    """Small files: scores by dictionary, integers by their differences, other numbers with like bytes together."""
+    """Settings for small files: scores by dictionary, integers as differences, other numbers by streams of bytes."""
     batches = map(arrow.table, chunks)
     first = next(batches)
     packed = {
@@ -280,7 +280,7 @@ def _check_at_least(low: float, **values: float) -> None:
 
 
 def _split_array(array: HostArray) -> list[HostArray]:
-    """Views of it of bounded length, end to end."""
+    """Views of bounded length, end to end."""
     return np.array_split(array, -(-len(array) // CHUNK))
 
 

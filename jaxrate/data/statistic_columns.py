@@ -1,4 +1,4 @@
-"""Statistics of matches: by how much the first player was ahead in what was counted besides the result."""
+"""Statistics of matches: leads of the first player in what was counted besides the result."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

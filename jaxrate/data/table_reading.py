@@ -154,7 +154,7 @@ def read(
 def warn_recognised_columns(
     recognised: Sequence[str], time: str | None, date_style: str | None, stacklevel: int
 ) -> None:
-    """UserWarning about what columns were taken for what, and how their dates are written."""
+    """UserWarning about the roles that columns were recognised to have, and how their dates are written."""
     notes = [*recognised]
     if date_style is not None:
         notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")

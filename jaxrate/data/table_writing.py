@@ -120,7 +120,7 @@ def to_numpy_columns(columns: Any, seconds: str) -> dict[str, HostArray]:
 
 
 def _array_fields(result: Any) -> dict[str, Any]:
-    """The columns of a NamedTuple, without what is no array; ValueError if some field is more than a column."""
+    """The arrays among the fields of a NamedTuple; ValueError if a field has more than one dimension."""
     kind, fields = type(result).__name__, result._asdict()
     try:
         depth = {name: np.ndim(x) for name, x in fields.items()}

@@ -71,7 +71,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
 
 
 def _read_titles(ratings: Path) -> dict[str, str]:
-    """The titles of movies by id, of the file beside the ratings; none if there is no such file."""
+    """The titles of movies by id, from the file in the folder of the ratings; none if there is no such file."""
     file = ratings.with_name({".csv": "movies.csv", ".dat": "movies.dat"}.get(ratings.suffix, "u.item"))
     if not file.is_file():
         return {}

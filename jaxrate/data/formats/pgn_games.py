@@ -166,7 +166,7 @@ def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, d
 
 @cache
 def _parse_day(text: bytes) -> int | None:
-    """A date of PGN in days since 1970, the first of a year or month of which no more is known; None if unknown."""
+    """A date of PGN in days since 1970, the first of the year or month if only that is known; None if unknown."""
     match = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
     try:
         year, month, day = (int(part) if part and b"?" not in part else 0 for part in match.groups())  # type: ignore[union-attr]

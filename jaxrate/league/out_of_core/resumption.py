@@ -88,7 +88,7 @@ def resume_run(
 
 
 def progress_metadata(progress: RunProgress) -> dict[str, Any]:
-    """What a checkpoint holds of the progress of a run, besides arrays."""
+    """The progress of a run as a checkpoint has it, without arrays."""
     counts = {"rows": progress.rows, "parts": progress.parts, "known": progress.num_players}
     return counts | {"sums": progress.sums, "last": progress.last, "width": progress.width}
 
@@ -128,7 +128,7 @@ def file_fingerprints(parquet_table: ParquetTable) -> list[Any]:
 
 
 def remove_leftovers(folder: Path, parts: int) -> None:
-    """Remove the files that an interrupted run left after so many parts; files of other names stay."""
+    """Remove the files of an interrupted run that follow its first `parts` parts; files of other names stay."""
     for path in (*folder.iterdir(), *(folder / PREDICTIONS_FOLDER).iterdir()):
         number = re.fullmatch(r"part-(\d+)\.parquet", path.name)
         if LEFTOVER_PATTERN.fullmatch(path.name) or (number and path.parent != folder and int(number[1]) >= parts):
