@@ -309,8 +309,10 @@ class LiveHistory:
     def predict_event(self, now: LiveState, event: PackedEvent, new: list[Any], size: int | None = None) -> Any:
         """The prediction of an event; arguments as of `learn`."""
         now = self._grow_capacity(now, new)
-        guess, _ = event_programs.predict_event_online(*self._program_arguments(now.state, event, now.number))
-        return to_host_prediction(jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), guess))
+        prediction = event_programs.predict_event_online(*self._program_arguments(now.state, event, now.number))
+        return to_host_prediction(
+            jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), prediction)
+        )
 
     def _unpack_prediction(self, kind: type, shown: Any) -> Any:
         """The prediction among what was shown."""
