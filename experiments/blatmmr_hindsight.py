@@ -51,9 +51,11 @@ def tables(params, lead, grid):
 def sweep(lines, given, message):
     """New messages [2, size, n], what all but a match says of its players, and its expected score."""
     _, prior, kernel, told = given
-    size, n = lines.real.shape[0], len(prior)
+    size, n = lines.is_match.shape[0], len(prior)
     flat = jnp.concatenate([message.reshape(2 * size, n), jnp.ones((1, n), message.dtype)])
-    at_node = flat.at[lines.node].get(mode="clip")  # [steps, lanes, n]; where nobody stands it says nothing
+    at_node = flat.at[lines.participant_at_node].get(
+        mode="clip"
+    )  # [steps, lanes, n]; where nobody stands it says nothing
 
     def onwards(belief, now):
         first, site = now
@@ -68,11 +70,11 @@ def sweep(lines, given, message):
         before = product_of(future * site, kernel.T)
         return (before / jnp.max(before, axis=1, keepdims=True), first), future
 
-    lanes = lines.node.shape[1]
+    lanes = lines.participant_at_node.shape[1]
     ones = jnp.ones((lanes, n), prior.dtype)
-    before = jax.lax.scan(onwards, ones, (lines.first, at_node))[1]
-    after = jax.lax.scan(back, (ones, jnp.ones(lanes, bool)), (lines.first, at_node), reverse=True)[1]
-    cavity = (before * after).reshape(-1, n)[lines.place]
+    before = jax.lax.scan(onwards, ones, (lines.is_first, at_node))[1]
+    after = jax.lax.scan(back, (ones, jnp.ones(lanes, bool)), (lines.is_first, at_node), reverse=True)[1]
+    cavity = (before * after).reshape(-1, n)[lines.node_of_player]
     cavity = cavity / jnp.sum(cavity, axis=-1, keepdims=True)
     which = jnp.rint(2.0 * lines.events.score)[:, None]
     new = [0.0, 0.0]
@@ -90,11 +92,11 @@ def hindsight(matches, given, settled=SETTLED):
     if matches.context.weight is None:
         matches = matches._replace(context=matches.context._replace(weight=np.ones(len(matches.score))))
     lines = build_timelines(matches, int(matches.player.max()) + 1, (), 1)
-    new, guess, change, count = jnp.ones((2, len(lines.real), len(given[0])), float), jnp.inf, jnp.inf, 0
+    new, guess, change, count = jnp.ones((2, len(lines.is_match), len(given[0])), float), jnp.inf, jnp.inf, 0
     while change > settled and count < SWEEPS:
         message, before, count = new, guess, count + 1
         new, cavity, guess = sweep(lines, given, message)
-        change = jnp.max(jnp.where(lines.real, jnp.abs(guess - before), 0.0))
+        change = jnp.max(jnp.where(lines.is_match, jnp.abs(guess - before), 0.0))
     belief = np.asarray(cavity * message, float)[:, : len(matches.score)]
     belief /= belief.sum(axis=-1, keepdims=True)
     mean = belief @ given[0]

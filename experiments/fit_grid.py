@@ -22,7 +22,7 @@ from common import circumstances, declare, find, forget_peak, parse, resident, r
 import jaxrate as jr
 from jaxrate.fitting.derivatives import loss_derivatives
 from jaxrate.fitting.free_parameters import FreeParameters
-from jaxrate.fitting.prediction_task import make_task
+from jaxrate.fitting.prediction_task import make_prediction_task
 
 SYSTEM = jr.glicko(deviation_max=400)
 FREE = "c", "initial_deviation", "deviation_max"
@@ -31,7 +31,7 @@ GRID = np.geomspace(10, 40, 7), np.geomspace(90, 360, 7), np.geomspace(1.05, 2.0
 
 def losses(matches, most):
     """By the number k of free parameters, from 0: a call that takes the loss and its k slopes, as `fit` does."""
-    what = make_task(SYSTEM, matches, "log_loss")
+    what = make_prediction_task(SYSTEM, matches, "log_loss")
     weight = np.stack([what.weight, 0.0 * what.weight])
     params = jax.tree.map(lambda x: np.full(1, x), SYSTEM.params)
     calls = []

@@ -15,8 +15,8 @@ from common import add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.fitting.fit_problem import evaluate, prepare_fit
-from jaxrate.fitting.prediction_task import make_task
+from jaxrate.fitting.fit_problem import evaluate_losses, prepare_fit
+from jaxrate.fitting.prediction_task import make_prediction_task
 
 COVARIATES = "rest", "hurt", "load", "surface_games", "tour_games"
 YEAR, FORTNIGHT, HURT = 365.0, 14, 60.0  # days: rest counts up to, load of, and how long an injury is held against
@@ -110,11 +110,11 @@ def looks(options):
     if matches is None:
         return None
     system, n = system_for(matches), len(matches.score)
-    problem = prepare_fit(make_task(system, matches, "log_loss"), system, None, np.ones(n))
+    problem = prepare_fit(make_prediction_task(system, matches, "log_loss"), system, None, np.ones(n))
     rows = []
     for what in ("values", "forward"):
         first, again = (
-            timed(lambda what=what: evaluate(problem, what, problem.start[None], system.params))[1] for _ in "12"
+            timed(lambda what=what: evaluate_losses(problem, what, problem.start[None], system.params))[1] for _ in "12"
         )
         rows.append({"look": what, "matches": n, "first_seconds": first["seconds"]} | again)
     return {"looks": rows}

@@ -148,7 +148,7 @@ def alone(options):
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.league.dataset_rating import rated_match_columns
     from jaxrate.league.event_ratings import History
-    from jaxrate.league.out_of_core.chunk_pipeline import _write_predictions_file
+    from jaxrate.league.out_of_core.chunk_pipeline import write_predictions_file
     from jaxrate.league.out_of_core.match_chunks import open_matches, read_match_chunks, resolve_match_roles
     from jaxrate.system import Rating
 
@@ -163,7 +163,7 @@ def alone(options):
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        _write_predictions_file(options.work / "written.parquet", columns)
+        write_predictions_file(options.work / "written.parquet", columns)
         times.append(time.perf_counter() - start)
     (options.work / "written.parquet").unlink()
     row = {"reading": matches / reading / 1e6, "writing": n / min(times) / 1e6, "columns_written": len(columns)}

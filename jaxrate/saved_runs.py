@@ -27,7 +27,7 @@ from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.stored_file_runs import StoredFileRun, rated_from_files, read_file_run
 from jaxrate.league.player_history import rating_table
 from jaxrate.league.rated_history import Rated
-from jaxrate.league.run_description import describe_run
+from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.league.system_choice import PREDICTION_WRAPPERS, make_wrapped_system
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_arrays import leaves_by_name
@@ -83,7 +83,7 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
         rated = rated.rated()
     elif isinstance(rated, RatedFiles):
         rated = rated_from_files(rated)
-    about = describe_run(rated)
+    about = make_run_metadata(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         write_run(folder, rated, about, {})

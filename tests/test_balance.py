@@ -56,8 +56,8 @@ def test_no_pairing_is_fairer(rated, n):
         len(jr.data.to_frame(found)) == n // 2
         and len(jr.data.to_frame(jr.forecasts.balance_teams(rated, pool[:4]))) == 2
     )
-    assert len(found.out) == n % 2 and all(f"{name}" in found._repr_html_() for name in pool)
-    assert sorted([*found.matches["a"], *found.matches["b"], *found.out]) == pool
+    assert len(found.unpaired) == n % 2 and all(f"{name}" in found._repr_html_() for name in pool)
+    assert sorted([*found.matches["a"], *found.matches["b"], *found.unpaired]) == pool
     pair = found.matches["a"][0], found.matches["b"][0]
     other = jr.forecasts.pair_players(rated, pool, apart=[pair])
     assert set(pair) not in [{a, b} for a, b in zip(other.matches["a"], other.matches["b"], strict=True)]

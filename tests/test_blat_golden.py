@@ -32,7 +32,7 @@ FAR = np.repeat(np.isin([*twin.CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"])
 
 def singles(system):
     """Beliefs [30, 1001] after the 15 matches, (mean, variance), and the evidence [30]."""
-    system, state = jr.league.beliefs.evidence(system), start(system, PRIORS)
+    system, state = jr.league.blat_mmr_beliefs.predict_evidence(system), start(system, PRIORS)
     result, swapped = (
         jr.run(system, jr.matches(player, score), state=state, schedule="stream")
         for player, score in ((PAIRS, SCORES), (PAIRS[:, ::-1], 1.0 - SCORES))

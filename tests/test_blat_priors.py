@@ -93,7 +93,7 @@ def test_saved_by_a_factory_of_ones_own(tmp_path):
     again = jr.load(tmp_path / "run", make=at_home)
     assert again.system == rated.system and again.system.params.scale == 0.9
     np.testing.assert_array_equal(again.state.belief, rated.state.belief)
-    assert jr.league.beliefs.grid(again.system).shape == (31,)
+    assert jr.league.blat_mmr_beliefs.belief_grid(again.system).shape == (31,)
     widths = jr.blat_mmr(
         **GRID | {"kernel": jr.extend.kernels.Kernel(widths=(2.0,), edges="source"), "kernel_width": 0.4}
     )

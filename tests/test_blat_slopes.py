@@ -65,7 +65,9 @@ def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
     one, two = jr.blat_mmr(), jr.blat_mmr()
     assert one.rules == two.rules
     assert jr.blat_mmr(size=2001).rules != one.rules
-    assert jr.league.beliefs.evidence(one).rules == jr.league.beliefs.evidence(two).rules
+    assert (
+        jr.league.blat_mmr_beliefs.predict_evidence(one).rules == jr.league.blat_mmr_beliefs.predict_evidence(two).rules
+    )
     setting = dict(size=SIZE, half_width=WIDTH, kernel_width=0.3)
     first, second = jr.blat_mmr(**setting), jr.blat_mmr(**setting, side_advantage=30, prior_mean=0.1)
     assert first.rules == second.rules

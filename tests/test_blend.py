@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.blending import blend_one_step_ahead, fit_weights, log_odds
+from jaxrate.league.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
 from jaxrate.league.evaluation import TwoSidedEvents
 from tests.reference import blend_twin
 
@@ -23,7 +23,7 @@ def forecasts(n, seed=0):
 
 def weights_of(guesses, score):
     equal = np.full(len(guesses), 1.0 / len(guesses))
-    return fit_weights(log_odds(guesses), score, np.ones(len(score)), equal)
+    return fit_blend_weights(log_odds_by_system(guesses), score, np.ones(len(score)), equal)
 
 
 @pytest.mark.parametrize("begin", [0, 100])

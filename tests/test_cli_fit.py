@@ -63,11 +63,11 @@ def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp
     data = jr.read(games, side="home")
     found = jr.fit(jr.elo(side_advantage=50), data, data_share=0.75)
     lines = [line.split() for line in text.splitlines() if line.startswith("  ")]
-    want = [f"{x:.5f}" for x in (found.rest.start, found.rest.fitted, found.rest.constant)]
+    want = [f"{x:.5f}" for x in (found.held_out.start, found.held_out.fitted, found.held_out.constant)]
     assert code == 0 and [line[-1] for line in lines] == want and "of the 150 predictions of the rest" in text
     told = json.loads(jaxrate(*arguments, "--json", "--steps", 1, "-q")[1])
     assert told["data_share"] == 0.75 and told["rest"]["scored"] == 150 and told["open"] == []
-    assert told["rest"]["constant"] == pytest.approx(found.rest.constant)
+    assert told["rest"]["constant"] == pytest.approx(found.held_out.constant)
 
     jaxrate(*arguments)
     seen = f"{path} was fitted to the first 75 % of games.csv, of which some are scored here"
@@ -75,7 +75,7 @@ def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp
     code, text, errors = jaxrate(*compared, "--last", 0.25, "--json")
     rows = {row["system"]: row for row in json.loads(text)["results"] if row["period"] is None}
     assert code == 0 and "fitted" not in errors and rows["elo"]["params"]["k"] == pytest.approx(found.params.k)
-    assert rows["elo"]["log loss"] == pytest.approx(found.rest.fitted, rel=1e-5)
+    assert rows["elo"]["log loss"] == pytest.approx(found.held_out.fitted, rel=1e-5)
     assert rows["glicko"]["params"]["c"] == jr.glicko().params.c
     code, text, errors = jaxrate(*compared, "--last", 0.3, "--param", "elo.k=7", "--json")
     assert seen in errors and json.loads(text)["results"][-1]["params"]["k"] == 7
@@ -83,7 +83,7 @@ def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp
     rated = "rate", games, "--side", "home", "--params", path, "--last"
     code, text, errors = jaxrate(*rated, 0.25)
     assert code == 0 and errors == "" and "; the last 150 scored" in text
-    assert f"log loss          {found.rest.fitted:.4f}" in text
+    assert f"log loss          {found.held_out.fitted:.4f}" in text
     assert seen in jaxrate(*rated, 0.5)[2] and "scored" not in jaxrate(*rated, 1)[1]
 
 

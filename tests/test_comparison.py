@@ -41,7 +41,7 @@ def test_a_comparison_scores_what_run_predicts(data):
         predicted.append(prediction)
     for result, prediction in zip(found.results, predicted, strict=True):
         wanted = jr.metrics.compare_log_loss(prediction, predicted[0], data.matches.score[450:])
-        assert result.behind == pytest.approx(wanted, rel=1e-4, abs=1e-9)
+        assert result.log_loss_difference == pytest.approx(wanted, rel=1e-4, abs=1e-9)
     losses = [result.quality["log loss"] for result in found.results]
     assert losses == sorted(losses) and len(losses) == 6 and done == pytest.approx(np.arange(1, 7) / 6)
     note = "Hyperparameters are the default ones, except those of k = 8 and elo."
@@ -49,7 +49,10 @@ def test_a_comparison_scores_what_run_predicts(data):
     head, *lines = str(found).splitlines()
     assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:] == ["", note]
     assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
-    assert lines[1].split()[-3:] == f"{found.results[1].behind[0]:+.4f} ± {found.results[1].behind[1]:.4f}".split()
+    assert (
+        lines[1].split()[-3:]
+        == f"{found.results[1].log_loss_difference[0]:+.4f} ± {found.results[1].log_loss_difference[1]:.4f}".split()
+    )
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.fitting import evidence
+from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import make_free_parameters
 from tests.test_skills import SEASONS, league
 
@@ -30,7 +30,7 @@ def decided(events):
 @pytest.mark.parametrize(("case", "bounded"), [("draws", False), ("draws", True), ("margin", False)])
 def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     """Though the sites are held fixed; nearly where variances reach their bound, which is told by the sites."""
-    monkeypatch.setattr(evidence, "TOLERANCE", 1e-11)
+    monkeypatch.setattr(evidence_objective, "TOLERANCE", 1e-11)
     events, system = history(), SYSTEMS[case]
     params = system.params._replace(deviation_max=160.0 if bounded else 400.0)
     system = system._replace(params=params)
@@ -39,11 +39,11 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
     names += ("draw_margin", "experience", "side_advantage") if case == "draws" else ("margin_scale", "compression")
     free, x = make_free_parameters(system, names)
-    given, unit = evidence.prepare_evidence(system, events), np.ones(len(x))
+    given, unit = evidence_objective.prepare_evidence_problem(system, events), np.ones(len(x))
 
     def at(x, what="values"):
         params = type(system.params)(*(None if y is None else np.array([y]) for y in system.params))
-        return evidence.evidence_derivatives(what, given, free, x[None], unit, params, None)
+        return evidence_objective.evidence_derivatives(what, given, free, x[None], unit, params, None)
 
     value, slope, _ = at(x, "forward")
     assert value[0, 0] == pytest.approx(-jr.smooth(system, events, tolerance=1e-11).evidence, rel=1e-12)

@@ -67,7 +67,7 @@ def shares(rounds):
 
 def unprepared(system, events, names, loss="log_loss"):
     """A problem without what is computed of the events: real numbers are counted in units of 30."""
-    what, (form, start) = TASK.make_task(system, events, loss), FREE.make_free_parameters(system, names)
+    what, (form, start) = TASK.make_prediction_task(system, events, loss), FREE.make_free_parameters(system, names)
     unit, weight = np.where(np.array(form.spaces) == "real", 30.0, 1.0), np.stack([what.weight, 0.0 * what.weight])
     every = len(names)
     return PROBLEM.FitProblem(
@@ -153,7 +153,9 @@ def test_the_loss_of_rounds_is_that_of_shares(loss):
 def test_the_first_share_is_of_events(matches):
     """Of all periods or contests, whatever their size."""
     events = jr.periods(league(), 50.0) if matches else contests((3, 9))
-    plain, warm = (TASK.make_task(jr.elo() if matches else small(), events, "log_loss", share) for share in (0, 0.3))
+    plain, warm = (
+        TASK.make_prediction_task(jr.elo() if matches else small(), events, "log_loss", share) for share in (0, 0.3)
+    )
     number = plain.event[-1] + 1
     assert len(np.unique(np.bincount(plain.event))) > 1
     np.testing.assert_array_equal(warm.weight, plain.weight * (plain.event >= 0.3 * number))
@@ -253,7 +255,7 @@ def test_slopes_and_curvature_equal_differences(name):
         start = problem.start + 0.1
 
         def at(kind, x):
-            return PROBLEM.evaluate(problem, kind, np.atleast_2d(x), system.params)
+            return PROBLEM.evaluate_losses(problem, kind, np.atleast_2d(x), system.params)
 
         h, k = 1e-5, len(free)
         points = np.concatenate([start + h * np.eye(k), start - h * np.eye(k), start[None]])
@@ -338,7 +340,7 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatc
     np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
     with jax.enable_x64(True):
-        monkeypatch.setattr(SLOPE, "MEMORY", 1)  # one pair of parameters at a time
+        monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 1)  # one pair of parameters at a time
         in_parts = jr.fit(fit.system, matches, steps=0)
     np.testing.assert_allclose(in_parts.covariance, fit.covariance, rtol=1e-9)
 
@@ -347,7 +349,7 @@ def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     """Rounded, it need not be curved upwards: the inverse had variances below 0."""
     problem = unprepared(jr.elo(), league(), ("k", "side_advantage"))
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
-    monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: curvature[None])
     assert np.isinf(PROBLEM.parameter_covariance(problem, problem.start, "information")).all()
 
 
@@ -358,7 +360,7 @@ def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation
     """Of a logarithm; points may be any number."""
     system = jr.elo(side_advantage=7.0)
     problem = unprepared(system, league(), (name,))
-    monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
     slope = system.params.k if name == "k" else 30.0
     error = np.sqrt(PROBLEM.parameter_covariance(problem, problem.start, "information")[0, 0])
     np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
@@ -368,11 +370,11 @@ def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
     """Two parameters of which one moves the other: J C J', with J by differences."""
     system = jr.glicko(initial_deviation=300, deviation_max=400)
     form, x = FREE.make_free_parameters(system, ("initial_deviation", "deviation_max"))
-    what = TASK.make_task(system, league(), "log_loss")
+    what = TASK.make_prediction_task(system, league(), "log_loss")
     weight = np.stack([what.weight, 0.0 * what.weight])
     problem = PROBLEM.FitProblem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
     curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
-    monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: curvature[None])
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: curvature[None])
     with jax.enable_x64(True):
         found = PROBLEM.parameter_covariance(problem, problem.start, "information")
         around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
@@ -516,7 +518,7 @@ def test_a_sweep_in_parts_is_the_same(monkeypatch):
     want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
     assert whole.shape == (3, 2)
     np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
-    monkeypatch.setattr(SLOPE, "MEMORY", 4 * 7 * 600 * 4)
+    monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 4 * 7 * 600 * 4)
     np.testing.assert_allclose(jr.fitting.sweep_parameters(system, matches, params), whole, rtol=1e-6)
     with pytest.raises(ValueError, match="must not decrease"):
         jr.fitting.sweep_parameters(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
@@ -628,11 +630,11 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     else:
         races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
         events = slice_events(races().rounds, 0, 10) if DATA.exists() else contests()
-    what = TASK.make_task(system, events, "log_loss", key=key)
+    what = TASK.make_prediction_task(system, events, "log_loss", key=key)
     problem = PROBLEM.prepare_fit(what, system, None, what.weight)
     if name == "codeforces":  # a unit of the ratings
         assert [problem.free.names[i] for i in problem.active] == ["weight"]
-    path = SEARCH.minimise(problem, problem.start[None], system.params, None, 1)
+    path = SEARCH.minimise_from_starts(problem, problem.start[None], system.params, None, 1)
     assert path.loss[0] < path.history[0][0][0]
     found = FIT.replace_params(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
     if name == "blat_mmr":
@@ -685,7 +687,7 @@ def test_what_the_events_leave_open_is_flat():
     ("options", "message"),
     [
         ({"free": ("sideadvantage",)}, "elo has no parameter 'sideadvantage'; did you mean 'side_advantage'"),
-        ({"free": ("scale",)}, "scale is fixed .*compare values of it by `sweep`"),
+        ({"free": ("scale",)}, "scale is fixed .*try values of it with `sweep_parameters`"),
         ({"free": ("k_new",)}, "k_new is switched off"),
         ({"free": ("k", "k")}, "names a parameter twice"),
         ({"free": ()}, "no parameter to fit"),

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 
 PROBLEM, SEARCH, SLOPE = (
-    import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "multistart_search", "derivatives")
+    import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "search_state", "derivatives")
 )
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -23,7 +23,7 @@ def league():
 
 def counted(monkeypatch, **options):
     """A fit from far away, and how often what was looked at."""
-    looks, evaluate = Counter(), PROBLEM.evaluate
+    looks, evaluate = Counter(), PROBLEM.evaluate_losses
 
     def look(problem, what, *rest):
         looks[what] += 1
@@ -31,7 +31,7 @@ def counted(monkeypatch, **options):
 
     with monkeypatch.context() as patch:
         for module in (PROBLEM, SEARCH):
-            patch.setattr(module, "evaluate", look)
+            patch.setattr(module, "evaluate_losses", look)
         return jr.fit(jr.elo(k=1.0), league(), **options), looks
 
 
@@ -39,9 +39,9 @@ def test_long_histories_are_fitted_as_short_ones_are(monkeypatch):
     """In double precision, which threads must be told of. Every step that is taken takes one look with slopes."""
     with jax.enable_x64(True):
         short, every = counted(monkeypatch)
-        monkeypatch.setattr(SLOPE, "LONG", 1)
-        monkeypatch.setattr(SEARCH, "LONG", 1)
-        monkeypatch.setattr(SEARCH, "SEVERAL", 1)
+        monkeypatch.setattr(SLOPE, "LONG_HISTORY", 1)
+        monkeypatch.setattr(SEARCH, "LONG_HISTORY", 1)
+        monkeypatch.setattr(SEARCH, "MIN_TRIAL_PARAMETERS", 1)
         long, looks = counted(monkeypatch)
     np.testing.assert_allclose(long.loss_history, short.loss_history, rtol=1e-12)
     np.testing.assert_allclose(long.covariance, short.covariance, rtol=1e-6)

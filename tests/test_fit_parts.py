@@ -59,7 +59,7 @@ def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
     problem = unprepared(system, league(), ("k", "side_advantage"))
     product = np.array([[0.03, 0.01], [0.01, 0.09]])
     answers = {"hessian": np.array([curvature]), "forward": (None, None, product[None])}
-    monkeypatch.setattr(PROBLEM, "evaluate", lambda problem, what, *_: answers[what])
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda problem, what, *_: answers[what])
     found = PROBLEM.parameter_covariance(problem, problem.start, errors)
     assert np.isinf(np.diag(found)).tolist() == is_open
     known = ~np.array(is_open)
@@ -73,7 +73,7 @@ def test_what_goes_with_what_is_open_is_open(monkeypatch):
     """A bound, in points, is a share above a parameter of which nothing is known."""
     problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(),
                          ("initial_deviation", "deviation_max", "c"))  # fmt: skip
-    monkeypatch.setattr(PROBLEM, "evaluate", lambda *_: np.diag([1e-6, 1.0, 1.0])[None])
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: np.diag([1e-6, 1.0, 1.0])[None])
     found = PROBLEM.parameter_covariance(problem, problem.start, "information")
     assert np.isinf(np.diag(found)).tolist() == [True, True, False]
 
@@ -111,7 +111,7 @@ def test_a_fit_remembers_what_it_made_small():
         np.testing.assert_allclose(
             other, jr.fitting.sweep_parameters(found.system, league(), found.params, **options | {"loss": "log_loss"})
         )
-    assert (profile.scored, profile.likelihood) == ("brier", False)
+    assert (profile.loss_function, profile.likelihood) == ("brier", False)
     np.testing.assert_allclose([profile.loss[1], profile.weight], [found.loss, plain.weight], rtol=1e-4)
     assert found.options._replace(state=None, weight=None) == again.options._replace(state=None, weight=None)
 
@@ -125,26 +125,29 @@ def test_what_a_fit_scores_afterwards_it_has_not_seen():
     turned = jr.fit(
         start, matches._replace(score=np.where(n < 450, matches.score, 1.0 - matches.score)), data_share=0.75
     )
-    assert found.params == turned.params and found.loss == turned.loss and found.rest.fitted < turned.rest.fitted
+    assert (
+        found.params == turned.params and found.loss == turned.loss and found.held_out.fitted < turned.held_out.fitted
+    )
     past = jr.fit(start, slice_events(matches, 0, 450))
     names = list(found.free)
     fitted, wanted = ([getattr(x.params, name) for name in names] for x in (found, past))
     np.testing.assert_allclose(fitted, wanted, rtol=1e-3)
-    for system, loss in ((start, found.rest.start), (found.system, found.rest.fitted)):
+    for system, loss in ((start, found.held_out.start), (found.system, found.held_out.fitted)):
         prediction = np.asarray(jr.run(system, matches).prediction)
         np.testing.assert_allclose(loss, jr.metrics.log_loss(prediction, matches.score, mask=n >= 450), rtol=1e-5)
     mean = np.full(150, matches.score[:450].mean())
-    np.testing.assert_allclose(found.rest.constant, jr.metrics.log_loss(mean, matches.score[450:]), rtol=1e-5)
-    assert found.rest.scored == 150 and found.validation_history is None
-    said = f"{found.rest.start:.5f} at the start, {found.rest.fitted:.5f} fitted, {found.rest.constant:.5f} of a const"
-    assert said in repr(found) and jr.fit(found.system, matches, steps=0).rest is None
+    np.testing.assert_allclose(found.held_out.constant, jr.metrics.log_loss(mean, matches.score[450:]), rtol=1e-5)
+    assert found.held_out.scored == 150 and found.validation_history is None
+    rest = found.held_out
+    said = f"{rest.start:.5f} at the start, {rest.fitted:.5f} fitted, {rest.constant:.5f} of a const"
+    assert said in repr(found) and jr.fit(found.system, matches, steps=0).held_out is None
 
 
 def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
-    periods = TASK.make_task(jr.elo(), jr.periods(league(), 500.0), "log_loss")
+    periods = TASK.make_prediction_task(jr.elo(), jr.periods(league(), 500.0), "log_loss")
     training, held_out, rest = TASK.split_weights(periods, 0.9, 0.0)
     assert (training.sum(), held_out.sum(), rest.sum()) == (540, 0, 60) and (training[:540] == 1).all()
-    rounds = TASK.make_task(small(), contests(), "log_loss")
+    rounds = TASK.make_prediction_task(small(), contests(), "log_loss")
     training, held_out, rest = TASK.split_weights(rounds, 0.5, 0.2)
     assert set(rounds.event[rest > 0]) == set(range(15, 30)) and set(rounds.event[held_out > 0]) == {12, 13, 14}
     assert not (training * held_out).any() and not (training * rest).any()
@@ -153,13 +156,13 @@ def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
 def test_constants_say_how_frequent_each_score_was():
     matches, n = league(), np.arange(600)
     past, following = 1.0 * (n < 400), 1.0 * (n >= 400)
-    draws = TASK.make_task(jr.forecasts.add_outcomes(jr.trueskill()), matches, "log_loss")
+    draws = TASK.make_prediction_task(jr.forecasts.add_outcomes(jr.trueskill()), matches, "log_loss")
     level = np.rint(2 * matches.score).astype(int)
     frequent = np.bincount(level[:400]) / 400
     np.testing.assert_allclose(
         TASK.constant_loss(draws, past, following), -np.log(frequent[level[400:]]).mean(), rtol=1e-6
     )
-    rounds = TASK.make_task(small(), contests(), "pairwise")
+    rounds = TASK.make_prediction_task(small(), contests(), "pairwise")
     np.testing.assert_allclose(TASK.constant_loss(rounds, rounds.weight, rounds.weight), np.log(2.0))
 
 

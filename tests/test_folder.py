@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.saved_runs import describe_run, write_run
+from jaxrate.saved_runs import make_run_metadata, write_run
 from jaxrate.storage import atomic_folder as folders
 from jaxrate.storage.atomic_folder import OPTIONAL_FILES, RUN_FILES
 
@@ -37,7 +37,7 @@ def runs():
 def save(path, rated):
     beside = {"ratings.csv": jr.league.rating_table(rated), "upcoming.csv": {"row": [len(rated.predictions)]}}
     with folders.lock_folder(path):
-        write_run(path, rated, describe_run(rated), dict.fromkeys(OPTIONAL_FILES) | beside)
+        write_run(path, rated, make_run_metadata(rated), dict.fromkeys(OPTIONAL_FILES) | beside)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.margin_worth import WORTHS, best_worth
+from jaxrate.league.margin_scale import MARGIN_POINTS_GRID, best_margin_points
 from jaxrate.league.system_choice import adapt_system
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -70,10 +70,13 @@ def test_what_is_scored_and_what_is_given_change_nothing():
 
 
 def test_few_matches_say_little_of_margins():
-    usual = best_worth(np.zeros(len(WORTHS)))
+    usual = best_margin_points(np.zeros(len(MARGIN_POINTS_GRID)))
     assert usual == pytest.approx(600)
-    parabola = ((WORTHS - 400.0) / 200.0) ** 2  # as much as twice what is known of leagues
-    assert best_worth(parabola) == pytest.approx((2 * 400 + 600) / 3)
-    assert best_worth(1e6 * parabola) == pytest.approx(400, rel=1e-4)
-    assert best_worth(-1e3 * WORTHS) == WORTHS[-1] and best_worth(1e3 * WORTHS) == WORTHS[0]
-    assert best_worth(np.where(WORTHS > 1000, np.nan, 0.0)) == 600.0
+    parabola = ((MARGIN_POINTS_GRID - 400.0) / 200.0) ** 2  # as much as twice what is known of leagues
+    assert best_margin_points(parabola) == pytest.approx((2 * 400 + 600) / 3)
+    assert best_margin_points(1e6 * parabola) == pytest.approx(400, rel=1e-4)
+    assert (
+        best_margin_points(-1e3 * MARGIN_POINTS_GRID) == MARGIN_POINTS_GRID[-1]
+        and best_margin_points(1e3 * MARGIN_POINTS_GRID) == MARGIN_POINTS_GRID[0]
+    )
+    assert best_margin_points(np.where(MARGIN_POINTS_GRID > 1000, np.nan, 0.0)) == 600.0

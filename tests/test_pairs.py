@@ -58,7 +58,7 @@ def test_pairs_of_many_in_both_precisions(x64):
 
 
 def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.forecasts.pairwise_probabilities"], "ROOM", 100)
+    monkeypatch.setattr(sys.modules["jaxrate.forecasts.pairwise_probabilities"], "MAX_NUMBERS", 100)
     system = jr.elo()
     state = system.init(system.params, 64)._replace(rating=np.linspace(3000, 0, 64, dtype=np.float32))
     found = jr.forecasts.predict_pairs(system, state, np.arange(64))

@@ -21,7 +21,7 @@ from jaxrate import plots
 from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.knockout_brackets import matchup_matrix
-from jaxrate.league.evaluation import share_beaten
+from jaxrate.league.evaluation import share_of_sides_beaten
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -367,7 +367,7 @@ def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     day = np.unique(matches.time[(matches.player == 7).any(axis=1)])
     edges = mesh.get_coordinates()[0, :, 0]
     np.testing.assert_allclose(edges, [*day, matches.time[-1]])
-    grid = jr.league.beliefs.grid(system)
+    grid = jr.league.blat_mmr_beliefs.belief_grid(system)
     until = np.searchsorted(matches.time, day[3], side="right")
     state = jr.run(system, slice_events(matches, 0, until), num_players=20).state
     belief = np.asarray(state.belief)[7]
@@ -430,7 +430,7 @@ def test_calibration_of_rounds_is_of_shares_left_behind(ax):
     for i in range(10):
         others = {team[j]: place[j] for j in range(10) if contest[j] == contest[i] and team[j] != team[i]}
         share.append(np.mean([(x > place[i]) + 0.5 * (x == place[i]) for x in others.values()]) if others else np.nan)
-    np.testing.assert_allclose(share_beaten(rounds), share)
+    np.testing.assert_allclose(share_of_sides_beaten(rounds), share)
     prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
     plots.calibration(prediction, rounds, bins=10, ax=ax)
     there = ~np.isnan(share)
@@ -526,7 +526,7 @@ def test_residuals_of_many_and_refusals(ax):
 def test_a_comparison_is_of_differences(ax):
     found = jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}})
     assert plots.comparison(found, ax=ax) is ax
-    behind = np.array([result.behind for result in found.results])
+    behind = np.array([result.log_loss_difference for result in found.results])
     (container,) = ax.containers
     np.testing.assert_allclose(container[0].get_xdata(), behind[:, 0])
     ends = behind[:, :1] + 1.96 * np.array([-1.0, 1.0]) * behind[:, 1:]
@@ -534,7 +534,7 @@ def test_a_comparison_is_of_differences(ax):
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [result.name for result in found.results] and behind[0].tolist() == [0.0, 0.0]
     with refused("contests of many have no log loss"):
-        plots.comparison(found._replace(results=[found.results[0]._replace(behind=None)]))
+        plots.comparison(found._replace(results=[found.results[0]._replace(log_loss_difference=None)]))
 
 
 # Fits

@@ -208,7 +208,7 @@ def test_samples_agree_with_the_exact_bracket(x64):
 def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
     win = jnp.nan_to_num(matrix(4, 7), nan=0.5)
     wanted = simulate_bracket(KEY, win, 100)
-    monkeypatch.setattr("jaxrate.forecasts.knockout_brackets.CHUNK", 4 * 4 * 2 * 7)
+    monkeypatch.setattr("jaxrate.forecasts.knockout_brackets.CHUNK_NUMBERS", 4 * 4 * 2 * 7)
     assert np.array_equal(quick(lambda key, win: simulate_bracket(key, win, 100))(KEY, win), wanted)
     assert np.array_equal(quick(lambda: simulate_bracket(KEY, lambda _: jnp.stack([win] * 2), 100))(), wanted)
 

@@ -262,7 +262,7 @@ def test_rate_and_compare_say_what_they_want(data):
     """It was an AttributeError."""
     system, matches = jr.glicko(), data.matches
     for name, call in (("rate", lambda data: jr.rate(system, data)), ("compare", jr.compare)):
-        with refused(f"{name} takes a Dataset, or what `read` takes, and not Matches; of events without names"):
+        with refused(f"{name} takes a Dataset, or a table or path as `read` does, and not Matches; `run` and"):
             call(matches)
         with refused("games.csv: no such file"):
             call("games.csv")

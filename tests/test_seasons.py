@@ -84,8 +84,8 @@ def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together
     games = build_simulation_matches(
         rated, ["club 00", "club 01", "club 02"], np.array([[0, 1], [0, 2]], np.int32), found
     )
-    assert (np.asarray(games.spread) > 0.2).all()
-    wide = SimulationMatches(games.player, games.logit, games.odds, games.spread)
+    assert (np.asarray(games.strength_deviation) > 0.2).all()
+    wide = SimulationMatches(games.player, games.logit, games.odds, games.strength_deviation)
     score = np.asarray(
         jax.vmap(lambda i: simulate_season_scores(jax.random.fold_in(jax.random.key(1), i), wide))(np.arange(40_000))
     )

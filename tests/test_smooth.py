@@ -44,12 +44,12 @@ def compare_with_the_twin(case, x64):
     wanted = [twin.twin.chance(lead, s) for lead, s in zip(d, spread.sum(axis=1), strict=True)]
     np.testing.assert_allclose(found.prediction, wanted, atol=digits)
     np.testing.assert_allclose(found.evidence, twin.evidence(), rtol=digits)
-    if found.parts is None:
+    if found.components is None:
         played = np.zeros((PLAYERS, 1))
         for i, (a, b) in enumerate(events.player):
             played[[a, b]] += events.context.weight[i]
             mean[i] += system.params.experience * np.log1p(played[[a, b]])
-    parts = found.parts or jr.system.Rating(*(np.asarray(x)[..., None] for x in found.rating))
+    parts = found.components or jr.system.Rating(*(np.asarray(x)[..., None] for x in found.rating))
     np.testing.assert_allclose(parts.mean, mean, atol=1000 * digits)
     np.testing.assert_allclose(parts.deviation, np.sqrt(variance), atol=100 * digits)
     for name in twin.nodes:
@@ -208,9 +208,11 @@ def test_ratings_as_of_any_time(double):
 def test_timelines_hold_everybody_once():
     events = league(n=300)
     lines = build_timelines(events, PLAYERS + 1, (), 2)
-    steps, lanes = lines.node.shape
-    node, first, passed = (np.asarray(x).T.ravel() for x in (lines.node, lines.first, lines.elapsed))  # lane by lane
-    size = len(lines.real)
+    steps, lanes = lines.participant_at_node.shape
+    node, first, passed = (
+        np.asarray(x).T.ravel() for x in (lines.participant_at_node, lines.is_first, lines.elapsed)
+    )  # lane by lane
+    size = len(lines.is_match)
     stands = node < 2 * size
     who = events.player.T[node[stands] // size, node[stands] % size]
     begins = np.flatnonzero(first[stands])
@@ -221,7 +223,7 @@ def test_timelines_hold_everybody_once():
         assert (who[low:high] == who[low]).all() and (np.diff(match) > 0).all()
         since = np.diff(events.time[match], prepend=events.time[match[0]])
         np.testing.assert_allclose(passed[stands][low:high], since, atol=1e-4)
-    assert int(lines.last[PLAYERS]) == steps * lanes
+    assert int(lines.last_node[PLAYERS]) == steps * lanes
 
 
 def timeless():

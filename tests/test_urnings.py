@@ -550,5 +550,5 @@ def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
     loss = jr.fitting.sweep_parameters(system, jr.matches(player, won), settings, state=known, key=jax.random.key(0))
     assert loss.shape == values.shape and abs(values[np.argmin(loss)] - 0.25) < 0.07
     for name in ("size", "initial_proportion"):
-        with pytest.raises(ValueError, match=f"urnings: {name} is fixed .* compare values of it by `sweep`"):
+        with pytest.raises(ValueError, match=f"urnings: {name} is fixed .* try values of it with `sweep_parameters`"):
             jr.fit(system, jr.matches(player, won), free=(name,), key=jax.random.key(0))

@@ -46,7 +46,7 @@ WRONG = {  # what it is: the value, and the annotations of which it is one
 }
 MODULES = (
     *("arena", "data", "data.formats", "data.simulate", "extend.luck", "fitting", "forecasts", "league"),
-    *("league.beliefs", "live", "metrics", "plots", "site", "urns"),
+    *("league.blat_mmr_beliefs", "live", "metrics", "plots", "site", "urns"),
 )
 INNER = ("extend.luck.check_luck",)  # parts of others
 

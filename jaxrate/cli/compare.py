@@ -177,7 +177,7 @@ def compare_with_notes(
     is_fitted: bool = False,
 ) -> Comparison:
     """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
-    from jaxrate.league.system_comparison import select_candidates
+    from jaxrate.league.comparison_candidates import select_candidates
 
     with prefix_file_name(file):
         fitting, left_out = select_candidates(data, changes, is_named=is_named)
@@ -201,8 +201,8 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
             **{name: None if x != x else x for name, x in result.quality.items()},
             **(
                 {}
-                if result.behind is None
-                else {"behind": result.behind.difference, "behind_error": result.behind.error}
+                if result.log_loss_difference is None
+                else {"behind": result.log_loss_difference.difference, "behind_error": result.log_loss_difference.error}
             ),
             unit: result.speed,
         }

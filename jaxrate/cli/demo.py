@@ -72,7 +72,7 @@ def demo(
 
 def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend.RatingSystem:
     """Print how well each system predicts the matches; return the best of those that have deviations."""
-    from jaxrate.league.system_comparison import select_candidates
+    from jaxrate.league.comparison_candidates import select_candidates
 
     home = {name: _home_advantage_param(new().params) for name, new in jr.extend.SYSTEMS.items()}
     fitting, _ = select_candidates(data, home, is_named=False)

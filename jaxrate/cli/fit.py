@@ -121,7 +121,7 @@ def fit(
     import jax
 
     from jaxrate.fitting.losses import resolve_loss
-    from jaxrate.fitting.time_limited_fit import fixed_key
+    from jaxrate.fitting.time_limited_fit import make_fixed_key
     from jaxrate.systems.outcome_probabilities import is_outlook
 
     resolve_loss(loss)
@@ -149,7 +149,7 @@ def fit(
             starts=starts,
             steps=steps,
             errors=errors,
-            key=jax.random.key(0) if starts > 1 else fixed_key(system),
+            key=jax.random.key(0) if starts > 1 else make_fixed_key(system),
             watch=lambda step, value: update_progress(step, f"{loss} {value:.5f}"),
         )
     if save is not None:
@@ -193,12 +193,14 @@ def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> st
     if fit_result.validation_history is not None:
         first, best = fit_result.validation_history[0], np.nanmin(fit_result.validation_history)
         lines.append(f"of the validation part {first:.5f} at the start, {best:.5f} now")
-    if fit_result.rest is not None:
-        lines.append(f"of the {fit_result.rest.scored:,} predictions of the rest, which was not fitted: {loss_name}")
+    if fit_result.held_out is not None:
+        lines.append(
+            f"of the {fit_result.held_out.scored:,} predictions of the rest, which was not fitted: {loss_name}"
+        )
         rest = {
-            "with the start": fit_result.rest.start,
-            "fitted": fit_result.rest.fitted,
-            "a constant": fit_result.rest.constant,
+            "with the start": fit_result.held_out.start,
+            "fitted": fit_result.held_out.fitted,
+            "a constant": fit_result.held_out.constant,
         }
         lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
     if fit_result.open:
@@ -253,7 +255,9 @@ def _json_result(
         "loss_history": [number(x) for x in fit_result.loss_history],
         "validation_history": validation,
         "data_share": fit_result.options.data_share,
-        "rest": None if fit_result.rest is None else {key: number(x) for key, x in fit_result.rest._asdict().items()},
+        "rest": None
+        if fit_result.held_out is None
+        else {key: number(x) for key, x in fit_result.held_out._asdict().items()},
         "converged": fit_result.converged,
         "reason": fit_result.reason,
         "seconds": fit_result.seconds,

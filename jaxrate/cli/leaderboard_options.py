@@ -55,6 +55,6 @@ def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def format_leaderboard(board: Leaderboard) -> str:
     """The board as text, which names options where Python names arguments."""
-    from jaxrate.league.leaderboards import EVERYBODY_HINT
+    from jaxrate.league.leaderboards import ALL_PLAYERS_HINT
 
-    return str(board).replace(EVERYBODY_HINT, "--active all for everybody")
+    return str(board).replace(ALL_PLAYERS_HINT, "--active all for everybody")

@@ -142,13 +142,13 @@ def _gpu_advice(rows: list[dict[str, Any]]) -> str:
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:
     """The first and last time, if there are times."""
-    from jaxrate.league.rated_history import to_dates
+    from jaxrate.league.rated_history import days_to_dates
 
     if data.clock is None:
         return {}
     times = data.events.time if isinstance(data.events, jr.Matches) else data.events.events.time
     span = np.array([times.min(), times.max()])
-    first, last = map(str, to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
+    first, last = map(str, days_to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
     return {"first": first, "last": last}
 
 
@@ -179,13 +179,13 @@ def _measure_run_time(
     """Seconds of `run`, from a sample, and seconds of rating alone; `schedule_seconds` are for making the schedule."""
     import jax
 
-    from jaxrate.fitting.time_limited_fit import fixed_key
+    from jaxrate.fitting.time_limited_fit import make_fixed_key
     from jaxrate.replay.execution import levels_threshold
 
     sample_schedule: Any
     if isinstance(events, jr.Matches):
         n, steps = len(events.score), schedule.num_steps
-        if n / steps < levels_threshold(system, system.params, fixed_key(system), events):
+        if n / steps < levels_threshold(system, system.params, make_fixed_key(system), events):
             sample, sample_schedule, schedule_seconds = (
                 slice_events(events, max(0, (n - SAMPLE_SIZE) // 2), (n + SAMPLE_SIZE) // 2),
                 "stream",
@@ -211,7 +211,7 @@ def _measure_run_time(
     for _ in range(3):
         begin = time.perf_counter()
         np.asarray(
-            jr.run(system, sample, schedule=sample_schedule, num_players=players, key=fixed_key(system)).prediction
+            jr.run(system, sample, schedule=sample_schedule, num_players=players, key=make_fixed_key(system)).prediction
         )
         times.append(time.perf_counter() - begin)
     rating = min(times[1:]) / share

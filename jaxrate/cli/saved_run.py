@@ -72,7 +72,7 @@ def lock_output_folder(out: Path) -> None:
 
 def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_safe: bool) -> None:
     """Save the run and further tables by name, if `csv_safe` for spreadsheets; those of an earlier run are removed."""
-    from jaxrate.league.run_description import describe_run
+    from jaxrate.league.run_metadata import make_run_metadata
     from jaxrate.saved_runs import write_run
     from jaxrate.storage.atomic_folder import OPTIONAL_FILES
 
@@ -82,4 +82,4 @@ def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_
     for name, columns in tables.items():
         other_files |= {f"{name}.csv": columns} if csv or csv_safe else {f"{name}.parquet": columns}
     lock_output_folder(out)
-    write_run(out, rated, describe_run(rated), other_files, csv_safe)
+    write_run(out, rated, make_run_metadata(rated), other_files, csv_safe)

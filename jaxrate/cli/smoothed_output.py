@@ -38,13 +38,13 @@ def smoothed_career_columns(smoothed: jr.league.Smoothed, player: str) -> dict[s
 
 def smoothed_match_columns(smoothed: jr.league.Smoothed, data: jr.data.Dataset) -> dict[str, Any]:
     """Columns of all matches: the ratings of both players after each, and its prediction from all others."""
-    from jaxrate.league.rated_history import to_dates
+    from jaxrate.league.rated_history import days_to_dates
 
     names, matches = np.asarray(data.players), smoothed.matches
     time = np.asarray(matches.time)
     columns: dict[str, Any] = {"row": data.rows}
     if data.clock is not None:
-        columns["time"] = to_dates(time) if data.clock == "dates" else time
+        columns["time"] = days_to_dates(time) if data.clock == "dates" else time
     columns |= {side: names[np.asarray(matches.player)[:, i]] for i, side in enumerate("ab")}
     columns |= {"score": matches.score, "prediction": np.asarray(smoothed.prediction)}
     for i, side in enumerate("ab"):

@@ -56,7 +56,7 @@ def check_date_style(dates: Any) -> None:
 def parse_time_column(
     time: str | None, columns: dict[str, Column], dates: str | None, unix: bool
 ) -> tuple[dict[str, Column], str | None]:
-    """The columns, with that of time as `to_dates` makes it, and how it was written."""
+    """The columns, with that of time as `days_to_dates` makes it, and how it was written."""
     if time is None:
         return columns, None
     found = parse_dates(time, columns[time], dates, unix=unix)

@@ -22,7 +22,7 @@ def map_row_errors(rows: HostArray) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise error.but(lambda row, message: (int(rows[row]), message)) from None
+        raise error.map_rows(lambda row, message: (int(rows[row]), message)) from None
 
 
 def find_incomplete_rows(roles: Roles, columns: dict[str, Column]) -> HostArray:
@@ -104,13 +104,13 @@ def collect_row_errors(error: RowError, recheck: Callable[[HostArray], Any], gro
       recheck: reads the rows where a mask [n] is true, or raises such an error.
       group: [n] numbers of groups: rows of the group of a wrong row are not read again.
     """
-    messages, num_more = dict(error.all), error.more
+    messages, num_more = dict(error.rows_and_messages), error.more
     while len(messages) < MAX_REPORTED_ROWS and not num_more:
         try:
             recheck(~np.isin(group, group[list(messages)]))
             break
         except RowError as next_error:
-            messages |= dict(next_error.all)
+            messages |= dict(next_error.rows_and_messages)
             num_more = next_error.more
         except ValueError:  # nothing is left, or what is left has another fault
             break

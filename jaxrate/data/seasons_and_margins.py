@@ -132,7 +132,7 @@ def offset_row_errors(first: int) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise error.but(lambda row, message: (first + row, message)) from None
+        raise error.map_rows(lambda row, message: (first + row, message)) from None
 
 
 def _season_name(name: str, label: Any) -> str:

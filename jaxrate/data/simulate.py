@@ -12,7 +12,7 @@ import numpy as np
 from jaxrate.argument_checks import check_arguments
 from jaxrate.data import table_sources
 from jaxrate.data.player_sampling import PlayerSampler
-from jaxrate.events import FARTHEST_TIME, LAST_ID, Matches, Ragged, matches, rounds
+from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.types import HostArray
 
@@ -131,7 +131,7 @@ def stream_league(
         raise ValueError(f"draws must be at most 0.5, got {draws}")
     if not np.isfinite(side_advantage):
         raise ValueError(f"side_advantage must be finite, got {side_advantage}")
-    _check_at_least(-FARTHEST_TIME, side_advantage=side_advantage)
+    _check_at_least(-MAX_ABS_TIME, side_advantage=side_advantage)
     if not 0 <= luck <= 1:
         raise ValueError(f"luck must be in [0, 1], got {luck}")
 
@@ -275,8 +275,8 @@ def _check_at_least(low: float, **values: float) -> None:
     for name, value in values.items():
         if not low <= value < np.inf:
             raise ValueError(f"{name} must be at least {low}, got {value}")
-        if value > FARTHEST_TIME:
-            raise ValueError(f"{name} must be at most {FARTHEST_TIME:g}, got {value:g}")
+        if value > MAX_ABS_TIME:
+            raise ValueError(f"{name} must be at most {MAX_ABS_TIME:g}, got {value:g}")
 
 
 def _split_array(array: HostArray) -> list[HostArray]:

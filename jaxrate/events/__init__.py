@@ -1,18 +1,18 @@
-"""The kinds of event, their host-side builders and the checks at the door.
+"""Events: matches, rating periods and rounds, their builders and their checks.
 
-Rules (see `system.py`) see one event; the containers hold one event or any batch of them, written `[...]`. Histories
-whose events differ in size are `Ragged`: the same container with the events end to end.
+Rules (see `jaxrate/system.py`) see one event. The containers hold one event or any batch of events, written `[...]`.
+Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 
-kinds.py     Context, Matches, Periods, Rounds, Ragged, and parts of a history
-pairwise.py  matches, periods
-ranked.py    rounds
-checks.py    what every column must be, and RowError
-moments.py   times, as numbers or as dates
+event_types.py     Context, Matches, Periods, Rounds and Ragged; counts and slices of a history
+match_builders.py  matches and periods from columns
+round_builders.py  rounds from columns
+column_checks.py   checks of columns, ids and times, and RowError, an error that names a row
+dataset.py         Dataset: events with the names behind their ids
 """
 
 from jaxrate.events.column_checks import (
-    DAYS,
-    FARTHEST_TIME,
+    MAX_ABS_DAYS,
+    MAX_ABS_TIME,
     MAX_REPORTED_ROWS,
     RowError,
     add_contest_to_errors,
@@ -30,9 +30,9 @@ from jaxrate.events.event_types import (
     Rounds,
     count_games,
     count_teams,
-    further_seats,
     has_teammates,
     has_tied_teams,
+    repeat_seat_mask,
     slice_events,
 )
 from jaxrate.events.match_builders import matches, period_end, period_number, periods
@@ -46,9 +46,9 @@ from jaxrate.events.round_builders import (
 )
 
 __all__ = [
-    "DAYS",
-    "FARTHEST_TIME",
     "LAST_ID",
+    "MAX_ABS_DAYS",
+    "MAX_ABS_TIME",
     "MAX_REPORTED_ROWS",
     "Context",
     "Matches",
@@ -66,7 +66,6 @@ __all__ = [
     "count_games",
     "count_teams",
     "fail_where",
-    "further_seats",
     "has_teammates",
     "has_tied_teams",
     "is_date",
@@ -74,6 +73,7 @@ __all__ = [
     "period_end",
     "period_number",
     "periods",
+    "repeat_seat_mask",
     "rounds",
     "slice_events",
     "warn_single_participant",

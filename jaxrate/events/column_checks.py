@@ -1,4 +1,4 @@
-"""The checks at the door: columns as finite numbers, ids and times, and errors that know their row.
+"""Checks of columns: finite numbers, ids and increasing times; errors that name their row.
 
 Times are numbers on the clock of the events as they are, and dates as days since 1970-01-01 in UTC.
 """
@@ -15,13 +15,13 @@ from jaxrate.events.event_types import LAST_ID, Context, Matches
 from jaxrate.text_format import to_one_line
 from jaxrate.types import Array
 
-MAX_REPORTED_ROWS = 10  # bad rows that one message tells
+MAX_REPORTED_ROWS = 10  # bad rows that one message lists
 
 
 class RowError(ValueError):
-    """What is wrong with one row of the data, `row`, counting from 0: `message`.
+    """An error in one row of the data: `row`, counting from 0, and a `message`.
 
-    `others` are further bad rows with their messages, and `more` says how many there are beside them, at the least.
+    `others` are further bad rows with their messages. At least `more` rows beyond those are bad, too.
     """
 
     def __init__(self, row: int, message: str, others: Sequence[tuple[int, str]] = (), more: int = 0) -> None:
@@ -29,20 +29,20 @@ class RowError(ValueError):
         self.row, self.message, self.others, self.more = row, message, tuple(others), more
 
     @property
-    def all(self) -> list[tuple[int, str]]:
-        """The rows that are told, each with its message."""
+    def rows_and_messages(self) -> list[tuple[int, str]]:
+        """The rows that the message lists, each with its own message."""
         return [(self.row, self.message), *self.others]
 
-    def format_message(self, where: Callable[[int], str]) -> str:
-        """The whole message, a line for each row; `where(row)` begins it."""
-        lines = [f"{where(row)}: {to_one_line(message)}" for row, message in self.all]
+    def format_message(self, row_label: Callable[[int], str]) -> str:
+        """The whole message, one line for each row, which `row_label(row)` begins."""
+        lines = [f"{row_label(row)}: {to_one_line(message)}" for row, message in self.rows_and_messages]
         if self.more:
             lines.append("... and others" if self.more == 1 else f"... and at least {self.more:,} others")
         return "\n  ".join(lines)
 
-    def but(self, change: Callable[[int, str], tuple[int, str]]) -> "RowError":
-        """The same of other rows, or with other messages."""
-        (row, message), *others = (change(row, message) for row, message in self.all)
+    def map_rows(self, transform: Callable[[int, str], tuple[int, str]]) -> "RowError":
+        """The error with each row and message replaced by `transform(row, message)`."""
+        (row, message), *others = (transform(row, message) for row, message in self.rows_and_messages)
         return RowError(row, message, others, self.more)
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class RowError(ValueError):
 
 
 def fail_where(bad: Any, describe_row: Callable[[int], str]) -> None:
-    """RowError about the rows where `bad`; `say(row)` is the message."""
+    """Raise RowError if any row is `bad`; `describe_row(row)` is the message of a row."""
     if bad.any():
         rows = np.flatnonzero(bad)
         (row, message), *others = ((row, describe_row(row)) for row in rows[:MAX_REPORTED_ROWS].tolist())
@@ -58,18 +58,18 @@ def fail_where(bad: Any, describe_row: Callable[[int], str]) -> None:
 
 
 @contextmanager
-def add_contest_to_errors(label: Callable[[int], str]) -> Iterator[None]:
-    """Errors about a row also say its contest, `label(row)`."""
+def add_contest_to_errors(contest_label: Callable[[int], str]) -> Iterator[None]:
+    """Errors about a row also name its contest, `contest_label(row)`."""
     try:
         yield
     except RowError as error:
-        raise error.but(lambda row, message: (row, f"{message} ({label(row)})")) from None
+        raise error.map_rows(lambda row, message: (row, f"{message} ({contest_label(row)})")) from None
 
 
 def as_numbers(
     name: str, values: Any, shape: tuple[int, ...], allow_infinite: bool = False, allow_nan: bool = False
 ) -> np.ndarray[Any, Any]:
-    """`values` as finite numbers of this shape; `endless` allows inf, and `absent` NaN."""
+    """`values` as finite numbers of this shape; with `allow_infinite` also inf, with `allow_nan` also NaN."""
     check_not_traced(name, values)
     array = np.asarray(values)
     if array.shape != shape:
@@ -82,7 +82,7 @@ def as_numbers(
 
 
 def as_labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
-    """Numbers that only need to be told apart: integers stay integers, since floats would merge large ones."""
+    """[n] numbers that serve as labels: integers stay integers, since floats would merge large ones."""
     check_not_traced(name, values)
     array = np.asarray(values)
     return array if array.shape == (n,) and array.dtype.kind in "iu" else as_numbers(name, values, (n,))
@@ -110,10 +110,10 @@ def check_increasing(name: str, time: np.ndarray[Any, Any], advice: str) -> None
     )
 
 
-FARTHEST_TIME = 1e12  # times beyond it are taken for a mistake, such as milliseconds
+MAX_ABS_TIME = 1e12  # times beyond it are taken for a mistake, such as milliseconds
 
 
-TOO_FAR_ADVICE = "is too far from 0; count in days, or in another unit that keeps numbers small"
+TIME_RANGE_ADVICE = "is too far from 0; count in days, or in another unit that keeps numbers small"
 
 
 DAY = np.timedelta64(1, "D")
@@ -124,7 +124,7 @@ def is_date(value: Any) -> bool:
     return isinstance(value, (str, date, np.datetime64))
 
 
-DAYS = 1e8  # about as far as dates reach
+MAX_ABS_DAYS = 1e8  # about as far as dates reach
 
 
 def check_clock(clock: str | None, time: Any) -> None:
@@ -154,8 +154,8 @@ def as_event_time(name: str, value: Any) -> float:
         raise ValueError(f"{name} must be a number or a date, as 2026-05-31 in text, got {value!r}") from None
     if not np.isfinite(moment):
         raise ValueError(f"{name} must be finite, got {value}")
-    if abs(moment) > FARTHEST_TIME:
-        raise ValueError(f"{name} {value} {TOO_FAR_ADVICE}")
+    if abs(moment) > MAX_ABS_TIME:
+        raise ValueError(f"{name} {value} {TIME_RANGE_ADVICE}")
     return moment
 
 
@@ -175,7 +175,7 @@ def as_event_times(values: Any, n: int) -> np.ndarray[Any, Any]:
     if np.shape(values) != (n,):
         raise ValueError(f"time has shape {np.shape(values)}, expected {(n,)}")
     time = as_numbers("time", _dates_to_days(values), (n,))
-    fail_where(np.abs(time) > FARTHEST_TIME, lambda row: f"time {time[row]} {TOO_FAR_ADVICE}")
+    fail_where(np.abs(time) > MAX_ABS_TIME, lambda row: f"time {time[row]} {TIME_RANGE_ADVICE}")
     return time
 
 

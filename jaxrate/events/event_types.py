@@ -10,7 +10,7 @@ LAST_ID = np.iinfo(np.int32).max
 
 
 class Context(NamedTuple):
-    """What else is known of a match. A field that the data lack is None and costs nothing."""
+    """Further data of a match. A field that the data lack is None and costs nothing."""
 
     side: Array | None = None  # [...] 1 if player 0 has the side advantage, -1 if player 1 has, 0 if neither
     weight: Array | None = None  # [...] a match of weight w counts as w matches
@@ -64,15 +64,15 @@ class Ragged(NamedTuple):
 def count_teams(ragged: Ragged) -> np.ndarray[Any, Any]:
     """[E] how many teams each contest has; a player alone is one."""
     rounds: Any = ragged.events
-    first = ragged.player_start[:-1]
-    return np.maximum.reduceat(rounds.team, first) + 1 if len(first) else np.zeros(0, np.int32)
+    first_row = ragged.player_start[:-1]
+    return np.maximum.reduceat(rounds.team, first_row) + 1 if len(first_row) else np.zeros(0, np.int32)
 
 
 def has_tied_teams(ragged: Ragged) -> bool:
     """Whether two teams of a contest have the same rank."""
     rounds: Any = ragged.events
-    first = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
-    ranks = np.count_nonzero(np.bincount(first + rounds.rank))
+    first_row = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
+    ranks = np.count_nonzero(np.bincount(first_row + rounds.rank))
     return bool(ranks < count_teams(ragged).sum())
 
 
@@ -81,14 +81,14 @@ def has_teammates(ragged: Ragged) -> bool:
     return bool((count_teams(ragged) < np.diff(ragged.player_start)).any())
 
 
-def further_seats(ragged: Ragged) -> np.ndarray[Any, Any]:
+def repeat_seat_mask(ragged: Ragged) -> np.ndarray[Any, Any]:
     """[sum P] whether it is not the player's first participation in the contest: they are in several teams."""
     rounds: Any = ragged.events
     if rounds.seat is None:
         return np.zeros(len(rounds.player), bool)
     start = ragged.player_start
-    own = np.arange(len(rounds.player)) - np.repeat(start[:-1], np.diff(start))
-    return np.asarray(rounds.seat != own)
+    position = np.arange(len(rounds.player)) - np.repeat(start[:-1], np.diff(start))
+    return np.asarray(rounds.seat != position)
 
 
 def count_games(events: Matches | Ragged, num_players: int) -> np.ndarray[Any, Any]:
@@ -97,7 +97,7 @@ def count_games(events: Matches | Ragged, num_players: int) -> np.ndarray[Any, A
         return np.bincount(events.player.ravel(), minlength=num_players)
     player: Any = events.events.player
     if isinstance(events.events, Rounds) and events.events.seat is not None:
-        player = player[~further_seats(events)]
+        player = player[~repeat_seat_mask(events)]
     return np.bincount(player, minlength=num_players)
 
 
@@ -109,19 +109,24 @@ def slice_events(events: Any, low: int, high: int) -> Any:
         side, weight, category = (None if x is None else x[cut] for x in values[:3])
         return Context(side, weight, category, columns)
 
-    number = slice(low, high)
+    event_slice = slice(low, high)
     if isinstance(events, Matches):
-        one = events.player[number], events.score[number], events.time[number]
-        return Matches(*one, context(events.context, number))
+        players_scores_times = events.player[event_slice], events.score[event_slice], events.time[event_slice]
+        return Matches(*players_scores_times, context(events.context, event_slice))
     flat, starts = events.events, events.player_start[low : high + 1]
-    players = slice(starts[0], starts[-1])
+    player_slice = slice(starts[0], starts[-1])
     if isinstance(flat, Rounds):
-        player, rank, team, weight = (x[players] for x in flat[:4])
-        ceiling, noise = (None if x is None else x[number] for x in (flat.ceiling, flat.noise))
-        seat = None if flat.seat is None else flat.seat[players]
-        rounds = Rounds(player, rank, team, weight, flat.time[number], ceiling, noise, seat)
+        player, rank, team, weight = (x[player_slice] for x in flat[:4])
+        ceiling, noise = (None if x is None else x[event_slice] for x in (flat.ceiling, flat.noise))
+        seat = None if flat.seat is None else flat.seat[player_slice]
+        rounds = Rounds(player, rank, team, weight, flat.time[event_slice], ceiling, noise, seat)
         return Ragged(rounds, starts - starts[0], None)
-    begin = events.pair_start[low : high + 1]
-    pairs = slice(begin[0], begin[-1])
-    rest = flat.pair[pairs], flat.score[pairs], flat.time[number], context(flat.context, pairs)
-    return Ragged(Periods(flat.player[players], *rest), starts - starts[0], begin - begin[0])
+    pair_start = events.pair_start[low : high + 1]
+    pair_slice = slice(pair_start[0], pair_start[-1])
+    pair_fields = (
+        flat.pair[pair_slice],
+        flat.score[pair_slice],
+        flat.time[event_slice],
+        context(flat.context, pair_slice),
+    )
+    return Ragged(Periods(flat.player[player_slice], *pair_fields), starts - starts[0], pair_start - pair_start[0])

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments, check_not_traced
-from jaxrate.events.column_checks import FARTHEST_TIME, as_numbers, check_increasing, check_matches
+from jaxrate.events.column_checks import MAX_ABS_TIME, as_numbers, check_increasing, check_matches
 from jaxrate.events.event_types import Context, Matches, Periods, Ragged
 from jaxrate.text_format import format_cell
 
-LARGEST_EXACT_FLOAT = 2.0**53  # periods up to here are told apart
+LARGEST_EXACT_FLOAT = 2.0**53  # numbers of periods up to here are distinct
 
 
 def matches(
@@ -38,8 +38,9 @@ def matches(
       weight: [n] above 0; a match of weight w counts as w matches. None: 1.
       category: [n] or [n, 2] integers from 0: of the match or of each player in it; or [n, 2, C] shares of C categories
         that each player mixes, as a random race does, which sum to one.
-      columns: by name, [n] numbers: whatever else a system may read of a match, as `skills` does of margins, statistics
-        and covariates, or one of one's own. They travel with the matches. Where there is no number, NaN.
+      columns: by name, [n] numbers that a system reads of a match: `skills` reads margins, statistics and covariates,
+        and
+        a system of your own may read any. They travel with the matches. NaN stands for a missing number.
 
     Raises:
       ValueError: names the first bad row, counting from 0, and what is wrong with it.
@@ -56,8 +57,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
 
     Args:
       matches: as from `matches` or `read`.
-      length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length), and what it leaves
-        is as of its end: see `ratings`.
+      length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length), and the
+        ratings after it are as of its end: see `ratings`.
       period: [n] period numbers that do not decrease, instead of a length; they become the time. Systems that age need
         to know how long a period is: `period=1` goes with numbers, `period=length` with a length.
 
@@ -66,8 +67,9 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
       clock when they are next touched, or when ratings "as of" a later time are asked for.
 
     Raises:
-      ValueError: if not exactly one of length and period is given, if the length is not a positive number that is told
-        from the times, or if the period numbers decrease (names the row).
+      ValueError: unless exactly one of length and period is given; for a length that is not positive, or too small
+        beside
+        the times; or if the period numbers decrease (names the row).
     """
     for name in ("player", "score", "time"):
         check_not_traced(name, getattr(matches, name))
@@ -80,31 +82,31 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
     else:
         number = start = as_numbers("period", period, (n,)).astype(np.float64)
         check_increasing("period", number, "sort the matches by period")
-    first = np.flatnonzero(np.diff(number, prepend=np.nan))  # the first match of each period
-    which = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
+    first_match = np.flatnonzero(np.diff(number, prepend=np.nan))  # the first match of each period
+    period_index = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
     player = np.asarray(matches.player, np.int64)
     width = int(player.max(initial=0)) + 1
-    key, local = np.unique((which[:, None] * width + player).ravel(), return_inverse=True)
-    player_start = np.searchsorted(key // width, np.arange(len(first) + 1)).astype(np.int64)
-    pair = (local.reshape(n, 2) - player_start[which][:, None]).astype(np.int32)
+    key, local = np.unique((period_index[:, None] * width + player).ravel(), return_inverse=True)
+    player_start = np.searchsorted(key // width, np.arange(len(first_match) + 1)).astype(np.int64)
+    pair = (local.reshape(n, 2) - player_start[period_index][:, None]).astype(np.int32)
     context = matches.context
     context = context._replace(weight=np.ones(n) if context.weight is None else context.weight)
     return Ragged(
-        Periods((key % width).astype(np.int32), pair, matches.score, start[first], context),
+        Periods((key % width).astype(np.int32), pair, matches.score, start[first_match], context),
         player_start,
-        np.append(first, n).astype(np.int64),
+        np.append(first_match, n).astype(np.int64),
     )
 
 
 def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
-    """Which period each time lies in; ValueError unless the length of periods is above 0 and told from the times."""
+    """[n] the number of the period of each time; ValueError unless the length is above 0 and large enough."""
     check_not_traced("the length of a period", length, "give a number; jr.scan takes a traced `time` of plan.but")
     time = np.asarray(time, np.float64)
     number = np.asarray(length)
     if number.ndim or number.dtype.kind not in "biuf" or not 0 < length < math.inf:
         raise ValueError(f"the length of a period must be above 0, got {format_cell(length)}")
-    if length > FARTHEST_TIME:
-        raise ValueError(f"the length of a period must be at most {FARTHEST_TIME:g}, got {format_cell(length)}")
+    if length > MAX_ABS_TIME:
+        raise ValueError(f"the length of a period must be at most {MAX_ABS_TIME:g}, got {format_cell(length)}")
     farthest = float(np.abs(time).max(initial=0.0))
     if farthest > LARGEST_EXACT_FLOAT * length:
         shortest = f"the shortest that can be are of {farthest / LARGEST_EXACT_FLOAT:.2g}"
@@ -113,5 +115,5 @@ def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
 
 
 def period_end(time: Any, length: float) -> np.ndarray[Any, Any]:
-    """When the period that each time lies in ends: at the start of the next one."""
+    """[n] the end of the period in which each time lies: the start of the next one."""
     return (period_number(time, length) + 1.0) * length

@@ -62,7 +62,7 @@ def rounds(
 
 
 class NameFormatters(NamedTuple):
-    """How errors say a contest, a player and a row that they also name."""
+    """How error messages write a contest, a player and a further row."""
 
     contest: Callable[[Any], str] = str
     player: Callable[[Any], str] = str
@@ -84,17 +84,20 @@ def build_rounds(
     noise: Any = None,
     formatters: NameFormatters = PLAIN_FORMATTERS,
 ) -> Ragged:
-    """`rounds` without the warning."""
+    """`rounds` without the warning about contests of one participant."""
     n = np.size(contest)
     contest = as_labels("contest", contest, n)
 
-    def label(row: int) -> str:
+    def contest_label(row: int) -> str:
         return f"contest {formatters.contest(contest[row])}"
 
-    def constant(name: str, values: Any) -> None:
-        fail_where(values != values[first[which]], lambda row: f"{name} {values[row]} differs within {label(row)}")
+    def check_constant(name: str, values: Any) -> None:
+        fail_where(
+            values != values[first_row[contest_index]],
+            lambda row: f"{name} {values[row]} differs within {contest_label(row)}",
+        )
 
-    with add_contest_to_errors(label):
+    with add_contest_to_errors(contest_label):
         player = as_ids("player", player, (n,))
         rank = as_numbers("rank", rank, (n,)).astype(np.float64)
         weight = np.ones(n) if weight is None else as_numbers("weight", weight, (n,))
@@ -105,115 +108,115 @@ def build_rounds(
             noise = as_numbers("noise", noise, (n,))
             fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
         team = None if team is None else as_labels("team", team, n)
-    new = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
-    first = np.flatnonzero(new)
-    which = np.cumsum(new) - 1
-    once = np.unique(contest[first], return_index=True)[1]
-    again = np.ones(n, bool)
-    again[~new] = False
-    again[first[once]] = False
-    fail_where(again, lambda row: f"{label(row)} begins a second time; put the rows of a contest together")
-    constant("time", time)
+    begins_contest = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
+    first_row = np.flatnonzero(begins_contest)
+    contest_index = np.cumsum(begins_contest) - 1
+    first_of_each = np.unique(contest[first_row], return_index=True)[1]
+    repeated = np.ones(n, bool)
+    repeated[~begins_contest] = False
+    repeated[first_row[first_of_each]] = False
+    fail_where(repeated, lambda row: f"{contest_label(row)} begins a second time; put the rows of a contest together")
+    check_constant("time", time)
     for name, values in (("ceiling", ceiling), ("noise", noise)):
         if values is not None:
-            constant(name, values)
-    again = _is_repeated_player(which, player)
+            check_constant(name, values)
+    repeated = _is_repeated_player(contest_index, player)
 
-    def fail_twice(bad: Any, where: str = "") -> None:
-        fail_where(bad, lambda row: f"player {formatters.player(player[row])} is in {label(row)} twice{where}")
+    def fail_if_repeated(bad: Any, where: str = "") -> None:
+        fail_where(bad, lambda row: f"player {formatters.player(player[row])} is in {contest_label(row)} twice{where}")
 
     seat = None
     if team is None:
-        fail_twice(again)
-        team = np.arange(n) - first[which]
+        fail_if_repeated(repeated)
+        team = np.arange(n) - first_row[contest_index]
     else:
-        team, captain = _number_teams(team, which, first)
-        if again.any():
-            side = first[which] + team
-            fail_twice(_is_repeated_player(side, player), ", in the same team")
-            alone = np.flatnonzero(np.bincount(side)[side] == 1)
-            again[:] = False
-            again[alone] = _is_repeated_player(which[alone], player[alone])
-            fail_twice(again, ", alone")
-            seat = _first_seats(which, player, first)
+        team, captain = _number_teams(team, contest_index, first_row)
+        if repeated.any():
+            team_of_row = first_row[contest_index] + team
+            fail_if_repeated(_is_repeated_player(team_of_row, player), ", in the same team")
+            solo_rows = np.flatnonzero(np.bincount(team_of_row)[team_of_row] == 1)
+            repeated[:] = False
+            repeated[solo_rows] = _is_repeated_player(contest_index[solo_rows], player[solo_rows])
+            fail_if_repeated(repeated, ", alone")
+            seat = _first_seats(contest_index, player, first_row)
 
-        def differs(row: int) -> str:
+        def describe_rank_conflict(row: int) -> str:
             other = captain[row]
             said = f"rank {rank[row]} differs from {rank[other]} of the same team in row {formatters.row(other)}"
-            return f"{said} ({label(row)})"
+            return f"{said} ({contest_label(row)})"
 
-        fail_where(rank != rank[captain], differs)
+        fail_where(rank != rank[captain], describe_rank_conflict)
     return Ragged(
         Rounds(
             player,
-            count_better(which, rank),
+            count_better(contest_index, rank),
             team.astype(np.int32),
             weight,
-            time[first],
-            None if ceiling is None else ceiling[first],
-            None if noise is None else noise[first],
+            time[first_row],
+            None if ceiling is None else ceiling[first_row],
+            None if noise is None else noise[first_row],
             seat,
         ),
-        np.append(first, n).astype(np.int64),
+        np.append(first_row, n).astype(np.int64),
         None,
     )
 
 
-def _number_teams(team: Any, contest_number: Any, first: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """[n] the numbers of the teams of each contest, from 0, and the first row of each one's team."""
+def _number_teams(team: Any, contest_index: Any, first_row: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """[n] the number of each row's team in its contest, from 0, and the first row of that team."""
     n = len(team)
-    order = np.lexsort((np.arange(n), team, contest_number))
-    head = np.concatenate([[True], (np.diff(contest_number[order]) != 0) | (np.diff(team[order]) != 0)])[:n]
-    label = np.cumsum(head) - 1
-    local, captain = np.empty((2, n), np.int64)
-    local[order] = label - label[first][contest_number]
-    captain[order] = order[np.flatnonzero(head)][label]
-    return local, captain
+    order = np.lexsort((np.arange(n), team, contest_index))
+    begins_team = np.concatenate([[True], (np.diff(contest_index[order]) != 0) | (np.diff(team[order]) != 0)])[:n]
+    team_label = np.cumsum(begins_team) - 1
+    team_number, captain = np.empty((2, n), np.int64)
+    team_number[order] = team_label - team_label[first_row][contest_index]
+    captain[order] = order[np.flatnonzero(begins_team)][team_label]
+    return team_number, captain
 
 
-def count_better(contest_number: Any, rank: Any) -> np.ndarray[Any, Any]:
-    """[n] how many have a strictly lower rank in the same contest; `which` numbers the contests, 0, 0, 1, ..."""
-    n, first = len(rank), np.flatnonzero(np.diff(contest_number, prepend=-1))
-    order = np.lexsort((rank, contest_number))
-    head = np.concatenate([[True], (np.diff(contest_number[order]) != 0) | (np.diff(rank[order]) != 0)])[:n]
+def count_better(contest_index: Any, rank: Any) -> np.ndarray[Any, Any]:
+    """[n] how many participants of the same contest rank strictly better; `contest_index` is 0, 0, 1, ..."""
+    n, first = len(rank), np.flatnonzero(np.diff(contest_index, prepend=-1))
+    order = np.lexsort((rank, contest_index))
+    begins_rank = np.concatenate([[True], (np.diff(contest_index[order]) != 0) | (np.diff(rank[order]) != 0)])[:n]
     better = np.empty(n, np.int32)
-    better[order] = np.maximum.accumulate(np.where(head, np.arange(n), 0)) - first[contest_number]
+    better[order] = np.maximum.accumulate(np.where(begins_rank, np.arange(n), 0)) - first[contest_index]
     return better
 
 
-def _is_repeated_player(contest_number: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """[n] whether the player stands in an earlier row of the same event."""
+def _is_repeated_player(contest_index: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """[n] whether the player is in an earlier row of the same contest."""
     repeats = np.zeros(len(player), bool)
-    key = contest_number * (player.max(initial=0) + np.int64(1)) + player
+    key = contest_index * (player.max(initial=0) + np.int64(1)) + player
     if (np.diff(np.sort(key)) == 0).any():
         order = np.argsort(key, kind="stable")
         repeats[order[1:][np.diff(key[order]) == 0]] = True
     return repeats
 
 
-def _first_seats(which: Any, player: Any, first: Any) -> np.ndarray[Any, Any]:
-    """[n] where in each contest, from 0, its player stands first."""
-    key = which * (player.max(initial=0) + np.int64(1)) + player
+def _first_seats(contest_index: Any, player: Any, first_row: Any) -> np.ndarray[Any, Any]:
+    """[n] the position in the contest, from 0, of the first row of the same player."""
+    key = contest_index * (player.max(initial=0) + np.int64(1)) + player
     _, row, number = np.unique(key, return_index=True, return_inverse=True)
-    return np.asarray(row[number] - first[which], np.int32)
+    return np.asarray(row[number] - first_row[contest_index], np.int32)
 
 
 def warn_single_participant(ragged: Ragged, contests: Any, stacklevel: int) -> None:
-    """UserWarning if contests, [E] by name, have one participant."""
-    alone = np.flatnonzero(np.diff(ragged.player_start) == 1)
-    if len(alone):
-        first = repr(contests[alone[:1]].tolist()[0])
-        count = f"contest {first} has" if len(alone) == 1 else f"{len(alone):,} contests, {first} the first, have"
+    """UserWarning if contests have a single participant; `contests` [E] are their names."""
+    single = np.flatnonzero(np.diff(ragged.player_start) == 1)
+    if len(single):
+        first = repr(contests[single[:1]].tolist()[0])
+        count = f"contest {first} has" if len(single) == 1 else f"{len(single):,} contests, {first} the first, have"
         warnings.warn(
             f"{count} one participant; that changes nothing in systems of ranks", UserWarning, stacklevel=stacklevel
         )
 
 
 def check_contest_time_order(ragged: Ragged, format_time: Callable[[Any], str] = str) -> None:
-    """ValueError if the times of the contests decrease; names the first row of the contest. `show` says a time."""
+    """ValueError if the times of the contests decrease; names the first row of the contest."""
     time, start = np.asarray(ragged.events.time), ragged.player_start
-    early = np.flatnonzero(time[1:] < time[:-1]) + 1
-    if len(early):
-        now, before = (format_time(time[i]) for i in (early[0], early[0] - 1))
-        late = f"time {now} is earlier than {before} in the row before"
-        raise RowError(int(start[early[0]]), f"{late}; sort the contests by time")
+    decreasing = np.flatnonzero(time[1:] < time[:-1]) + 1
+    if len(decreasing):
+        time_text, previous_text = (format_time(time[i]) for i in (decreasing[0], decreasing[0] - 1))
+        message = f"time {time_text} is earlier than {previous_text} in the row before"
+        raise RowError(int(start[decreasing[0]]), f"{message}; sort the contests by time")

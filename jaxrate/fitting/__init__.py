@@ -1,4 +1,21 @@
-"""Fitting hyperparameters: results, intervals, profiles, sweeps and fits that roll through time."""
+"""Fitting hyperparameters: results, intervals, profiles, sweeps and fits that roll through time.
+
+hyperparameter_fit.py  fit: the public function, its options and its result
+fit_results.py         Fit, LossProfile, RollingFits, and how they print
+prediction_task.py     a history to predict: scores, weights, splits
+losses.py              the losses of predictions
+evidence_objective.py  the evidence of a smoothed history in place of a loss
+free_parameters.py     free hyperparameters as unbounded numbers, and back
+derivatives.py         losses of many settings with slopes and curvature
+fit_problem.py         coordinates of the search, and covariances of the result
+multistart_search.py   the search from one start or many
+trust_region.py        how far a step may go
+parameter_sweeps.py    losses of many settings, and profiles of the loss
+profile_intervals.py   likelihood intervals of one hyperparameter
+likelihood.py          the log likelihood, as samplers take it
+rolling_origin.py      fits that roll through time
+time_limited_fit.py    a fit in bounded time, for comparisons
+"""
 
 from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits
 from jaxrate.fitting.likelihood import log_likelihood

@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches
-from jaxrate.fitting import evidence
-from jaxrate.fitting.free_parameters import FreeParameters, constrain
+from jaxrate.fitting import evidence_objective
+from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.memory_limits import device_memory
@@ -24,14 +24,14 @@ from jaxrate.replay.sharding import is_sharded, shard_settings
 from jaxrate.system import Params, RatingSystem, resolve_sizes
 from jaxrate.types import Array, HostArray
 
-MEMORY = 1 << 29  # bytes that settings computed at once may take
-LONG = 1 << 17  # predictions from which slopes are taken in two halves at once: a replay keeps one core busy
+BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
+LONG_HISTORY = 1 << 17  # predictions from which two halves of the slopes run side by side: a replay keeps one core busy
 SUM_ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
 
 
 @jax.jit
 def _weighted_row_sums(weight: Array, x: Array) -> Array:
-    """[..., rows] of weight x [..., n], ROW at a time."""
+    """[..., rows] sums of weight x [..., n] over rows of `SUM_ROW` numbers."""
     x = weight * x
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % SUM_ROW)])
     return jnp.sum(padded.reshape(*x.shape[:-1], -1, SUM_ROW), axis=-1)
@@ -44,99 +44,103 @@ def _loss_sums(losses: Any, x: Array, weight: Array, event: Array | None) -> Any
 
 
 def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """The same, and the slopes [axes, n] of the losses along axes [axes, k]."""
+    """Those sums, and the slopes [axes, n] of the losses along axes [axes, k]."""
     del event
 
-    def push(tangent: Array) -> Any:
+    def directional_slope(tangent: Array) -> Any:
         return jax.jvp(losses, (x,), (tangent,))
 
-    value, slope = jax.vmap(push, out_axes=(None, 0))(axes)
+    value, slope = jax.vmap(directional_slope, out_axes=(None, 0))(axes)
     return _weighted_row_sums(weight, value[None]), slope
 
 
 def _forward_derivatives(
     map_settings: Callable[[Any], Any], halves: int, num_params: int, weight: Array, event: Array | None
 ) -> Any:
-    """[S, 2, rows] sums, [S, k, rows] of slopes by the first weight, and [S, k, k] of products over events of these."""
+    """Sums [S, 2, rows] of losses, [S, k, rows] of slopes by the first weight, and [S, k, k] of their products."""
     axes = jnp.eye(num_params)
-    some = index_chunks(num_params, -(-num_params // halves))
-    parts = _run_in_threads(halves, [partial(map_settings, partial(_loss_sums_and_slopes, axes[at])) for at in some])
-    slope = parts[0][1] if len(parts) == 1 else jnp.concatenate([part[1] for part in parts], axis=1)[:, :num_params]
+    axis_chunks = index_chunks(num_params, -(-num_params // halves))
+    results = _run_in_threads(
+        halves, [partial(map_settings, partial(_loss_sums_and_slopes, axes[at])) for at in axis_chunks]
+    )
+    slope = (
+        results[0][1] if len(results) == 1 else jnp.concatenate([part[1] for part in results], axis=1)[:, :num_params]
+    )
 
     def sums(slope: Array) -> tuple[Array, Array]:
         return _weighted_row_sums(weight[:1], slope), _slope_products(weight[0], slope, event)
 
-    return parts[0][0], *jax.vmap(sums)(slope)
+    return results[0][0], *jax.vmap(sums)(slope)
 
 
 @jax.jit
 def _slope_products(weight: Array, slope: Array, event: Array | None) -> Array:
-    """[k, k] the sum, over events, of products of weighted slopes [k, n] that are summed over each."""
-    whole = weight[None] * slope
+    """[k, k] the sum over events of products of the events' weighted slopes; `slope` is [k, n] of predictions."""
+    event_slopes = weight[None] * slope
     if event is not None:
-        whole = jnp.zeros_like(whole).at[:, event].add(whole)
-    return jnp.einsum("in,jn->ij", whole, whole, precision="highest")
+        event_slopes = jnp.zeros_like(event_slopes).at[:, event].add(event_slopes)
+    return jnp.einsum("in,jn->ij", event_slopes, event_slopes, precision="highest")
 
 
 def _reverse_gradient(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """Sums [2, rows], slopes [k, 1], and 0 for products."""
+    """Sums [2, rows], slopes [k, 1], and zeros for products."""
     del event
 
-    def total(x: Array) -> Any:
+    def total_loss(x: Array) -> Any:
         value = losses(x)
         return jnp.sum(weight[0] * value), _weighted_row_sums(weight, value[None])
 
-    slope, value = jax.grad(total, has_aux=True)(x)
+    slope, value = jax.grad(total_loss, has_aux=True)(x)
     return value, slope[:, None], jnp.zeros((len(x), len(x)))
 
 
 def _second_derivatives(
     axis_pairs: tuple[Array, Array], losses: Any, x: Array, weight: Array, event: Array | None
 ) -> Any:
-    """[pairs, rows] of the sums by the first weight: the second slopes along pairs of axes [pairs, k]."""
+    """[pairs, rows] second slopes, along pairs of axes [pairs, k], of the sums by the first weight."""
     del event
 
-    def slope(x: Array, along: Array) -> Array:
-        return jax.jvp(lambda x: _weighted_row_sums(weight[0], losses(x)), (x,), (along,))[1]
+    def slope(x: Array, axis: Array) -> Array:
+        return jax.jvp(lambda x: _weighted_row_sums(weight[0], losses(x)), (x,), (axis,))[1]
 
-    def bend(one: Array, two: Array) -> Array:
-        return jax.jvp(partial(slope, along=one), (x,), (two,))[1]
+    def second_slope(first_axis: Array, second_axis: Array) -> Array:
+        return jax.jvp(partial(slope, axis=first_axis), (x,), (second_axis,))[1]
 
-    return jax.vmap(bend)(*axis_pairs)
+    return jax.vmap(second_slope)(*axis_pairs)
 
 
 _DERIVATIVE_FUNCTIONS: dict[str, Any] = {"values": _loss_sums, "reverse": _reverse_gradient}
 
 
 def settings_per_batch(task: PredictionTask, count: int, copies_per_setting: int) -> int:
-    """How many settings are computed at once by a device, of `count`, each with so many numbers for one."""
+    """How many of `count` settings one device computes together, each of which needs `copies_per_setting`."""
     state = state_shapes(task.system, task.num_players)
-    numbers = 6 * len(task.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
-    most = max(batch_memory_limit() // (copies_per_setting * numbers * jnp.dtype(float).itemsize), 1)
-    return -(-count // -(-count // most))
+    num_floats = 6 * len(task.weight) + 2 * sum(math.prod(x.shape) for x in jax.tree.leaves(state))
+    max_settings = max(batch_memory_limit() // (copies_per_setting * num_floats * jnp.dtype(float).itemsize), 1)
+    return -(-count // -(-count // max_settings))
 
 
 def batch_memory_limit() -> int:
-    """Bytes that settings computed at once may take: where kernels are launched, as many as fit without crowding."""
-    have = device_memory(jax.devices()[0]) if has_launch_overhead() else None
-    return MEMORY if have is None else max(int(have) // 4, MEMORY)
+    """Bytes that settings computed together may take: on a GPU a quarter of its memory."""
+    memory = device_memory(jax.devices()[0]) if has_launch_overhead() else None
+    return BATCH_MEMORY if memory is None else max(int(memory) // 4, BATCH_MEMORY)
 
 
 def devices_for_settings(task: PredictionTask, count: int) -> list[Any]:
     """The devices over which so many settings are spread, unless the state is, or the user has chosen one."""
-    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
-    if count == 1 or is_sharded(task.state) or chosen is not None:
+    default_device = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if count == 1 or is_sharded(task.state) or default_device is not None:
         return []
     return jax.local_devices()
 
 
 def _run_in_threads(num_threads: int, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What they return; so many run at the same time, in threads to which the caller's precision is told."""
+    """The results of calls, `num_threads` of which run side by side in the caller's precision."""
     double = jnp.result_type(float) == np.float64
 
-    def call(one: Callable[[], Any]) -> Any:
+    def call(function: Callable[[], Any]) -> Any:
         with jax.enable_x64(double):
-            return jax.block_until_ready(one())
+            return jax.block_until_ready(function())
 
     if num_threads == 1:
         return [jax.block_until_ready(one()) for one in calls]
@@ -145,16 +149,16 @@ def _run_in_threads(num_threads: int, calls: Sequence[Callable[[], Any]]) -> lis
 
 
 def index_chunks(count: int, size: int) -> Iterator[HostArray]:
-    """Indices, always `size` at a time: the last one may be repeated."""
-    for low in range(0, count, size):
-        yield np.minimum(np.arange(low, low + size), count - 1)
+    """Chunks of indices, each of `size`; the last index may be repeated."""
+    for start in range(0, count, size):
+        yield np.minimum(np.arange(start, start + size), count - 1)
 
 
 def _resize_rules(system: RatingSystem, free: FreeParameters, x: Array, unit: Array, params: Params) -> RatingSystem:
     """The system with rules whose sizes hold for all these settings."""
     if system.rules.sized_prepare is None:
         return system
-    columns = jax.vmap(lambda x, params: constrain(free, x, unit, params))(x, params)
+    columns = jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
     return system._replace(rules=resolve_sizes(system.rules, columns))
 
 
@@ -169,21 +173,23 @@ def loss_derivatives(
     hessian_indices: HostArray | None = None,
     devices: Sequence[Any] = (),
 ) -> Any:
-    """Losses ("values"), their slopes ("forward", "reverse") or the "hessian", of many settings; each sum complete.
+    """Summed losses ("values"), their slopes ("forward", "reverse") or the "hessian" of many settings.
 
     Args:
       x: [S, k] the free parameters of each setting.
       unit: [k].
       params: leaves [S], the others.
       weight: [2, n] of training and of validation.
-      curved: the parameters between which the hessian is wanted; 0 elsewhere. None: all.
-      devices: over which the settings are spread. None given: all of this process, if there are several settings.
+      hessian_indices: the parameters between which the hessian is computed; 0 elsewhere. None: all.
+      devices: over which the settings are spread. Empty: all of this process, if there are several settings.
 
     Returns:
       Leaves [S, 2], [S, k] or [S, k, k].
     """
-    if task.history is not None:
-        return evidence.evidence_derivatives(quantity, task.history, free, x, unit, params, hessian_indices)
+    if task.evidence_problem is not None:
+        return evidence_objective.evidence_derivatives(
+            quantity, task.evidence_problem, free, x, unit, params, hessian_indices
+        )
     count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
     x, params = shard_settings((x, params), devices)
     unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
@@ -192,32 +198,38 @@ def loss_derivatives(
 
     policy = default_policy()._replace(outermost=quantity != "reverse")
 
-    def one(function: Any, x: Array, params: Params) -> Any:
+    def evaluate_setting(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
-            now = constrain(free, x, unit, params)
-            return prediction_losses(task.loss, replay_task(task, now, policy), task.score, weight)
+            setting = to_hyperparameters(free, x, unit, params)
+            return prediction_losses(task.loss, replay_task(task, setting, policy), task.score, weight)
 
         return function(losses, x, weight, event)
 
-    def each(function: Any) -> Any:
-        return jax.vmap(partial(one, function))(x, params)
+    def evaluate_settings(function: Any) -> Any:
+        return jax.vmap(partial(evaluate_setting, function))(x, params)
 
-    halves = 2 if len(task.weight) >= LONG and jax.default_backend() == "cpu" else 1
+    halves = 2 if len(task.weight) >= LONG_HISTORY and jax.default_backend() == "cpu" else 1
     if quantity == "hessian":
-        axes, whole = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
-        chosen = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
-        i, j = (chosen[y] for y in np.triu_indices(len(chosen)))
-        some = [*index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))]
-        bends = _run_in_threads(
-            halves, [partial(each, partial(_second_derivatives, (axes[i[at]], axes[j[at]]))) for at in some]
+        axes, hessian = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
+        hessian_params = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
+        i, j = (hessian_params[y] for y in np.triu_indices(len(hessian_params)))
+        index_pairs = [*index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))]
+        hessian_chunks = _run_in_threads(
+            halves,
+            [
+                partial(evaluate_settings, partial(_second_derivatives, (axes[i[at]], axes[j[at]])))
+                for at in index_pairs
+            ],
         )
-        for at, bend in zip(some, bends, strict=True):
-            whole[:, i[at], j[at]] = whole[:, j[at], i[at]] = np.asarray(bend, np.float64).sum(axis=-1)
-        return whole[:count]
+        for chunk, hessian_chunk in zip(index_pairs, hessian_chunks, strict=True):
+            hessian[:, i[chunk], j[chunk]] = hessian[:, j[chunk], i[chunk]] = np.asarray(hessian_chunk, np.float64).sum(
+                axis=-1
+            )
+        return hessian[:count]
     result = (
-        _forward_derivatives(each, halves, x.shape[1], weight, event)
+        _forward_derivatives(evaluate_settings, halves, x.shape[1], weight, event)
         if quantity == "forward"
-        else each(_DERIVATIVE_FUNCTIONS[quantity])
+        else evaluate_settings(_DERIVATIVE_FUNCTIONS[quantity])
     )
     value, *slopes = result if isinstance(result, tuple) else (result,)
     totals = [np.asarray(y, np.float64)[:count].sum(axis=-1) for y in (value, *slopes[:1])]

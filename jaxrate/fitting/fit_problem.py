@@ -1,4 +1,4 @@
-"""What `fit` searches: hyperparameters as real numbers, coordinates from the slopes of events, and the curvature.
+"""The problem that `fit` solves: hyperparameters as real numbers, coordinates from slopes of events, curvature.
 
 Parameters are searched by their logarithm, by the logit, or as they are (`space` of the system). Derivatives are taken
 forwards, which needs no memory of the history. The mean product of the slopes of single events says how far apart
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.fitting.derivatives import loss_derivatives
-from jaxrate.fitting.free_parameters import FreeParameters, constrain, make_free_parameters, resolve_free_names
+from jaxrate.fitting.free_parameters import FreeParameters, make_free_parameters, resolve_free_names, to_hyperparameters
 from jaxrate.fitting.losses import loss_record
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.system import Params, RatingSystem, replace_params
@@ -37,11 +37,11 @@ OPEN_ERROR_RATIO = 3.0  # a parameter whose error is by so much that of what is 
 
 
 class PointEvaluation(NamedTuple):
-    """What was calculated at one point."""
+    """The losses and slopes at one point."""
 
     loss: HostArray  # [1, 2] of training and of validation
     slope: HostArray  # [1, k] of the first
-    product: HostArray  # [1, k, k] see `calculate`
+    product: HostArray  # [1, k, k] see `loss_derivatives`
 
 
 class NoEffectError(ValueError):
@@ -54,19 +54,23 @@ class NoEffectError(ValueError):
 
 
 class FitProblem(NamedTuple):
+    """A task with its free parameters, weights and coordinates."""
+
     system: RatingSystem
     task: PredictionTask
     free: FreeParameters  # of k parameters, some of which may be idle
-    unit: HostArray  # [k] in which real parameters are counted; 1 for others
+    unit: HostArray  # [k] of real parameters; 1 for others
     start: HostArray  # [k]
     weight: HostArray  # [2, n] of training and of validation
     mode: str
     active: HostArray  # [m] the parameters that are not idle
     axes: HostArray  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
-    known: PointEvaluation | None = None  # of these rules, at the start, with the system's own other parameters
+    start_evaluation: PointEvaluation | None = (
+        None  # with these rules, at the start, with the system's own other parameters
+    )
 
 
-def remake_if_valid(system: RatingSystem, params: Params) -> RatingSystem | None:
+def replace_params_if_valid(system: RatingSystem, params: Params) -> RatingSystem | None:
     """The system with these hyperparameters; None where its factory refuses them."""
     try:
         return replace_params(system, params)
@@ -75,26 +79,26 @@ def remake_if_valid(system: RatingSystem, params: Params) -> RatingSystem | None
 
 
 def has_parameter_specific_rules(problem: FitProblem) -> bool:
-    """Whether rules are made for some hyperparameters by their factory, and are not `sized_for` those in use."""
+    """Whether rules are made for some hyperparameters by their factory, and not by `sized_prepare`."""
     if problem.system.rules.sized_prepare is not None:
         return False
-    other = remake_if_valid(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
+    other = replace_params_if_valid(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
     return other is not None and other.rules != problem.system.rules
 
 
 def remake_rules_if_far(problem: FitProblem, x: HostArray, params: Params) -> FitProblem:
-    """Itself, or with rules made for x [S, k], where those it has are made for other hyperparameters, not near."""
+    """The problem, with rules remade for x [S, k] if its own were made for hyperparameters far from there."""
     if problem.system.rules.sized_prepare is not None:
         return problem
-    system, now = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
-    pairs = zip(jax.tree.leaves(now), jax.tree.leaves(system.params), strict=True)
+    system, current_params = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
+    pairs = zip(jax.tree.leaves(current_params), jax.tree.leaves(system.params), strict=True)
     if all(abs(y - old) <= RULES_TOLERANCE * max(abs(y), abs(old)) for y, old in pairs):
         return problem
-    new = remake_if_valid(system, now)
-    if new is None or new.rules == system.rules:
+    new_system = replace_params_if_valid(system, current_params)
+    if new_system is None or new_system.rules == system.rules:
         return problem
-    task = problem.task._replace(system=new, record=loss_record(problem.task.loss, new))
-    return problem._replace(system=new, task=task, known=None)
+    task = problem.task._replace(system=new_system, record=loss_record(problem.task.loss, new_system))
+    return problem._replace(system=new_system, task=task, start_evaluation=None)
 
 
 def prepare_fit(
@@ -105,9 +109,9 @@ def prepare_fit(
     validation: HostArray | None = None,
     mode: str | None = None,
 ) -> FitProblem:
-    """What is fitted, with coordinates for it from the slopes at the start.
+    """The problem, with coordinates from the slopes at the start.
 
-    `training` and `validation` are what each prediction counts [n]: what is fitted, and what decides when to stop.
+    `training` and `validation` are weights [n] of predictions: for the fit, and for the decision when to stop.
     """
     weight = np.stack([training, np.zeros_like(training) if validation is None else validation])
     if mode not in (None, "forward", "reverse"):
@@ -117,64 +121,75 @@ def prepare_fit(
     names, params = resolve_free_names(system, free), system.params
     if not names:
         raise ValueError(f"{system.name} has no parameter to fit: none is free")
-    form, start = make_free_parameters(system, names)
+    free_parameters, start = make_free_parameters(system, names)
     mode = mode or ("forward" if len(names) <= MAX_FORWARD_PARAMETERS else "reverse")
     problem = FitProblem(
-        system, task, form, np.ones(len(names)), start, weight, mode, np.arange(len(names)), np.eye(len(names))
+        system,
+        task,
+        free_parameters,
+        np.ones(len(names)),
+        start,
+        weight,
+        mode,
+        np.arange(len(names)),
+        np.eye(len(names)),
     )
-    first = PointEvaluation(*evaluate(problem, "forward", start[None], params))
-    loss, slope, product = (y[0] for y in first)
+    start_evaluation = PointEvaluation(*evaluate_losses(problem, "forward", start[None], params))
+    loss, slope, product = (y[0] for y in start_evaluation)
     if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
         raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
-    size, real = np.sqrt(np.diag(product)), np.array(form.spaces) == "real"
+    size, real = np.sqrt(np.diag(product)), np.array(free_parameters.spaces) == "real"
     active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE_SLOPE
     if not active.all() and (free is not None or not active.any()):
         raise NoEffectError(system.name, tuple(np.array(names)[~active].tolist()))
-    drawn = np.array([getattr(system.space, name).concerns_draws for name in names]) & active
-    if drawn.any() and not has_draws(task, training):
-        if free is not None or not (active & ~drawn).any():
-            these = ", ".join(np.array(names)[drawn])
+    concerns_draws = np.array([getattr(system.space, name).concerns_draws for name in names]) & active
+    if concerns_draws.any() and not has_draws(task, training):
+        if free is not None or not (active & ~concerns_draws).any():
+            names_text = ", ".join(np.array(names)[concerns_draws])
             raise ValueError(
-                f"{system.name}: {these} says how often there are draws, and nothing is drawn to fit it by"
+                f"{system.name}: {names_text} says how often there are draws, and nothing is drawn to fit it by"
             )
-        active &= ~drawn
+        active &= ~concerns_draws
     if free is None:
-        active = _is_independent(product, active)
+        active = _independent_slope_mask(product, active)
     unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
-    chosen = np.flatnonzero(active)
+    active_indices = np.flatnonzero(active)
     product = product * unit * unit[:, None]
-    first = PointEvaluation(first.loss, first.slope * unit, product[None])
+    start_evaluation = PointEvaluation(start_evaluation.loss, start_evaluation.slope * unit, product[None])
     return problem._replace(
         unit=unit,
         start=start / unit,
-        active=chosen,
-        axes=decorrelating_axes(product, chosen),
-        known=first if mode == "forward" else None,
+        active=active_indices,
+        axes=decorrelating_axes(product, active_indices),
+        start_evaluation=start_evaluation if mode == "forward" else None,
     )
 
 
 def decorrelating_axes(product: HostArray, active: HostArray) -> HostArray:
     """[k, m] directions, in which the slopes with these products [k, k] are about 1 and uncorrelated."""
-    among = product[np.ix_(active, active)]
+    active_products = product[np.ix_(active, active)]
     axes = np.zeros((len(product), len(active)))
-    axes[active] = np.linalg.inv(np.linalg.cholesky(among + 1e-6 * np.diag(np.diag(among)))).T
+    axes[active] = np.linalg.inv(np.linalg.cholesky(active_products + 1e-6 * np.diag(np.diag(active_products)))).T
     return axes
 
 
-def _is_independent(product: HostArray, active: HostArray) -> HostArray:
-    """[k] which active parameters have slopes that are no combination of those before."""
+def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:
+    """[k] whether an active parameter's slopes are no linear combination of those before it."""
     active = active.copy()
     for i in np.flatnonzero(active):
-        before = np.flatnonzero(active[:i])
-        scale = np.sqrt(np.diag(product)[before])
-        one = product[before, i] / scale / math.sqrt(product[i, i])
-        explained = one @ np.linalg.lstsq(product[np.ix_(before, before)] / scale / scale[:, None], one, rcond=None)[0]
+        earlier = np.flatnonzero(active[:i])
+        scale = np.sqrt(np.diag(product)[earlier])
+        correlation = product[earlier, i] / scale / math.sqrt(product[i, i])
+        explained = (
+            correlation
+            @ np.linalg.lstsq(product[np.ix_(earlier, earlier)] / scale / scale[:, None], correlation, rcond=None)[0]
+        )
         active[i] = explained < 1.0 - MIN_INDEPENDENT_VARIANCE
     return active
 
 
-def evaluate(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
-    """`calculate` at x [S, k], with means for sums; the other parameters are one number or [S]."""
+def evaluate_losses(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
+    """`loss_derivatives` at x [S, k], as means; the other parameters are one number or [S]."""
     columns = broadcast_params(params, len(x))
     sums = loss_derivatives(
         quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight, problem.active
@@ -189,7 +204,7 @@ def evaluate(problem: FitProblem, quantity: str, x: HostArray, params: Params) -
 @partial(jax.jit, static_argnums=0)
 def _constrain_settings(free: FreeParameters, x: Array, unit: Array, params: Params) -> Params:
     """Leaves [S] of the hyperparameters of x [S, k] and of those that are not free, [S]."""
-    return jax.vmap(lambda x, params: constrain(free, x, unit, params))(x, params)
+    return jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
 
 
 def broadcast_params(params: Params, count: int) -> Params:
@@ -202,59 +217,61 @@ def params_at(problem: FitProblem, x: HostArray, params: Params) -> Params:
     unit, free = jnp.asarray(problem.unit, float), problem.free
     columns = jax.tree.map(lambda y: jnp.asarray(y, float), broadcast_params(params, len(x)))
     values = _constrain_settings(free, jnp.asarray(x, float), unit, columns)
-    touched = {free.names[i] for i in problem.active} | {bound for bound, *_ in free.kept}
-    exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in touched and v is not None}
+    changed = {free.names[i] for i in problem.active} | {bound for bound, *_ in free.dependent_bounds}
+    exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in changed and v is not None}
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
 
 
 def is_hessian_affordable(problem: FitProblem) -> bool:
-    """Whether it takes no minutes to find the curvature, or nothing can stand in for it."""
+    """Whether the curvature takes less than minutes to compute, or has no substitute."""
     task, count = problem.task, len(problem.active)
-    return task.history is not None or len(task.weight) * count * (count + 1) // 2 <= MAX_HESSIAN_WORK
+    return task.evidence_problem is not None or len(task.weight) * count * (count + 1) // 2 <= MAX_HESSIAN_WORK
 
 
 def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product: HostArray | None = None) -> HostArray:
     """[m, m] of the fitted parameters, at x [k], in their own units; inf in the rows and columns of those left open.
 
-    `product` [k, k] is the mean product of the slopes there, if it is known.
+    `product` [k, k] is the mean product of the slopes there, if known.
 
-    Open is what the loss is not curved upwards along, as far as the events can tell, and what has a logarithm or logit
-    with a standard error above `OPEN`. Others have the errors that the rest of the curvature gives, and may move with
-    what is open.
+    A parameter is open along which the loss does not curve upwards, as far as the events can tell, or whose logarithm
+    or logit has a standard error above `OPEN_ERROR`. The others have the errors that the rest of the curvature gives,
+    and may move with the open ones.
     """
-    here, params = np.ix_(problem.active, problem.active), problem.task.system.params
+    active_block, params = np.ix_(problem.active, problem.active), problem.task.system.params
     if product is None and errors != "information":
-        product = evaluate(problem, "forward", x[None], params)[2][0]
-    whole = product if errors == "products" else evaluate(problem, "hessian", x[None], params)[0]
-    assert whole is not None
-    curvature = whole[here]
+        product = evaluate_losses(problem, "forward", x[None], params)[2][0]
+    curvature_matrix = product if errors == "products" else evaluate_losses(problem, "hessian", x[None], params)[0]
+    assert curvature_matrix is not None
+    curvature = curvature_matrix[active_block]
     if not np.isfinite(curvature).all():
         return np.full(curvature.shape, np.inf)
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
-    far = np.where(real, MAX_STANDARD_ERRORS / math.sqrt(total), OPEN_ERROR)
-    covariance, loose = (
-        far * part * far[:, None] for part in _invert_known_information(total * far * curvature * far[:, None])
+    scale = np.where(real, MAX_STANDARD_ERRORS / math.sqrt(total), OPEN_ERROR)
+    covariance, unknown_directions = (
+        scale * part * scale[:, None] for part in _invert_known_information(total * scale * curvature * scale[:, None])
     )
-    unknown = np.sqrt(np.diag(loose)) > OPEN_ERROR_RATIO * np.sqrt(np.diag(covariance))
+    is_open = np.sqrt(np.diag(unknown_directions)) > OPEN_ERROR_RATIO * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
         assert product is not None
-        covariance = covariance @ (total * product[here]) @ covariance
-    covariance += loose
-    unknown |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)
-    unit, at = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
-    moved = jax.jacfwd(lambda x: constrain(problem.free, x, unit, params))(at)
-    slope = np.array([getattr(moved, name) for name in problem.free.names], np.float64)[here]
+        covariance = covariance @ (total * product[active_block]) @ covariance
+    covariance += unknown_directions
+    is_open |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)
+    unit, point = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
+    params_jacobian = jax.jacfwd(lambda x: to_hyperparameters(problem.free, x, unit, params))(point)
+    slope = np.array([getattr(params_jacobian, name) for name in problem.free.names], np.float64)[active_block]
     covariance = slope @ covariance @ slope.T
-    covariance[(slope != 0.0) @ unknown] = np.inf
+    covariance[(slope != 0.0) @ is_open] = np.inf
     return 0.5 * (covariance + covariance.T)
 
 
 def _invert_known_information(information: HostArray) -> tuple[HostArray, HostArray]:
-    """[m, m] the inverse of what is known, in units of how far parameters may be, and directions of which nothing is.
+    """[m, m] the inverse of the known information, and the projection onto directions without information.
 
-    Nothing is known of a direction in which they may go so far, or in which rounding may be all there is.
+    A direction has none if parameters may go all their range along it, or if rounding may account for it.
     """
-    bend, along = np.linalg.eigh(information)
-    noise = np.finfo(jnp.result_type(float)).eps * (np.sqrt(np.abs(np.diag(information))) @ np.abs(along)) ** 2
-    is_known = bend > np.maximum(noise, 1.0)
-    return (along[:, is_known] / bend[is_known]) @ along[:, is_known].T, along[:, ~is_known] @ along[:, ~is_known].T
+    eigenvalues, eigenvectors = np.linalg.eigh(information)
+    noise = np.finfo(jnp.result_type(float)).eps * (np.sqrt(np.abs(np.diag(information))) @ np.abs(eigenvectors)) ** 2
+    is_known = eigenvalues > np.maximum(noise, 1.0)
+    return (eigenvectors[:, is_known] / eigenvalues[is_known]) @ eigenvectors[:, is_known].T, eigenvectors[
+        :, ~is_known
+    ] @ eigenvectors[:, ~is_known].T

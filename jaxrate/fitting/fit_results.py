@@ -1,4 +1,4 @@
-"""What fits find, and how it reads."""
+"""The results of fits, and how they print."""
 
 import html
 import math
@@ -14,7 +14,7 @@ MAX_PRINTED_VALUES = 12  # values of a profile that are printed
 
 
 class FitOptions(NamedTuple):
-    """What a fit was asked to make small: see `fit`. Whatever goes on from a `Fit` takes them from there."""
+    """The options of a fit, see `fit`. Functions that take a `Fit` take them from it."""
 
     loss: Any = "log_loss"  # a name, or a function of predictions and scores
     warm_up: float = 0
@@ -28,63 +28,63 @@ class FitOptions(NamedTuple):
 
 
 class HeldOutLosses(NamedTuple):
-    """How the events after those of a fit were predicted, none of which it has seen: mean losses."""
+    """Mean losses of the events after those fitted, none of which the fit has seen."""
 
     start: float  # with the hyperparameters from which the search began
-    fitted: float  # with those found
-    constant: float  # of who always says the mean score of the events before, or each score's share; NaN of margins
+    fitted: float  # with the fitted ones
+    constant: float  # of a constant prediction, the mean score before or each score's share; NaN of margins
     scored: int  # matches (pairs, participants)
 
 
 class Fit(NamedTuple):
-    """The best hyperparameters found. In place of a system, `profile`, `sweep`, `rolling` and `fit` go on from it."""
+    """The fitted hyperparameters. `fit` and the functions of `jr.fitting` take it in place of a system."""
 
-    system: RatingSystem  # with them, ready for `run`
+    system: RatingSystem  # with the fitted hyperparameters, ready for `run`
     params: Params
     free: tuple[str, ...]  # the names of the k that were fitted
-    idle: tuple[str, ...]  # those that might have been, but change no prediction, or none that others do not as well
-    unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `constrain` in `free`
+    idle: tuple[str, ...]  # those without an effect of their own on any prediction, which were not fitted
+    unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `to_hyperparameters`
     loss: float  # mean over the matches (pairs, participants) scored for training
     loss_history: HostArray  # [steps + 1] of it, from the start
     validation_history: HostArray | None  # [steps + 1] the same of the validation part
     standard_error: dict[str, float]  # in the parameter's own unit; inf of those that are open
     covariance: HostArray  # [k, k] in the parameters' own units; rows and columns of those that are open are inf
-    converged: bool  # whether the search found a least loss, or stopped for the validation part; not if it is "flat"
+    converged: bool  # whether the search reached a least loss, or stopped for the validation part; not if "flat"
     reason: str  # "gradient" | "validation" | "no further decrease" | "flat" (some are open) | "steps" | "diverged"
     seconds: float
-    open: tuple[str, ...] = ()  # of `free`, those of which the events say next to nothing: their values mean little
+    open: tuple[str, ...] = ()  # of `free`, those that the events hardly determine: their values mean little
     options: FitOptions = FitOptions()
-    rest: HeldOutLosses | None = None  # None: nothing was left out of the fit
-    moved_bounds: tuple[str, ...] = ()  # hyperparameters that were not fitted, but moved with those they bound
+    held_out: HeldOutLosses | None = None  # None: no event was left out of the fit
+    moved_bounds: tuple[str, ...] = ()  # hyperparameters that were not fitted, but moved with those that they bound
 
     def __repr__(self) -> str:
         return f"{self._format_summary()}\n{format_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
 
     def _repr_html_(self) -> str:
-        said = html.escape(self._format_summary()).replace("\n", "<br>")
-        return f"<p>{said}</p>{html_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
+        summary = html.escape(self._format_summary()).replace("\n", "<br>")
+        return f"<p>{summary}</p>{html_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
 
     def _format_summary(self) -> str:
-        """A line, or one for each part, and one of what was not fitted."""
+        """The lines above the table: losses, parameters without effect or left open, held-out losses."""
         steps = len(self.loss_history) - 1
         count = f"{steps} step{'s' if steps != 1 else ''}"
-        said = [
+        lines = [
             f"{self.system.name} after {count} ({self.reason}): "
             f"loss {_format_loss_change(self.loss_history, self.loss)}"
         ]
         if self.validation_history is not None:
-            best = np.nanmin(self.validation_history)
-            said.append(f"of the validation part {_format_loss_change(self.validation_history, best)}")
+            best_validation = np.nanmin(self.validation_history)
+            lines.append(f"of the validation part {_format_loss_change(self.validation_history, best_validation)}")
         if self.idle:
-            said.append(f"of no effect here: {', '.join(self.idle)}")
+            lines.append(f"of no effect here: {', '.join(self.idle)}")
         if self.open:
-            said.append(f"left open by these events: {', '.join(self.open)} (`likelihood_interval` says how far)")
-        if self.rest is not None:
-            said.append(f"of the rest, which was not fitted: {format_held_out_losses(self.rest)}")
-        return "\n".join(said)
+            lines.append(f"left open by these events: {', '.join(self.open)} (`likelihood_interval` says how far)")
+        if self.held_out is not None:
+            lines.append(f"of the rest, which was not fitted: {format_held_out_losses(self.held_out)}")
+        return "\n".join(lines)
 
     def _table_rows(self) -> list[tuple[str, ...]]:
-        """A line for each hyperparameter that was fitted, or moved with one that was."""
+        """A row for each hyperparameter that was fitted, or moved with a fitted one."""
         return [
             (
                 name,
@@ -100,9 +100,15 @@ class Fit(NamedTuple):
 
 
 def format_held_out_losses(losses: HeldOutLosses) -> str:
-    """The losses."""
-    said = {"at the start": losses.start, "fitted": losses.fitted, "of a constant prediction": losses.constant}
-    return "loss " + ", ".join(f"{value:.5f} {what}" for what, value in said.items() if math.isfinite(value))
+    """Held-out losses in words."""
+    losses_by_params = {
+        "at the start": losses.start,
+        "fitted": losses.fitted,
+        "of a constant prediction": losses.constant,
+    }
+    return "loss " + ", ".join(
+        f"{value:.5f} {what}" for what, value in losses_by_params.items() if math.isfinite(value)
+    )
 
 
 TABLE_HEADER = ["hyperparameter", "fitted", "standard error", "unit"]
@@ -117,27 +123,27 @@ class LossProfile(NamedTuple):
     params: Params  # leaves [V]: the best for it
     system: RatingSystem
     name: str  # of the parameter
-    weight: float  # of all that was scored: the summed loss is so many times `loss`
-    scored: Any = "log_loss"  # the loss: a name or a function
+    weight: float  # total of scored predictions: the summed loss is `weight` times `loss`
+    loss_function: Any = "log_loss"  # the loss: a name or a function
     likelihood: bool = True  # whether its sum is minus a log likelihood, so that it gives intervals
 
     def __repr__(self) -> str:
         unit = getattr(self.system.space, self.name).unit
-        said = f"{self.system.name} by {self.name} ({unit}), all others fitted anew: {len(self.value)} values"
+        summary = f"{self.system.name} by {self.name} ({unit}), all others fitted anew: {len(self.value)} values"
         if not np.isfinite(self.loss).any():
-            return f"{said}, none with a finite loss"
+            return f"{summary}, none with a finite loss"
         least = int(np.nanargmin(self.loss))
-        said += f", the least loss {self.loss[least]:.5f} at {self.value[least]:.5g}"
+        summary += f", the least loss {self.loss[least]:.5f} at {self.value[least]:.5g}"
         if len(self.value) > MAX_PRINTED_VALUES:
-            return said
-        above = self.weight * (self.loss - self.loss[least])
-        columns = zip(self.value, self.loss, above, strict=True)
+            return summary
+        sum_above_least = self.weight * (self.loss - self.loss[least])
+        columns = zip(self.value, self.loss, sum_above_least, strict=True)
         rows = [(f"{value:.5g}", f"{loss:.5f}", f"{more:.2f}") for value, loss, more in columns]
-        return f"{said}\n{format_table([self.name, 'loss', 'sum above the least'], rows)}"
+        return f"{summary}\n{format_table([self.name, 'loss', 'sum above the least'], rows)}"
 
 
 class RollingFits(NamedTuple):
-    """What was learnt from the past, scored on what followed: leaves [folds]."""
+    """Fits to the past, scored on the events that followed: leaves [folds]."""
 
     params: Params  # leaves [folds]
     fitted: HostArray  # mean loss of these

@@ -1,4 +1,4 @@
-"""Which hyperparameters are free, and how they become any real numbers, and back."""
+"""Free hyperparameters: which they are, and their transformation to unbounded real numbers and back."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,97 +23,108 @@ SPACE_TRANSFORMS: dict[
 
 
 class FreeParameters(NamedTuple):
-    """How free parameters, which may be any number, become those of the system."""
+    """The transformation of unbounded free parameters into hyperparameters of the system."""
 
     names: tuple[str, ...]
     spaces: tuple[str, ...]  # "real" | "positive" | "unit" of each, or "above" | "below" its anchors
-    anchors: tuple[tuple[str | float, ...], ...]  # what each bound, or what has a least value, lies above or below
-    kept: tuple[tuple[str, str, str], ...]  # (bound, parameter, "moves" | "max" | "min"): how bounds not freed give way
+    anchors: tuple[tuple[str | float, ...], ...]  # the parameters or least value that each lies above or below
+    dependent_bounds: tuple[
+        tuple[str, str, str], ...
+    ]  # (bound, parameter, "moves" | "max" | "min"): how bounds that are not free adapt
 
 
-def constrain(free: FreeParameters, x: Array, unit: Array, params: Params) -> Params:
+def to_hyperparameters(free: FreeParameters, x: Array, unit: Array, params: Params) -> Params:
     """The hyperparameters of x [k]: `unit` x, exp x, or 1 / (1 + exp -x); or exp(+-exp x) times an anchor."""
     for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
         if kind in SPACE_TRANSFORMS:
             params = params._replace(**{name: SPACE_TRANSFORMS[kind][1](x[i]) * unit[i]})
     for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
         if kind not in SPACE_TRANSFORMS:
-            ends = (getattr(params, y) if isinstance(y, str) else jnp.asarray(y, float) for y in free.anchors[i])
-            anchor = reduce(jnp.maximum if kind == "above" else jnp.minimum, ends)
+            anchor_values = (
+                getattr(params, y) if isinstance(y, str) else jnp.asarray(y, float) for y in free.anchors[i]
+            )
+            anchor = reduce(jnp.maximum if kind == "above" else jnp.minimum, anchor_values)
             params = params._replace(**{name: anchor * jnp.exp((1.0 if kind == "above" else -1.0) * jnp.exp(x[i]))})
-    keep: dict[str, Any] = {"moves": lambda bound, value: value, "max": jnp.maximum, "min": jnp.minimum}
-    for bound, name, how in free.kept:
-        params = params._replace(**{bound: keep[how](getattr(params, bound), getattr(params, name))})
+    combine: dict[str, Any] = {"moves": lambda bound, value: value, "max": jnp.maximum, "min": jnp.minimum}
+    for bound, name, rule in free.dependent_bounds:
+        params = params._replace(**{bound: combine[rule](getattr(params, bound), getattr(params, name))})
     return params
 
 
 def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[FreeParameters, HostArray]:
-    """How parameters become free, and where they start [k]."""
+    """The transformation of these parameters, and their starting values [k]."""
     params, space = system.params, system.space
     anchors: dict[str, tuple[str | float, ...]] = {}
     above: set[str] = set()  # those that lie above their anchors
-    kept = []
+    dependent_bounds = []
     for name in names:
         if least := getattr(space, name).least:
             anchors[name] = (least,)
             above.add(name)
     for name in params._fields:
-        for bound, how in _active_bounds(system, name):
-            apart = getattr(params, bound) != getattr(params, name)
+        for bound, rule in _active_bounds(system, name):
+            differs = getattr(params, bound) != getattr(params, name)
             if bound in names:
-                if not apart:
+                if not differs:
                     raise ValueError(
                         f"{system.name}: {bound} starts at {name}, the border of its space; start it apart"
                     )
                 anchors[bound] = (*anchors.get(bound, ()), name)
-                if how == "max":
+                if rule == "max":
                     above.add(bound)
             elif name in names:
-                kept.append((bound, name, how if apart else "moves"))
+                dependent_bounds.append((bound, name, rule if differs else "moves"))
     spaces, start = [], []
     for name in names:
         value, kind = float(getattr(params, name)), getattr(space, name).space
         if name in anchors:
-            ends = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
+            anchor_values = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
             kind = "above" if name in above else "below"
-            start.append(math.log(math.log(value / max(ends) if kind == "above" else min(ends) / value)))
+            start.append(
+                math.log(math.log(value / max(anchor_values) if kind == "above" else min(anchor_values) / value))
+            )
         else:
             start.append(SPACE_TRANSFORMS[kind][0](value))
         spaces.append(kind)
-    return FreeParameters(names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(kept)), np.array(start)
+    return FreeParameters(
+        names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(dependent_bounds)
+    ), np.array(start)
 
 
 def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:
-    """Those to be freed; ValueError for one that cannot be."""
+    """The names of the free parameters; ValueError for one that cannot be fitted."""
     fields, space = system.params._fields, system.space
     if free is None:
         bounds = {bound for x in fields for bound, _ in _active_bounds(system, x)}
         return tuple(x for x in fields if x not in bounds and not _unfittable_reason(system, x))
     for name in free:
         if name not in fields:
-            can = ", ".join(x for x in fields if getattr(space, x).fitted)
-            raise ValueError(f"{system.name} has no parameter {name!r}{suggest_name(name, fields)} (it can fit {can})")
-        if why := _unfittable_reason(system, name):
-            raise ValueError(f"{system.name}: {name} {why}")
+            fittable = ", ".join(x for x in fields if getattr(space, x).fitted)
+            raise ValueError(
+                f"{system.name} has no parameter {name!r}{suggest_name(name, fields)} (it can fit {fittable})"
+            )
+        if reason := _unfittable_reason(system, name):
+            raise ValueError(f"{system.name}: {name} {reason}")
     if len(set(free)) < len(free):
         raise ValueError(f"free names a parameter twice: {', '.join(free)}")
     return tuple(free)
 
 
 def _unfittable_reason(system: RatingSystem, name: str) -> str:
-    """Why a parameter cannot be freed, or nothing."""
-    value, about = getattr(system.params, name), getattr(system.space, name)
-    if not about.fitted:
-        return f"is fixed ({about.meaning}, {about.unit}) and is not fitted by slopes; compare values of it by `sweep`"
+    """Why a parameter cannot be fitted; "" if it can."""
+    value, parameter = getattr(system.params, name), getattr(system.space, name)
+    if not parameter.fitted:
+        about = f"is fixed ({parameter.meaning}, {parameter.unit}) and is not fitted by slopes"
+        return f"{about}; try values of it with `sweep_parameters`"
     if value is None:
         return "is switched off; give the system a value to start from"
-    inside = {"positive": about.least < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
-    if not inside[about.space]:
+    inside = {"positive": parameter.least < value < math.inf, "unit": 0.0 < value < 1.0, "real": math.isfinite(value)}
+    if not inside[parameter.space]:
         return f"starts at {value:g}, the border of its space, which no step can leave; start from a value inside"
     return ""
 
 
 def _active_bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
-    """The bounds, in use, of a parameter, with how each keeps to it."""
+    """The bounds in use of a parameter, each with its rule, "min" or "max"."""
     pairs = zip(getattr(system.space, name).bounds, ("min", "max"), strict=True)
     return [(x, how) for x, how in pairs if x is not None and getattr(system.params, x) is not None]

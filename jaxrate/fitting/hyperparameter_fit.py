@@ -1,4 +1,4 @@
-"""Finding the hyperparameters that predict a history best, and how sure they are.
+"""Fitting the hyperparameters that predict a history best, with standard errors.
 
 A loss is a mean of predictions made one step ahead, each before its result was known; so the summed log loss is a
 likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and standard errors follow from its curvature.
@@ -16,10 +16,10 @@ import optax  # type: ignore[import-untyped]
 from jaxrate.argument_checks import AnyNumber, Key, check_arguments, to_floats
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import LAST_ID
-from jaxrate.fitting.evidence import check_evidence_options, prepare_evidence
+from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
 from jaxrate.fitting.fit_problem import (
     FitProblem,
-    evaluate,
+    evaluate_losses,
     is_hessian_affordable,
     parameter_covariance,
     params_at,
@@ -27,15 +27,16 @@ from jaxrate.fitting.fit_problem import (
 )
 from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
 from jaxrate.fitting.losses import loss_record
-from jaxrate.fitting.multistart_search import SearchResult, concatenate_results, minimise
-from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_task, split_weights
+from jaxrate.fitting.multistart_search import concatenate_results, minimise_from_starts
+from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_prediction_task, split_weights
+from jaxrate.fitting.search_state import SearchResult
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.system import Params, RatingSystem, State, replace_params
 from jaxrate.types import Array, HostArray
 
 ERROR_METHODS = "information", "products", "sandwich"
-BYTES_PER_START = 1000.0  # bytes that a search keeps, about
+BYTES_PER_START = 1000.0  # bytes that a search takes, about
 
 
 @check_arguments
@@ -62,8 +63,8 @@ def fit(
 ) -> Fit:
     """The hyperparameters with which a system predicts a history best, starting from its own.
 
-        found = jr.fit(jr.elo(), data)
-        jr.rate(found.system, data)
+        fit = jr.fit(jr.elo(), data)
+        jr.rate(fit.system, data)
 
     Args:
       system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
@@ -76,8 +77,8 @@ def fit(
         results are together (see `smooth`), of which `loss` is minus the mean logarithm. It takes none of the options
         but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, and not "logistic".
       loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`);
-        or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that gives
-        what each loses, [n]. None: log_loss.
+        or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that returns
+        the loss of each, [n]. None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
       steps: at most so many.
@@ -86,7 +87,7 @@ def fit(
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
         `np.arange(n) >= n // 2` scores the last half. None: 1.
       data_share: the share of the matches or contests, the first ones, that is fitted. The rest is rated and scored
-        afterwards (see `Fit.rest`), and decides nothing. None: 1.
+        afterwards (see `Fit.held_out`), and decides nothing. None: 1.
       validation: the share of the events to fit, the last ones, that are not fitted but decide when to stop, and which
         step was best. None: 0.
       starts: of which all but one are random about the system's own values, by factors of about e; the best wins.
@@ -113,35 +114,35 @@ def fit(
       ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,
         or every score is the same; if the loss is not finite at the start; for other bad arguments.
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
     system, free, options = resolve_options(
         system, free, **explicit_options, errors=errors, mode=mode, state=state, key=key
     )
     _check_options(options, starts)
     events = read_if_source(events)
-    task = task_from_options(system, events, options)
+    task = make_task_from_options(system, events, options)
     if method != "ahead":
         check_evidence_options(method, explicit_options | {"errors": errors, "mode": mode, "state": state})
-        task = task._replace(history=prepare_evidence(system, events))
-    training, held_out, rest = split_weights(task, options.data_share, options.validation)
-    problem = prepare_fit(task, system, free, training, held_out, options.mode)
+        task = task._replace(evidence_problem=prepare_evidence_problem(system, events))
+    training, validation_weight, rest_weight = split_weights(task, options.data_share, options.validation)
+    problem = prepare_fit(task, system, free, training, validation_weight, options.mode)
     default_errors = "information" if is_hessian_affordable(problem) else "products"
     error_method = options.errors or (default_errors if task.kind in task.loss.likelihood else "sandwich")
-    start_points = _starting_points(problem, starts, options.key)
+    start_points = _draw_starting_points(problem, starts, options.key)
     if executor is None:
-        path = minimise(problem, start_points, system.params, optimizer, steps, watch)
+        searches = minimise_from_starts(problem, start_points, system.params, optimizer, steps, watch)
     else:
-        path = _search_starts_in_parallel(executor, problem, start_points, system.params, optimizer, steps)
-    best = int(np.nanargmin(path.selection_loss))
-    x, history = path.x[best], np.array(path.history[best])
+        searches = _search_starts_in_parallel(executor, problem, start_points, system.params, optimizer, steps)
+    best_start = int(np.nanargmin(searches.selection_loss))
+    x, history = searches.x[best_start], np.array(searches.history[best_start])
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
-    product = path.product[best] if problem.mode == "forward" else None
-    covariance = parameter_covariance(path.problem[best], x, error_method, product)
+    product = searches.product[best_start] if problem.mode == "forward" else None
+    covariance = parameter_covariance(searches.problem[best_start], x, error_method, product)
     names = [problem.free.names[i] for i in problem.active]
-    left_open = tuple(name for name, error in zip(names, np.diag(covariance), strict=True) if not np.isfinite(error))
-    converged, reason = path.converged[best], path.reason[best]
-    if converged and reason != "validation" and left_open:
+    open_names = tuple(name for name, error in zip(names, np.diag(covariance), strict=True) if not np.isfinite(error))
+    converged, reason = searches.converged[best_start], searches.reason[best_start]
+    if converged and reason != "validation" and open_names:
         converged, reason = False, "flat"
     return Fit(
         replace_params(system, params),
@@ -149,17 +150,17 @@ def fit(
         tuple(names),
         tuple(name for name in problem.free.names if name not in names),
         dict(zip(names, (x * problem.unit)[problem.active].tolist(), strict=True)),
-        float(path.loss[best]),
+        float(searches.loss[best_start]),
         history[:, 0],
         history[:, 1] if options.validation else None,
         dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
         covariance,
         converged,
         reason,
-        time.perf_counter() - began,
-        left_open,
+        time.perf_counter() - start_time,
+        open_names,
         options._replace(errors=error_method),
-        None if options.data_share == 1 else _held_out_losses(problem, path, best, rest),
+        None if options.data_share == 1 else _held_out_losses(problem, searches, best_start, rest_weight),
         tuple(x for x in params._fields if x not in names and getattr(params, x) != getattr(system.params, x)),
     )
 
@@ -167,26 +168,26 @@ def fit(
 def resolve_options(
     system_or_fit: RatingSystem | Fit, free: Sequence[str] | None, **options: Any
 ) -> tuple[RatingSystem, Sequence[str] | None, FitOptions]:
-    """The system, the names to free and the options: those given, else those of the `Fit` they come from, if any."""
-    chosen = {name: value for name, value in options.items() if value is not None}
-    if "weight" in chosen:
-        chosen["weight"] = to_floats("weight", chosen["weight"]).copy()  # a copy, for it is remembered
+    """The system, the names to free and the options: as given, else as in the `Fit`, if there is one."""
+    given_options = {name: value for name, value in options.items() if value is not None}
+    if "weight" in given_options:
+        given_options["weight"] = to_floats("weight", given_options["weight"]).copy()  # a copy, for it is remembered
     if isinstance(system_or_fit, Fit):
         return (
             system_or_fit.system,
             system_or_fit.free if free is None else free,
-            system_or_fit.options._replace(**chosen),
+            system_or_fit.options._replace(**given_options),
         )
-    return system_or_fit, free, FitOptions(**chosen)
+    return system_or_fit, free, FitOptions(**given_options)
 
 
 def _check_options(options: FitOptions, starts: int) -> None:
-    """ValueError for what is wrong whatever the events are."""
+    """ValueError for options that are wrong whatever the events are."""
     if not 0.0 < options.data_share <= 1.0:
         raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {options.data_share}")
     if not 0.0 <= options.validation < 1.0:
         raise ValueError(f"validation is a share of the events, from 0 and below 1, got {options.validation}")
-    check_count("starts", starts)
+    check_positive_integer("starts", starts)
     check_memory_fits(f"{starts:,} searches", BYTES_PER_START * starts)
     if starts > 1 and options.key is None:
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")
@@ -194,43 +195,47 @@ def _check_options(options: FitOptions, starts: int) -> None:
         raise ValueError(f"errors must be one of {', '.join(ERROR_METHODS)}, got {options.errors!r}")
 
 
-def task_from_options(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
-    return make_task(system, events, options.loss, options.warm_up, options.weight, options.key, options.state)
+def make_task_from_options(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
+    return make_prediction_task(
+        system, events, options.loss, options.warm_up, options.weight, options.key, options.state
+    )
 
 
-def training_task(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
-    """The task, of which only what a fit with these options makes small is scored."""
-    task = task_from_options(system, events, options)
+def make_training_task(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
+    """The task, scored on the predictions that a fit with these options minimises."""
+    task = make_task_from_options(system, events, options)
     return task._replace(weight=split_weights(task, options.data_share, options.validation)[0])
 
 
-def _held_out_losses(problem: FitProblem, path: SearchResult, best: int, rest_weight: HostArray) -> HeldOutLosses:
-    """How what counts [n] was predicted with the hyperparameters of the start, and with the best."""
+def _held_out_losses(
+    problem: FitProblem, searches: SearchResult, best_start: int, held_out_weight: HostArray
+) -> HeldOutLosses:
+    """Mean losses by these weights [n]: with the starting hyperparameters, with the fitted ones, of a constant."""
     params = problem.system.params
-    start = mean_loss(problem, problem.start[None], params, rest_weight)
-    fitted = mean_loss(path.problem[best], path.x[best : best + 1], params, rest_weight)
-    constant = constant_loss(problem.task, problem.weight[0], rest_weight)
-    return HeldOutLosses(start, fitted, constant, int(np.count_nonzero(rest_weight)))
+    start = mean_loss(problem, problem.start[None], params, held_out_weight)
+    fitted = mean_loss(searches.problem[best_start], searches.x[best_start : best_start + 1], params, held_out_weight)
+    constant = constant_loss(problem.task, problem.weight[0], held_out_weight)
+    return HeldOutLosses(start, fitted, constant, int(np.count_nonzero(held_out_weight)))
 
 
 def mean_loss(problem: FitProblem, x: HostArray, params: Params, weight: HostArray) -> float:
     """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free."""
-    return float(evaluate(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
+    return float(evaluate_losses(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
 
 
-def check_count(name: str, value: Any) -> None:
+def check_positive_integer(name: str, value: Any) -> None:
     if not (isinstance(value, int) and value >= 1):
         raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
 
 
-def _starting_points(problem: FitProblem, starts: int, key: Array | None) -> HostArray:
-    """[S, k] where searches begin: at the system's own values, and at random about them."""
-    begin = np.repeat(problem.start[None], starts, axis=0)
+def _draw_starting_points(problem: FitProblem, starts: int, key: Array | None) -> HostArray:
+    """[S, k] where searches start: the system's own values, and random ones about them."""
+    points = np.repeat(problem.start[None], starts, axis=0)
     if starts > 1:
         assert key is not None
-        random = jax.random.normal(jax.random.fold_in(key, LAST_ID), begin[1:].shape)
-        begin[1:] += np.asarray(random, np.float64)
-    return begin
+        offsets = jax.random.normal(jax.random.fold_in(key, LAST_ID), points[1:].shape)
+        points[1:] += np.asarray(offsets, np.float64)
+    return points
 
 
 def _search_starts_in_parallel(
@@ -241,9 +246,9 @@ def _search_starts_in_parallel(
     optimizer: optax.GradientTransformation | None,
     steps: int,
 ) -> SearchResult:
-    """`minimise`, each start [S, k] by a worker, who sends no history back."""
-    one = partial(_search_from_start, problem, params, optimizer, steps)
-    paths, systems = zip(*map_items(executor, one, [*starts[:, None]]), strict=True)
+    """`minimise_from_starts` with each start [S, k] given to a worker, which returns no history."""
+    search_one = partial(_search_from_start, problem, params, optimizer, steps)
+    paths, systems = zip(*map_items(executor, search_one, [*starts[:, None]]), strict=True)
     base_task = problem.task
     tasks = [
         base_task if new == problem.system else base_task._replace(system=new, record=loss_record(base_task.loss, new))
@@ -256,6 +261,6 @@ def _search_starts_in_parallel(
 def _search_from_start(
     problem: FitProblem, params: Params, optimizer: optax.GradientTransformation | None, steps: int, start: HostArray
 ) -> tuple[SearchResult, RatingSystem]:
-    """Where a search from one start [1, k] ended, without its problem, but with the system there."""
-    path = minimise(problem, start, params, optimizer, steps)
-    return path._replace(problem=[]), path.problem[0].system
+    """The result of a search from one start [1, k], without its problem, and the system at its end."""
+    search = minimise_from_starts(problem, start, params, optimizer, steps)
+    return search._replace(problem=[]), search.problem[0].system

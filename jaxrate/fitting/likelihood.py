@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from jaxrate.argument_checks import AnyNumber, Key, check_arguments
 from jaxrate.fitting.fit_results import Fit
-from jaxrate.fitting.hyperparameter_fit import resolve_options, training_task
+from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
 from jaxrate.fitting.losses import loss_label, prediction_losses
 from jaxrate.fitting.prediction_task import replay_task
 from jaxrate.system import Params, RatingSystem, State
@@ -36,7 +36,7 @@ def log_likelihood(
 
     Args:
       system: as from `glicko()`; of `outlook(system)` each result has a probability, of others half a win counts as
-        half of the logarithm of either. Or a `Fit`: then it is of what was fitted.
+        half of the logarithm of either. Or a `Fit`: then of the events that it scored.
       events: matches, rating periods or a `Dataset`, concrete.
       params: leaves []; may be traced. None: the system's own.
       loss: "log_loss", or "margin": the density of margins, of skills that learn from them. None: "log_loss".
@@ -46,16 +46,16 @@ def log_likelihood(
       [] the sum over all that is scored.
 
     Raises:
-      ValueError: for rounds, whose predictions have no joint likelihood (`fit` makes a sum of losses small, or pairs);
+      ValueError: for rounds, whose predictions have no joint likelihood (`fit` minimises a sum of losses, or of pairs);
         for other losses; and as `fit`.
     """
     system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    task = training_task(system, events, options)
+    task = make_training_task(system, events, options)
     if task.kind not in task.loss.likelihood:
         if not task.loss.likelihood:
             raise ValueError(f"the {loss_label(options.loss)} loss is no log likelihood; take log_loss")
         raise ValueError(
-            f"{task.kind.__name__.lower()} have no likelihood: what is said of participants is not independent; give "
+            f"{task.kind.__name__.lower()} have no likelihood: predictions of participants are not independent; give "
             "matches or periods"
         )
     prediction = replay_task(task, system.params if params is None else params)

@@ -13,15 +13,15 @@ from jaxrate.fitting.derivatives import devices_for_settings, index_chunks, loss
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile
 from jaxrate.fitting.free_parameters import FreeParameters, resolve_free_names
-from jaxrate.fitting.hyperparameter_fit import resolve_options, training_task
-from jaxrate.fitting.multistart_search import minimise
+from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
+from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.sharding import sharding_devices
 from jaxrate.system import Params, RatingSystem, State, replace_params
 from jaxrate.types import Array, HostArray
 
-SETTINGS_PER_PIECE = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
+SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 
 
 @check_arguments
@@ -57,10 +57,10 @@ def sweep_parameters(
     """
     system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
     if getattr(params, "_fields", None) != system.params._fields:
-        named = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
-        example = f"jr.{system.name}().params._replace({named})"
+        example_params = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
+        example = f"jr.{system.name}().params._replace({example_params})"
         raise ValueError(f"params must be hyperparameters, as {example}, got {format_value(params)}")
-    task, devices = training_task(system, events, options), sharding_devices(params)
+    task, devices = make_training_task(system, events, options), sharding_devices(params)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
@@ -73,7 +73,7 @@ def sweep_parameters(
 
 def _single_mean_loss(events: Any, options: FitOptions, system: RatingSystem) -> HostArray:
     """[1] the mean loss of a system whose rules are its own."""
-    return _mean_losses(training_task(system, events, options), system.params, 1)
+    return _mean_losses(make_training_task(system, events, options), system.params, 1)
 
 
 def _mean_losses(
@@ -84,17 +84,17 @@ def _mean_losses(
     devices = devices or devices_for_settings(task, count)
     size = min(max(len(devices), 1) * settings_per_batch(task, count, 1), count)
     if executor is not None:
-        size, devices = min(size, SETTINGS_PER_PIECE), []
-    pieces = [jax.tree.map(lambda x: x[at], settings) for at in index_chunks(count, size)]  # noqa: B023
-    result = map_items(executor, partial(_summed_losses, task, size, devices), pieces)
+        size, devices = min(size, SETTINGS_PER_TASK), []
+    chunks = [jax.tree.map(lambda x: x[at], settings) for at in index_chunks(count, size)]  # noqa: B023
+    result = map_items(executor, partial(_summed_losses, task, size, devices), chunks)
     return np.concatenate(result)[:count] / task.weight.sum()
 
 
 def _summed_losses(task: PredictionTask, size: int, devices: Sequence[Any], settings: Params) -> HostArray:
     """[size] the summed losses of settings, leaves [size]."""
-    none, both = FreeParameters((), (), (), ()), np.stack([task.weight] * 2)
-    setting_arguments = np.zeros((size, 0)), np.zeros(0), settings, both
-    losses: HostArray = loss_derivatives("values", task, none, *setting_arguments, devices=devices)[:, 0]
+    no_free_parameters, weights = FreeParameters((), (), (), ()), np.stack([task.weight] * 2)
+    setting_arguments = np.zeros((size, 0)), np.zeros(0), settings, weights
+    losses: HostArray = loss_derivatives("values", task, no_free_parameters, *setting_arguments, devices=devices)[:, 0]
     return losses
 
 
@@ -131,22 +131,24 @@ def profile_loss(
     """
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
     system, free, options = resolve_options(system, free, **explicit_options)
-    task, value = training_task(system, events, options), to_floats("values", values)
+    task, value = make_training_task(system, events, options), to_floats("values", values)
     if value.ndim != 1:
         raise ValueError(f"values must be [V] numbers, got the shape {value.shape}")
     for x in value:
         replace_params(system, system.params._replace(**{name: x}))
-    others = tuple(x for x in resolve_free_names(system, free) if x != name)
-    problem = prepare_fit(task, system, others, task.weight, mode=options.mode)
+    other_names = tuple(x for x in resolve_free_names(system, free) if x != name)
+    problem = prepare_fit(task, system, other_names, task.weight, mode=options.mode)
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
-    size = settings_per_batch(task, len(value), 1 + len(others))
+    size = settings_per_batch(task, len(value), 1 + len(other_names))
     losses, best_params = [], []
-    for at in index_chunks(len(value), size):
-        some = jax.tree.map(lambda x: x[at], columns)  # noqa: B023
-        path = minimise(problem, np.repeat(problem.start[None], size, axis=0), some, None, steps)
-        losses.append(path.loss)
-        best_params.append(params_at(problem, path.x, some))
+    for indices in index_chunks(len(value), size):
+        chunk_params = jax.tree.map(lambda x: x[indices], columns)  # noqa: B023
+        searches = minimise_from_starts(
+            problem, np.repeat(problem.start[None], size, axis=0), chunk_params, None, steps
+        )
+        losses.append(searches.loss)
+        best_params.append(params_at(problem, searches.x, chunk_params))
     params = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *best_params)
-    loss_of = np.concatenate(losses)[: len(value)]
+    profile_losses = np.concatenate(losses)[: len(value)]
     likelihood = task.kind in task.loss.likelihood
-    return LossProfile(value, loss_of, params, system, name, float(task.weight.sum()), options.loss, likelihood)
+    return LossProfile(value, profile_losses, params, system, name, float(task.weight.sum()), options.loss, likelihood)

@@ -1,4 +1,4 @@
-"""A history that is to be predicted: its scores, what each prediction counts, and what it loses."""
+"""A prediction task: a history, its scores, the weights of predictions and their loss."""
 
 import math
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events
-from jaxrate.fitting.evidence import EvidenceProblem
+from jaxrate.fitting.evidence_objective import EvidenceProblem
 from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, loss_record, resolve_loss
 from jaxrate.metrics.prediction_metrics import experience_mask
 from jaxrate.replay.blocks import Blocks
@@ -24,7 +24,7 @@ from jaxrate.types import Array, HostArray
 
 
 class PredictionTask(NamedTuple):
-    """A history to predict, and what the predictions lose."""
+    """A history to predict, with weights and the loss of its predictions."""
 
     system: RatingSystem
     loss: Loss
@@ -33,16 +33,16 @@ class PredictionTask(NamedTuple):
     kind: type  # Matches, Periods or Rounds
     schedule: Plan | Blocks
     score: Array  # [n] what was to be predicted
-    weight: HostArray  # [n] what each prediction counts; 0: not at all
+    weight: HostArray  # [n] of each prediction; 0: it is not scored
     event: HostArray  # [n] the number of its event, from 0 on
     key: Array | None
     state: State  # to carry on from, or None
     num_players: int
-    levels: int  # how many scores a prediction gives probabilities; 0: it is an expected score
-    history: EvidenceProblem | None = None  # whose evidence is what counts, in place of predictions
+    num_score_levels: int  # number of scores with a probability each; 0: predictions are expected scores
+    evidence_problem: EvidenceProblem | None = None  # its evidence counts in place of predictions
 
 
-def make_task(
+def make_prediction_task(
     system: RatingSystem,
     data: Any,
     loss: Any,
@@ -59,21 +59,21 @@ def make_task(
         kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
         raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
     record = loss_record(resolved_loss, system)
-    levels, (score, counts, event) = 0, _read_scores(events)
+    num_score_levels, (score, is_informative, event) = 0, _read_scores(events)
     if isinstance(flat, Rounds):
         if not resolved_loss.teams and has_teammates(events):
             raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
-        levels = 0 if record else _count_score_levels(system, flat)
+        num_score_levels = 0 if record else _count_score_levels(system, flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
     if callable(loss):
-        shape = (len(score), levels) if levels else (len(score),)
+        shape = (len(score), num_score_levels) if num_score_levels else (len(score),)
         check_loss_shape(
             resolved_loss, loss_label(loss), jax.ShapeDtypeStruct(shape, jnp.result_type(float)), len(score)
         )
-    each = _prediction_weights(events, counts, event, weight, warm_up)
-    scored = score[each > 0]
+    prediction_weights = _prediction_weights(events, is_informative, event, weight, warm_up)
+    scored = score[prediction_weights > 0]
     if record is None and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
@@ -83,7 +83,19 @@ def make_task(
     num_players = player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0]))
     schedule, score = schedule_by_level(events), as_device_arrays(score)
     return PredictionTask(
-        system, resolved_loss, record, events, type(flat), schedule, score, each, event, key, state, num_players, levels
+        system,
+        resolved_loss,
+        record,
+        events,
+        type(flat),
+        schedule,
+        score,
+        prediction_weights,
+        event,
+        key,
+        state,
+        num_players,
+        num_score_levels,
     )
 
 
@@ -94,66 +106,70 @@ def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | No
 
 
 def split_weights(task: PredictionTask, data_share: float, validation: float) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] what each prediction counts of those to fit, of those that decide when to stop, and of the rest: see `fit`.
+    """Weights [n] of the predictions for training, for validation, and of the held-out rest, see `fit`.
 
-    ValueError if there is nothing to score in a part that was asked for.
+    ValueError if a requested part has nothing to score.
     """
-    place = task.event if task.kind is Rounds else np.arange(len(task.event))
-    count = int(place[-1]) + 1
-    rest = place >= (count if data_share == 1 else count_first_share(count, data_share))
-    last = int(np.max(task.event[~rest], initial=0))
-    later = ~rest & (task.event >= math.ceil((1.0 - validation) * (last + 1)))
-    if validation and not (task.weight * later).any():
+    event_index = task.event if task.kind is Rounds else np.arange(len(task.event))
+    count = int(event_index[-1]) + 1
+    is_held_out = event_index >= (count if data_share == 1 else count_first_share(count, data_share))
+    last_event = int(np.max(task.event[~is_held_out], initial=0))
+    is_validation = ~is_held_out & (task.event >= math.ceil((1.0 - validation) * (last_event + 1)))
+    if validation and not (task.weight * is_validation).any():
         raise ValueError(f"validation={validation} of the events leave nothing to validate on: none of them is scored")
-    if data_share < 1 and not (task.weight * rest).any():
+    if data_share < 1 and not (task.weight * is_held_out).any():
         raise ValueError(f"data_share={data_share} of the events leave no rest to score; take less")
-    return task.weight * ~(later | rest), task.weight * later, task.weight * rest
+    return task.weight * ~(is_validation | is_held_out), task.weight * is_validation, task.weight * is_held_out
 
 
 def constant_loss(task: PredictionTask, past_weight: HostArray, scored_weight: HostArray) -> float:
-    """What predictions lose that are always the same: the mean score, or how frequent each score was; NaN of margins.
+    """The mean loss of a constant prediction: the mean score, or the frequency of each score; NaN of margins.
 
-    `past` and `following` are what scores [n] count for the prediction, and what predictions count.
+    `past_weight` [n] are weights of the scores behind the constant, `scored_weight` [n] those of its predictions.
     """
     if task.loss.even is not None:
         return task.loss.even
     if task.record is not None:
         return math.nan
     score = np.asarray(task.score, np.float64)
-    if task.levels:
-        level = np.rint(score * (task.levels - 1)).astype(int)
-        guess = np.bincount(level, past_weight, minlength=task.levels) / past_weight.sum()
+    if task.num_score_levels:
+        level = np.rint(score * (task.num_score_levels - 1)).astype(int)
+        prediction = np.bincount(level, past_weight, minlength=task.num_score_levels) / past_weight.sum()
     else:
-        guess = np.asarray(np.average(score, weights=past_weight))
-    each = task.loss.each(jnp.asarray(np.broadcast_to(guess, (len(score), *guess.shape)), float), task.score)
-    return float(np.average(np.asarray(each, np.float64), weights=scored_weight))
+        prediction = np.asarray(np.average(score, weights=past_weight))
+    losses = task.loss.each(
+        jnp.asarray(np.broadcast_to(prediction, (len(score), *prediction.shape)), float), task.score
+    )
+    return float(np.average(np.asarray(losses, np.float64), weights=scored_weight))
 
 
 def _prediction_weights(
     events: Any, is_informative: HostArray, event: HostArray, weight: Any, warm_up: float
 ) -> HostArray:
-    """[n] what each prediction counts: nothing where `counts` is false. ValueError if none counts."""
+    """[n] the weight of each prediction, 0 where `is_informative` is false. ValueError if all are 0."""
     rounds = isinstance(events, Ragged) and isinstance(events.events, Rounds)
-    n, what = len(is_informative), "participants" if rounds else "matches"
-    each = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-    if each.shape != (n,):
-        raise ValueError(f"weight must be [{n}], one for each of the {what}, got {each.shape}")
-    fail_where(~((each >= 0) & (each < np.inf)), lambda row: f"weight is {each[row]}; it must be from 0, and finite")
-    each = np.where(is_informative, each, 0.0)
-    if not each.any():
+    n, noun = len(is_informative), "participants" if rounds else "matches"
+    weights = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"weight must be [{n}], one for each of the {noun}, got {weights.shape}")
+    fail_where(
+        ~((weights >= 0) & (weights < np.inf)), lambda row: f"weight is {weights[row]}; it must be from 0, and finite"
+    )
+    weights = np.where(is_informative, weights, 0.0)
+    if not weights.any():
         raise ValueError(
-            "no contest ranks anybody" if not is_informative.any() else f"the weights leave no {what} to score"
+            "no contest ranks anybody" if not is_informative.any() else f"the weights leave no {noun} to score"
         )
     if warm_up:
-        each = np.where(_is_after_warm_up(events, event, warm_up), each, 0.0)
-    if not each.any():
-        kind, less = ("games of every player", "fewer") if warm_up >= 1 else ("of the events", "less")
-        raise ValueError(f"warm_up={warm_up} {kind} leave no {what} to score; take {less}")
-    return each
+        weights = np.where(_is_after_warm_up(events, event, warm_up), weights, 0.0)
+    if not weights.any():
+        kind, comparative = ("games of every player", "fewer") if warm_up >= 1 else ("of the events", "less")
+        raise ValueError(f"warm_up={warm_up} {kind} leave no {noun} to score; take {comparative}")
+    return weights
 
 
 def _read_scores(events: Any) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the scores, whether they say anything, and the number of the event."""
+    """[n] the scores, whether each is informative, and the number of its event."""
     flat = events.events if isinstance(events, Ragged) else events
     if isinstance(flat, Rounds):
         return _round_scores(events)
@@ -165,26 +181,26 @@ def _read_scores(events: Any) -> tuple[HostArray, HostArray, HostArray]:
 
 
 def has_draws(task: PredictionTask, weight: HostArray) -> bool:
-    """Whether any match that counts [n] ends in less than a whole win, or any contest with a tie of two teams."""
-    counts = weight > 0
+    """Whether any match with a weight [n] above 0 is drawn, or any such contest has a tie of two teams."""
+    is_scored = weight > 0
     if task.kind is not Rounds:
-        score = np.asarray(task.score)[counts]
+        score = np.asarray(task.score)[is_scored]
         return bool(((score > 0.0) & (score < 1.0)).any())
     flat: Any = task.events.events  # type: ignore[union-attr]
-    team = np.stack([task.event, flat.team, np.asarray(flat.rank)])[:, counts]
+    team = np.stack([task.event, flat.team, np.asarray(flat.rank)])[:, is_scored]
     place = np.unique(team, axis=1)[[0, 2]]
     return np.unique(place, axis=1).shape[1] < place.shape[1]
 
 
 def _is_after_warm_up(events: Any, event: HostArray, warm_up: float) -> HostArray:
-    """[n] what comes after so many games of all who play, or after that share of the events."""
+    """[n] whether all players have played `warm_up` games before, or that share of the events has passed."""
     if not (0 <= warm_up < 1 or (warm_up >= 1 and float(warm_up).is_integer())):
         raise ValueError(f"warm_up is a whole number of games, or a share of the events below 1, got {warm_up}")
     return _has_played_before(events, int(warm_up)) if warm_up >= 1 else event >= warm_up * (event[-1] + 1)
 
 
 def _has_played_before(events: Any, games: int) -> HostArray:
-    """[n] whether all players of a match, or the participant, have played so many games before."""
+    """[n] whether all players of a match, or the participant, have played `games` games before."""
     if isinstance(events, Ragged) and events.pair_start is not None:
         flat: Any = events.events
         first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
@@ -193,21 +209,23 @@ def _has_played_before(events: Any, games: int) -> HostArray:
 
 
 def _round_scores(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the share of the other teams that each participant's beat; whether their contest ranks any; its number."""
+    """[n] the share of the other teams that each one's team beat, whether the contest ranks any, and its number."""
     flat: Any = rounds.events
     event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))
-    own = rounds.player_start[event] + flat.team
-    first, member = np.unique(own, return_index=True, return_inverse=True)[1:]  # one player of each team, in order
-    which, rank = event[first], np.asarray(flat.rank)[first]
-    ahead, behind = count_better(which, rank), count_better(which, -rank)
-    others = np.bincount(which, minlength=len(flat.time))[which] - 1
-    share = (behind + 0.5 * (others - ahead - behind)) / np.maximum(others, 1)
-    ranks = np.bincount(which, ahead, minlength=len(flat.time)) > 0
-    return share[member], ranks[event], event
+    team_index = rounds.player_start[event] + flat.team
+    first_row, team_of_row = np.unique(team_index, return_index=True, return_inverse=True)[
+        1:
+    ]  # one player of each team, in order
+    team_event, rank = event[first_row], np.asarray(flat.rank)[first_row]
+    teams_ahead, teams_behind = count_better(team_event, rank), count_better(team_event, -rank)
+    other_teams = np.bincount(team_event, minlength=len(flat.time))[team_event] - 1
+    share = (teams_behind + 0.5 * (other_teams - teams_ahead - teams_behind)) / np.maximum(other_teams, 1)
+    is_ranked = np.bincount(team_event, teams_ahead, minlength=len(flat.time)) > 0
+    return share[team_of_row], is_ranked[event], event
 
 
 def _count_score_levels(system: RatingSystem, matches: Matches) -> int:
-    """How many scores a system gives probabilities, or 0; ValueError if it would give none to a score."""
+    """The number of scores to which a system gives probabilities, or 0; ValueError for a score that has none."""
 
     def predict(params: Params, event: Matches) -> Any:
         return score_probabilities(system.rules.predict(system.rules.prepare(params), system.init(params, 2), event))
@@ -215,10 +233,12 @@ def _count_score_levels(system: RatingSystem, matches: Matches) -> int:
     if len(matches.score) == 0:
         return 0
     event = jax.tree.map(lambda x: x[0], as_device_arrays(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
-    guess = jax.eval_shape(predict, system.params, event)
-    if guess.ndim == 0:
+    prediction = jax.eval_shape(predict, system.params, event)
+    if prediction.ndim == 0:
         return 0
-    last, score = guess.shape[-1] - 1, np.asarray(matches.score, np.float64)
-    off = np.abs(score * last - np.rint(score * last)) > 1e-4
-    fail_where(off, lambda row: f"{system.name} predicts the scores 0, 1/{last}, ..., 1, not {score[row]}")
-    return int(guess.shape[-1])
+    last_level, score = prediction.shape[-1] - 1, np.asarray(matches.score, np.float64)
+    is_unmatched = np.abs(score * last_level - np.rint(score * last_level)) > 1e-4
+    fail_where(
+        is_unmatched, lambda row: f"{system.name} predicts the scores 0, 1/{last_level}, ..., 1, not {score[row]}"
+    )
+    return int(prediction.shape[-1])

@@ -1,4 +1,4 @@
-"""Intervals of one hyperparameter by its likelihood profile, also where a fit leaves it open, and what they say.
+"""Intervals of one hyperparameter by its likelihood profile, also where a fit leaves it open.
 
 Twice the summed log loss above its least, all others fitted anew, has a chi-squared law of one degree of freedom at the
 true value (Wilks 1938). Where predictions have no joint likelihood, as in contests, twice the sum is divided by the
@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments
-from jaxrate.fitting.fit_problem import NoEffectError, prepare_fit, remake_if_valid
+from jaxrate.fitting.fit_problem import NoEffectError, prepare_fit, replace_params_if_valid
 from jaxrate.fitting.fit_results import Fit, LossProfile
-from jaxrate.fitting.hyperparameter_fit import training_task
+from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.parameter_sweeps import profile_loss
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
@@ -29,20 +29,20 @@ MAX_LOG_DISTANCE = (
     7.0  # a logarithm or logit of an open parameter is tried so far to either side: factors of about 1100
 )
 INITIAL_STANDARD_ERRORS = 5.0  # standard errors to either side that are tried first
-INITIAL_VALUES = 15  # that are tried first
+INITIAL_VALUES = 15  # of the first profile
 MAX_EXTENSIONS = 2  # how often as many more are tried beyond an end that is not refuted
 BORDER_VALUES = 3  # values that are tried on the way across the border
 
 
 class LikelihoodInterval(NamedTuple):
-    """Which values of a hyperparameter the events do not refute."""
+    """The values of a hyperparameter that the events do not refute."""
 
     name: str
     low: float  # -inf: none of the values that were tried bounds it from below
     high: float  # inf: nor from above
     level: float
-    profile: LossProfile  # the values that were tried, for `jaxrate.plots.profile`
-    deviance: HostArray  # [V] of these the square root of twice the summed loss above its least, see this file
+    profile: LossProfile  # the values tried, for `jaxrate.plots.profile`
+    deviance: HostArray  # [V] signed root of twice the summed loss above its least at each value
 
     def __repr__(self) -> str:
         tried, unit = self.profile.value, getattr(self.profile.system.space, self.name).unit
@@ -64,8 +64,8 @@ class LikelihoodInterval(NamedTuple):
 def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95) -> LikelihoodInterval:
     """The values of a fitted hyperparameter that the events do not refute, whether or not it has a standard error.
 
-        found = jr.fit(jr.glicko(deviation_max=None), data, free=["c", "initial_deviation"])
-        print(jr.fitting.likelihood_interval(found, data, "c"))
+        fit = jr.fit(jr.glicko(deviation_max=None), data, free=["c", "initial_deviation"])
+        print(jr.fitting.likelihood_interval(fit, data, "c"))
 
     All others are fitted anew for each of some values, out to 5 standard errors, or by factors of 1100 where the fit
     leaves the parameter open, and three times as far where that does not reach an end. An end is where the loss rises
@@ -87,66 +87,69 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be above 0 and below 1, got {level}")
     border = NormalDist().inv_cdf((1.0 + level) / 2.0)
-    task = training_task(fit.system, events, fit.options)
-    space, best = getattr(fit.system.space, name).space, getattr(fit.params, name)
-    other = _with_effect(fit, task, tuple(x for x in fit.free if x != name))
-    error = fit.standard_error[name] * _transform_derivative(space, best)
+    task = make_training_task(fit.system, events, fit.options)
+    space, best_value = getattr(fit.system.space, name).space, getattr(fit.params, name)
+    other_names = _names_with_effect(fit, task, tuple(x for x in fit.free if x != name))
+    error = fit.standard_error[name] * _transform_derivative(space, best_value)
     finite = math.isfinite(error) and error > 0.0
-    wide = (
+    width = (
         INITIAL_STANDARD_ERRORS * error
         if finite
-        else MAX_LOG_DISTANCE * (1.0 if space != "real" else max(1.0, abs(best)))
+        else MAX_LOG_DISTANCE * (1.0 if space != "real" else max(1.0, abs(best_value)))
     )
-    wide = wide if space == "real" else min(wide, MAX_LOG_DISTANCE)
-    t = _to_unconstrained(space, best) + np.linspace(-wide, wide, INITIAL_VALUES)
-    tried_profile = _profile_at(fit, events, name, other, task, space, t)
+    width = width if space == "real" else min(width, MAX_LOG_DISTANCE)
+    t = _to_unconstrained(space, best_value) + np.linspace(-width, width, INITIAL_VALUES)
+    profile = _profile_at(fit, events, name, other_names, task, space, t)
     for _ in range(MAX_EXTENSIONS):
         root, t = (
-            _signed_root_deviance(task, tried_profile),
-            np.array([_to_unconstrained(space, x) for x in tried_profile.value]),
+            _signed_root_deviance(task, profile),
+            np.array([_to_unconstrained(space, x) for x in profile.value]),
         )
-        ends = [(end, sign) for end, sign, is_open in _open_ends(t, root, border) if is_open]
-        if not ends:
+        open_ends = [(end, sign) for end, sign, is_open in _interval_ends(t, root, border) if is_open]
+        if not open_ends:
             break
-        more = [end + sign * wide * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in ends]
-        tried = _profile_at(fit, events, name, other, task, space, np.concatenate(more))
-        if not len(tried.value):
+        extension_points = [end + sign * width * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in open_ends]
+        extension = _profile_at(fit, events, name, other_names, task, space, np.concatenate(extension_points))
+        if not len(extension.value):
             break
-        tried_profile = _merge_profiles(tried_profile, tried)
+        profile = _merge_profiles(profile, extension)
     for _ in range(2):
-        t = np.array([_to_unconstrained(space, x) for x in tried_profile.value])
-        root = _signed_root_deviance(task, tried_profile)
-        out = np.abs(root) > border
-        gaps = [np.linspace(t[i], t[i + 1], BORDER_VALUES + 2)[1:-1] for i in np.flatnonzero(out[1:] != out[:-1])]
-        if gaps:
-            tried_profile = _merge_profiles(
-                tried_profile, _profile_at(fit, events, name, other, task, space, np.concatenate(gaps))
+        t = np.array([_to_unconstrained(space, x) for x in profile.value])
+        root = _signed_root_deviance(task, profile)
+        is_outside = np.abs(root) > border
+        border_points = [
+            np.linspace(t[i], t[i + 1], BORDER_VALUES + 2)[1:-1]
+            for i in np.flatnonzero(is_outside[1:] != is_outside[:-1])
+        ]
+        if border_points:
+            profile = _merge_profiles(
+                profile, _profile_at(fit, events, name, other_names, task, space, np.concatenate(border_points))
             )
     root, t = (
-        _signed_root_deviance(task, tried_profile),
-        np.array([_to_unconstrained(space, x) for x in tried_profile.value]),
+        _signed_root_deviance(task, profile),
+        np.array([_to_unconstrained(space, x) for x in profile.value]),
     )
-    at = int(np.nanargmin(tried_profile.loss))
+    best_index = int(np.nanargmin(profile.loss))
     high, low = (
-        _border_crossing(t[at:], root[at:], border),
-        -_border_crossing(-t[: at + 1][::-1], -root[: at + 1][::-1], border),
+        _border_crossing(t[best_index:], root[best_index:], border),
+        -_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border),
     )
     low, high = (x if math.isinf(x) else _to_constrained(space, x) for x in (low, high))
-    return LikelihoodInterval(name, low, high, level, tried_profile, root)
+    return LikelihoodInterval(name, low, high, level, profile, root)
 
 
-def _with_effect(fit: Fit, what: PredictionTask, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of other hyperparameters that change a prediction where the fit ended; the rest stay as it left them."""
+def _names_with_effect(fit: Fit, task: PredictionTask, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of hyperparameters that change a prediction where the fit ended."""
     try:
         if names:
-            prepare_fit(what, fit.system, names, what.weight, mode=fit.options.mode)
+            prepare_fit(task, fit.system, names, task.weight, mode=fit.options.mode)
         return names
     except NoEffectError as error:
-        return _with_effect(fit, what, tuple(x for x in names if x not in error.names))
+        return _names_with_effect(fit, task, tuple(x for x in names if x not in error.names))
 
 
-def _open_ends(t: HostArray, root: HostArray, border: float) -> list[tuple[float, float, bool]]:
-    """The last and the first value, their direction, and whether the deviance there is within the border."""
+def _interval_ends(t: HostArray, root: HostArray, border: float) -> list[tuple[float, float, bool]]:
+    """The last and the first value, with their direction and whether the deviance there is within the border."""
     return [(float(t[-1]), 1.0, bool(root[-1] < border)), (float(t[0]), -1.0, bool(root[0] > -border))]
 
 
@@ -165,19 +168,24 @@ def _transform_derivative(space: str, x: float) -> float:
 def _profile_at(
     fit: Fit, events: Any, name: str, other_names: tuple[str, ...], task: PredictionTask, space: str, t: HostArray
 ) -> LossProfile:
-    """The profile at those of the values t that the factory takes."""
+    """The profile at those of the unconstrained values t that the factory allows."""
     values = [_to_constrained(space, x) for x in t.tolist()]
-    fine = np.array([x for x in values if remake_if_valid(fit.system, fit.params._replace(**{name: x})) is not None])
+    allowed_values = np.array(
+        [x for x in values if replace_params_if_valid(fit.system, fit.params._replace(**{name: x})) is not None]
+    )
     if other_names:
-        return profile_loss(fit, events, name, fine)
-    params = jax.tree.map(lambda x: np.full(len(fine), x), fit.params)._replace(**{name: fine})
+        return profile_loss(fit, events, name, allowed_values)
+    params = jax.tree.map(lambda x: np.full(len(allowed_values), x), fit.params)._replace(**{name: allowed_values})
     likelihood, weight = task.kind in task.loss.likelihood, float(task.weight.sum())
-    loss = np.array([_event_losses(task, fit.system, _params_at(params, i)).sum() for i in range(len(fine))]) / weight
-    return LossProfile(fine, loss, params, fit.system, name, weight, fit.options.loss, likelihood)
+    loss = (
+        np.array([_event_losses(task, fit.system, _params_at(params, i)).sum() for i in range(len(allowed_values))])
+        / weight
+    )
+    return LossProfile(allowed_values, loss, params, fit.system, name, weight, fit.options.loss, likelihood)
 
 
 def _merge_profiles(first: LossProfile, second: LossProfile) -> LossProfile:
-    """Both, by increasing value."""
+    """Both profiles as one, by increasing value."""
     value = np.concatenate([first.value, second.value])
     order = np.argsort(value, kind="stable")
     params = jax.tree.map(lambda x, y: np.concatenate([x, y])[order], first.params, second.params)
@@ -189,34 +197,36 @@ def _params_at(params: Params, i: int) -> Params:
 
 
 def _event_losses(task: PredictionTask, system: RatingSystem, params: Params) -> HostArray:
-    """[events] the summed losses of each."""
-    guess = replay_task(task, params)
+    """[events] the summed loss of each event."""
+    prediction = replay_task(task, params)
     weight = jnp.asarray(task.weight, float)
-    each = (
-        np.asarray(prediction_losses(task.loss, guess, task.score, jnp.stack([weight, weight])), np.float64)
+    losses = (
+        np.asarray(prediction_losses(task.loss, prediction, task.score, jnp.stack([weight, weight])), np.float64)
         * task.weight
     )
-    return np.bincount(task.event, each)
+    return np.bincount(task.event, losses)
 
 
 def _signed_root_deviance(task: PredictionTask, likelihood_profile: LossProfile) -> HostArray:
-    """[V] signed: below 0 for values under the best, and standard normal at the truth."""
-    at = int(np.nanargmin(likelihood_profile.loss))
-    side = np.sign(np.arange(len(likelihood_profile.value)) - at)
-    above = likelihood_profile.weight * np.maximum(
-        np.nan_to_num(likelihood_profile.loss, nan=np.inf) - likelihood_profile.loss[at], 0.0
+    """[V] the signed root of the deviance: below 0 for values under the best, standard normal at the truth."""
+    best_index = int(np.nanargmin(likelihood_profile.loss))
+    side = np.sign(np.arange(len(likelihood_profile.value)) - best_index)
+    excess_loss = likelihood_profile.weight * np.maximum(
+        np.nan_to_num(likelihood_profile.loss, nan=np.inf) - likelihood_profile.loss[best_index], 0.0
     )
     if likelihood_profile.likelihood:
-        return np.asarray(side * np.sqrt(2.0 * above))
-    least = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, at))
+        return np.asarray(side * np.sqrt(2.0 * excess_loss))
+    least_losses = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, best_index))
     spread = np.ones(len(likelihood_profile.value))
     for i in range(len(likelihood_profile.value)):
-        difference = _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, i)) - least
+        difference = (
+            _event_losses(task, likelihood_profile.system, _params_at(likelihood_profile.params, i)) - least_losses
+        )
         spread[i] = math.sqrt(np.sum((difference - difference.mean()) ** 2))
-    return np.asarray(side * 2.0 * above / np.where(spread > 0.0, spread, 1.0))
+    return np.asarray(side * 2.0 * excess_loss / np.where(spread > 0.0, spread, 1.0))
 
 
 def _border_crossing(t: HostArray, root: HostArray, border: float) -> float:
-    """Where, from the best value up, the deviance first reaches the border; inf if nowhere."""
-    out = np.maximum.accumulate(root)
-    return float(np.interp(border, out, t)) if out[-1] >= border else math.inf
+    """The first t, from the best value up, at which the deviance reaches the border; inf if it never does."""
+    running_max = np.maximum.accumulate(root)
+    return float(np.interp(border, running_max, t)) if running_max[-1] >= border else math.inf

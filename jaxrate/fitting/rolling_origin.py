@@ -10,8 +10,13 @@ import numpy as np
 from jaxrate.argument_checks import Key, check_arguments
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, RollingFits
-from jaxrate.fitting.hyperparameter_fit import check_count, mean_loss, resolve_options, task_from_options
-from jaxrate.fitting.multistart_search import minimise
+from jaxrate.fitting.hyperparameter_fit import (
+    check_positive_integer,
+    make_task_from_options,
+    mean_loss,
+    resolve_options,
+)
+from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.system import Params, RatingSystem, State
@@ -34,7 +39,7 @@ def fit_rolling(
     key: Key | None = None,
     executor: Executor | None = None,
 ) -> RollingFits:
-    """Rolling-origin evaluation: fit the past, score what follows.
+    """Rolling-origin evaluation: fit the past, score the events that follow.
 
         jr.fitting.fit_rolling(jr.elo(), data, folds=2)
 
@@ -50,14 +55,14 @@ def fit_rolling(
     Raises:
       ValueError: as `fit`, and if a part has nothing to score.
     """
-    check_count("folds", folds)
+    check_positive_integer("folds", folds)
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
     system, free, options = resolve_options(system, free, **explicit_options)
-    task = task_from_options(system, events, options)
-    part = task.event * (folds + 1) // (task.event[-1] + 1)
-    weights = [(task.weight * (part <= i), task.weight * (part == i + 1)) for i in range(folds)]
-    for i, (_, following) in enumerate(weights):
-        if not following.any():
+    task = make_task_from_options(system, events, options)
+    fold_part = task.event * (folds + 1) // (task.event[-1] + 1)
+    weights = [(task.weight * (fold_part <= i), task.weight * (fold_part == i + 1)) for i in range(folds)]
+    for i, (_, next_weights) in enumerate(weights):
+        if not next_weights.any():
             raise ValueError(f"nothing is scored in part {i + 2} of {folds + 1}; take fewer folds")
     fold_results = map_items(executor, partial(_evaluate_fold, task, system, free, options.mode, steps), weights)
     params, fitted, default, count = zip(*fold_results, strict=True)
@@ -74,10 +79,10 @@ def _evaluate_fold(
     steps: int,
     weights: tuple[HostArray, HostArray],
 ) -> tuple[Params, float, float, int]:
-    """A fold's fields of `Rolling`, of what counts [n] before it and in it; leaves of the hyperparameters are [1]."""
-    past, following = weights
-    problem = prepare_fit(task, system, free, past, mode=mode)
-    path = minimise(problem, problem.start[None], system.params, None, steps)
-    fitted = mean_loss(path.problem[0], path.x, system.params, following)
-    default = mean_loss(problem, problem.start[None], system.params, following)
-    return params_at(problem, path.x, system.params), fitted, default, int(np.count_nonzero(following))
+    """A fold's fields of `RollingFits`, from the weights [n] before it and in it; leaves of parameters are [1]."""
+    past_weights, next_weights = weights
+    problem = prepare_fit(task, system, free, past_weights, mode=mode)
+    search = minimise_from_starts(problem, problem.start[None], system.params, None, steps)
+    fitted = mean_loss(search.problem[0], search.x, system.params, next_weights)
+    default = mean_loss(problem, problem.start[None], system.params, next_weights)
+    return params_at(problem, search.x, system.params), fitted, default, int(np.count_nonzero(next_weights))

@@ -1,4 +1,14 @@
-"""Forecasts of matches, contests, seasons, tournaments and knockout brackets, and who should play whom."""
+"""Forecasts of matches, contests, seasons, tournaments and knockout brackets; balanced teams and fair pairings.
+
+upcoming_events.py         predict_fixtures: matches and contests to come
+season_simulation.py       simulate_season: the rest of a season, played many times
+tournament_simulation.py   simulate_tournament: groups and a knockout
+knockout_brackets.py       series, brackets and the matrix of all matchups
+pairwise_probabilities.py  predict_pairs: all pairs of players in few numbers
+matchup_tables.py          such tables for pages, with draws and sides
+matchmaking.py             balance_teams, pair_players
+sklearn_estimator.py       RatingClassifier, an estimator for scikit-learn
+"""
 
 from jaxrate.forecasts.knockout_brackets import (
     SeriesProbabilities,

@@ -1,4 +1,4 @@
-"""What win probabilities, of any system or of none, say of a series, of every possible match, and of a tournament."""
+"""Series, matchup matrices and knockout brackets from win probabilities, of a system or of your own."""
 
 import math
 import operator
@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_arguments, check_count
-from jaxrate.events import FARTHEST_TIME, fail_where, matches
+from jaxrate.events import MAX_ABS_TIME, fail_where, matches
 from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, find_player, unpack_rated
 from jaxrate.replay.event_prediction import predict
@@ -21,11 +21,11 @@ from jaxrate.system import Params, RatingSystem, State
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import Array
 
-CHUNK = 1 << 22  # numbers, about, of the tournaments that are played at once
+CHUNK_NUMBERS = 1 << 22  # numbers, about, of the tournaments simulated together
 
 
 class SeriesProbabilities(NamedTuple):
-    """How a series ends for one of the two players. The two rows add up to 1."""
+    """Probabilities of how a series ends for one of the two players."""
 
     win: Array  # [...]
     final_won: Array  # [..., need] that the player wins, the other ending on 0, 1, ... games
@@ -59,26 +59,32 @@ def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -
 
 @partial(jax.jit, static_argnums=1)
 def _series_probabilities(p: Array, need: int, score: Array) -> SeriesProbabilities:
-    """Not static in the score, so that all scores of a series share a compilation."""
+    """The probabilities; the score is not static, so that all scores share a compilation."""
     win = jnp.stack([p, 1.0 - p])[None]
     lose = win[:, ::-1]
 
-    def game(chance: Array, _: None) -> tuple[Array, Array]:
-        """[need + 1, 2, ...] of each number of games, for either player alone; those who have what they need go."""
-        stay = jnp.concatenate([lose * chance[:-1], jnp.zeros_like(chance[:1])])
-        return stay.at[1:].add(win * chance[:-1]), chance[-1]
+    def play_game(probabilities: Array, _: None) -> tuple[Array, Array]:
+        """[need + 1, 2, ...] the probability of each number of games won by either player alone; winners leave."""
+        unfinished = jnp.concatenate([lose * probabilities[:-1], jnp.zeros_like(probabilities[:1])])
+        return unfinished.at[1:].add(win * probabilities[:-1]), probabilities[-1]
 
     start = (jnp.arange(need + 1, dtype=score.dtype)[:, None] == score[None, :]).astype(p.dtype)
     start = jnp.broadcast_to(start.reshape(need + 1, 2, *[1] * p.ndim), (need + 1, 2, *p.shape))
-    _, arrived = lax.scan(game, start, length=2 * need)  # [2 need, 2, ...] with what they need after 0, 1, ... games
+    _, decided = lax.scan(
+        play_game, start, length=2 * need
+    )  # [2 need, 2, ...] with what they need after 0, 1, ... games
 
-    def final(me: int) -> Array:
-        """[..., need] that the player wins, by what the other ends on."""
-        other = jnp.arange(need, dtype=score.dtype)
-        after = jnp.where(other < score[1 - me], 2 * need, need - score[me] + other - score[1 - me])
-        return jnp.moveaxis(jnp.take(arrived[:, me], after, axis=0, mode="fill", fill_value=0), 0, -1)
+    def final_score_probabilities(player: int) -> Array:
+        """[..., need] that the player wins, by the games of the other."""
+        games_of_other = jnp.arange(need, dtype=score.dtype)
+        num_games = jnp.where(
+            games_of_other < score[1 - player], 2 * need, need - score[player] + games_of_other - score[1 - player]
+        )
+        return jnp.moveaxis(jnp.take(decided[:, player], num_games, axis=0, mode="fill", fill_value=0), 0, -1)
 
-    return SeriesProbabilities(jnp.sum(final(0), axis=-1), final(0), final(1))
+    return SeriesProbabilities(
+        jnp.sum(final_score_probabilities(0), axis=-1), final_score_probabilities(0), final_score_probabilities(1)
+    )
 
 
 @check_arguments
@@ -107,7 +113,7 @@ def matchup_matrix(
     """
     rated = system
     system, state, names = unpack_rated(system, state)
-    now = parse_time_after_end(rated, state, time, names)
+    query_time = parse_time_after_end(rated, state, time, names)
     if players is None:
         players = np.arange(count_players(state))
     player = np.asarray(players if names is None else [find_player(names, player) for player in players])
@@ -120,14 +126,16 @@ def matchup_matrix(
     first, second = pair = np.triu_indices(len(player), 1)
     sides = np.stack(pair, axis=1)
     category = None if category is None else np.asarray(category)[sides]
-    at = np.full(len(first), -FARTHEST_TIME if now is None else now)
-    score = expected_score(
-        predict(system, state, matches(player[sides], np.full(len(first), 0.5), at, category=category), params=params)
+    times = np.full(len(first), -MAX_ABS_TIME if query_time is None else query_time)
+    expected = expected_score(
+        predict(
+            system, state, matches(player[sides], np.full(len(first), 0.5), times, category=category), params=params
+        )
     )
-    if np.shape(score) != first.shape:
+    if np.shape(expected) != first.shape:
         raise ValueError(f"{system.name} predicts no expected scores of matches")
-    half = jnp.full((len(player), len(player)), 0.5, score.dtype)
-    return half.at[first, second].set(score).at[second, first].set(1.0 - score)
+    matrix = jnp.full((len(player), len(player)), 0.5, expected.dtype)
+    return matrix.at[first, second].set(expected).at[second, first].set(1.0 - expected)
 
 
 @check_arguments
@@ -140,7 +148,7 @@ def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
 
     Args:
       win: [N, N] the probability of each player to beat each other one, or [R, N, N] of each round; may be traced.
-        win[i, j] + win[j, i] = 1; the diagonal is not read. (`best_of(matchups(...), 5).win` is of series.)
+        win[i, j] + win[j, i] = 1; the diagonal is not read. (`best_of(matchup_matrix(...), 5).win` is of series.)
       order: [2^R] the players as they stand in the bracket, from top to bottom, each at most once; -1 is a bye, which
         loses to every player. None: 0 to N - 1.
 
@@ -157,19 +165,23 @@ def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
 
 @jax.jit
 def _advance_probabilities(win: Array, slot: Array) -> Array:
-    reach = [jnp.ones(slot.shape, win.dtype)]
-    for number in range(len(slot).bit_length() - 1):
-        who, there = (x.reshape(-1, 2, 1 << number) for x in (slot, reach[-1]))  # [matches, 2, who may play it]
-        beats = _win_probability_in_round(win, number, who[:, :, :, None], who[:, ::-1, None, :])
-        reach.append((there * jnp.sum(beats * there[:, ::-1, None, :], axis=3)).reshape(-1))
-    return _scatter_to_players(jnp.stack(reach, axis=1), slot, win.shape[-1])
+    probabilities = [jnp.ones(slot.shape, win.dtype)]
+    for round_index in range(len(slot).bit_length() - 1):
+        players, reach_probabilities = (
+            x.reshape(-1, 2, 1 << round_index) for x in (slot, probabilities[-1])
+        )  # [matches, 2, who may play it]
+        beats = _win_probability_in_round(win, round_index, players[:, :, :, None], players[:, ::-1, None, :])
+        probabilities.append(
+            (reach_probabilities * jnp.sum(beats * reach_probabilities[:, ::-1, None, :], axis=3)).reshape(-1)
+        )
+    return _scatter_to_players(jnp.stack(probabilities, axis=1), slot, win.shape[-1])
 
 
 @check_arguments
 def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int, order: Any = None) -> Array:
-    """`bracket` by chance: how often each player won their first r rounds in so many tournaments.
+    """`bracket_probabilities` by simulation: how often each player won their first r rounds.
 
-    It serves what the exact one leaves out, uncertain strengths: a player better than believed is so in all rounds,
+    Simulation allows uncertain strengths: a player better than believed is so in all rounds,
     which are then not independent. This is such a function, for ratings with deviations on the 400-point scale:
 
         rating = jr.ratings(system, state)
@@ -179,23 +191,24 @@ def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int
 
     Args:
       key: a PRNG key; tournament i has `fold_in(key, i)`, however many there are.
-      win: as in `bracket`, or a function of a key that makes it, called for every tournament.
+      win: as in `bracket_probabilities`, or a function of a key that makes it, called for every tournament.
       samples: how many tournaments; played in chunks, so that memory does not grow with them.
-      order: as in `bracket`.
+      order: as in `bracket_probabilities`.
 
     Returns:
       [N, R + 1] frequencies, of standard error sqrt(p (1 - p) / samples).
 
     Raises:
-      ValueError: if there are no samples, or as `bracket` does; numbers that a function makes are not checked.
+      ValueError: if there are no samples, or as `bracket_probabilities` does; numbers that a function makes are not
+        checked.
     """
     check_count("samples", samples, 1, MAX_SAMPLES)
     if not callable(win):
-        chance, slot = _check_bracket_input(win, order)
-        return _simulate_fixed_bracket(key, chance, slot, int(samples), CHUNK // len(slot))
+        probabilities, slots = _check_bracket_input(win, order)
+        return _simulate_fixed_bracket(key, probabilities, slots, int(samples), CHUNK_NUMBERS // len(slots))
     shape = jax.eval_shape(lambda k: jnp.asarray(win(k)), key).shape
-    slot = _check_order(order, shape)  # (compiled anew by every call: what the function closes over may have changed)
-    return _simulate_brackets(key, win, slot, shape[-1], int(samples), CHUNK // math.prod(shape))
+    slots = _check_order(order, shape)  # (compiled anew by every call: what the function closes over may have changed)
+    return _simulate_brackets(key, win, slots, shape[-1], int(samples), CHUNK_NUMBERS // math.prod(shape))
 
 
 @partial(jax.jit, static_argnums=(3, 4))
@@ -206,38 +219,38 @@ def _simulate_fixed_bracket(key: Array, win: Array, slot: Array, samples: int, s
 def _simulate_brackets(
     key: Array, draw_probabilities: Callable[[Array], Any], slot: Array, players: int, samples: int, size: int
 ) -> Array:
-    """`size` tournaments at a time."""
+    """Frequencies of rounds won, from simulations of `size` tournaments at a time."""
     slot, size = jnp.asarray(slot), min(max(size, 1), samples)
-    place = jnp.arange(len(slot), dtype=jnp.int32)
+    position = jnp.arange(len(slot), dtype=jnp.int32)
 
-    def tournament(number: Array) -> Array:
+    def simulate_tournament(tournament_index: Array) -> Array:
         """[2^R, R + 1] whether the player of each place won their first r rounds."""
-        drawing, playing = jax.random.split(jax.random.fold_in(key, number))
+        drawing, playing = jax.random.split(jax.random.fold_in(key, tournament_index))
         win = jnp.asarray(draw_probabilities(drawing), float)
-        luck = jax.random.uniform(playing, slot.shape, win.dtype)
-        there, won = place, [place >= 0]
-        while len(there) > 1:
-            upper, lower = there[::2], there[1::2]
-            chance = _win_probability_in_round(win, len(won) - 1, slot[upper], slot[lower])
-            there, luck = jnp.where(luck[: len(upper)] < chance, upper, lower), luck[len(upper) :]
-            won.append(jnp.repeat(there, len(slot) // len(upper)) == place)
-        return jnp.stack(won, axis=1) & (number < samples)
+        uniforms = jax.random.uniform(playing, slot.shape, win.dtype)
+        remaining, won = position, [position >= 0]
+        while len(remaining) > 1:
+            upper, lower = remaining[::2], remaining[1::2]
+            probability = _win_probability_in_round(win, len(won) - 1, slot[upper], slot[lower])
+            remaining, uniforms = jnp.where(uniforms[: len(upper)] < probability, upper, lower), uniforms[len(upper) :]
+            won.append(jnp.repeat(remaining, len(slot) // len(upper)) == position)
+        return jnp.stack(won, axis=1) & (tournament_index < samples)
 
-    def some(total: Array, first: Array) -> tuple[Array, None]:
-        won = jax.vmap(tournament)(first + jnp.arange(size, dtype=jnp.int32))
-        return total + jnp.sum(won, axis=0, dtype=jnp.int32), None
+    def add_chunk(counts: Array, first_index: Array) -> tuple[Array, None]:
+        won = jax.vmap(simulate_tournament)(first_index + jnp.arange(size, dtype=jnp.int32))
+        return counts + jnp.sum(won, axis=0, dtype=jnp.int32), None
 
-    none = jnp.zeros((len(slot), len(slot).bit_length()), jnp.int32)
-    total, _ = lax.scan(some, none, jnp.arange(0, samples, size, dtype=jnp.int32))
-    return _scatter_to_players(total.astype(float) / samples, slot, players)
+    zeros = jnp.zeros((len(slot), len(slot).bit_length()), jnp.int32)
+    frequencies, _ = lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))
+    return _scatter_to_players(frequencies.astype(float) / samples, slot, players)
 
 
 def _win_probability_in_round(win: Array, round_index: int, first: Array, second: Array) -> Array:
     """The probability of the first to beat the second in a round; of two byes, one half."""
-    one = win if win.ndim == 2 else win[round_index]
-    met = one.at[first, second].get(mode="clip", wrap_negative_indices=False)
+    round_win = win if win.ndim == 2 else win[round_index]
+    probability = round_win.at[first, second].get(mode="clip", wrap_negative_indices=False)
     against_bye = jnp.where(first < 0, 0.5, 1.0).astype(win.dtype)
-    return jnp.where(second < 0, against_bye, jnp.where(first < 0, 0.0, met))
+    return jnp.where(second < 0, against_bye, jnp.where(first < 0, 0.0, probability))
 
 
 def _scatter_to_players(values: Array, slot: Array, players: int) -> Array:
@@ -248,48 +261,49 @@ def _scatter_to_players(values: Array, slot: Array, players: int) -> Array:
 
 def _check_bracket_input(win: Any, order: Any) -> tuple[Array, np.ndarray[Any, Any]]:
     """Checked probabilities, and the order."""
-    chance = jnp.asarray(win, float)
-    slot = _check_order(order, chance.shape)
+    probabilities = jnp.asarray(win, float)
+    slot = _check_order(order, probabilities.shape)
     if not _is_traced(win):
-        array = np.where(np.eye(chance.shape[-1], dtype=bool), 0.5, np.asarray(win, np.float64))
+        array = np.where(np.eye(probabilities.shape[-1], dtype=bool), 0.5, np.asarray(win, np.float64))
         _check_probability("win", array)
-        off = np.abs(array + np.swapaxes(array, -1, -2) - 1.0) > 1e-5
-        if off.any():
-            at = _first_true_index(off)
-            raise ValueError(f"win{at} is {array[*at]}, of the other {array[*at[:-2], at[-1], at[-2]]}: not 1 together")
-    return chance, slot
+        inconsistent = np.abs(array + np.swapaxes(array, -1, -2) - 1.0) > 1e-5
+        if inconsistent.any():
+            index = _first_true_index(inconsistent)
+            other = array[*index[:-2], index[-1], index[-2]]
+            raise ValueError(f"win{index} is {array[*index]}, of the other {other}: not 1 together")
+    return probabilities, slot
 
 
 def _check_order(order: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """[2^R] the players as they stand, checked against the shape of `win`."""
     if len(shape) not in (2, 3) or shape[-1] != shape[-2]:
         raise ValueError(f"win must be [N, N] or [R, N, N], got {shape}")
-    slot = np.arange(shape[-1]) if order is None else np.asarray(order)
-    if slot.ndim != 1 or slot.dtype.kind not in "iu" or len(slot).bit_count() != 1:
-        raise ValueError(f"the order must be [2^R] ids, filled up with byes, -1; got {slot.dtype} {slot.shape}")
-    fail_where((slot < -1) | (slot >= shape[-1]), lambda row: f"player {slot[row]} in the order is not in win")
-    count = np.bincount(slot[slot >= 0].astype(np.int64))
+    slots = np.arange(shape[-1]) if order is None else np.asarray(order)
+    if slots.ndim != 1 or slots.dtype.kind not in "iu" or len(slots).bit_count() != 1:
+        raise ValueError(f"the order must be [2^R] ids, filled up with byes, -1; got {slots.dtype} {slots.shape}")
+    fail_where((slots < -1) | (slots >= shape[-1]), lambda row: f"player {slots[row]} in the order is not in win")
+    count = np.bincount(slots[slots >= 0].astype(np.int64))
     if count.max(initial=0) > 1:
         raise ValueError(f"player {np.argmax(count)} is in the order more than once")
-    if len(shape) == 3 and 1 << shape[0] != len(slot):
-        raise ValueError(f"a bracket of {len(slot)} has {len(slot).bit_length() - 1} rounds, but win has {shape[0]}")
-    return slot.astype(np.int32)
+    if len(shape) == 3 and 1 << shape[0] != len(slots):
+        raise ValueError(f"a bracket of {len(slots)} has {len(slots).bit_length() - 1} rounds, but win has {shape[0]}")
+    return slots.astype(np.int32)
 
 
 def _check_probability(name: str, probability: Any) -> Array:
     """As numbers of the default precision; ValueError for a concrete one outside [0, 1]."""
     if not _is_traced(probability):
         array = np.asarray(probability, np.float64)
-        bad = ~((array >= 0.0) & (array <= 1.0))
-        if bad.any():
-            at = _first_true_index(bad)
-            raise ValueError(f"{name}{at or ''} is {array[*at]}, not in [0, 1]")
+        is_invalid = ~((array >= 0.0) & (array <= 1.0))
+        if is_invalid.any():
+            index = _first_true_index(is_invalid)
+            raise ValueError(f"{name}{index or ''} is {array[*index]}, not in [0, 1]")
     return jnp.asarray(probability, float)
 
 
-def _first_true_index(bad: Any) -> list[int]:
+def _first_true_index(mask: Any) -> list[int]:
     """The index of the first True."""
-    return [int(i) for i in np.unravel_index(np.argmax(bad), bad.shape)]
+    return [int(i) for i in np.unravel_index(np.argmax(mask), mask.shape)]
 
 
 def _is_traced(values: Any) -> bool:

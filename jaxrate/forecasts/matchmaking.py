@@ -25,9 +25,9 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.types import HostArray
 
-EXACT_POOL_LIMIT = 64  # players of whom all pairs are considered
-NEIGHBOUR_LIMIT = 8  # of more players, so many who are next in strength
-EQUALITY_DIVISOR = 200.0  # teams that differ by this part of the pool's standard deviation are equal
+EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
+NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each player
+EQUALITY_DIVISOR = 200.0  # teams are equal if they differ by less than the pool's standard deviation over this
 
 
 class Teams(NamedTuple):
@@ -35,8 +35,8 @@ class Teams(NamedTuple):
 
     teams: list[list[Any]]  # names, the strongest team first
     strength: HostArray  # [teams] sums of ratings
-    share: HostArray | None  # [teams] of the other teams to be left behind; None for a system of no contests
-    optimal: bool  # whether no teams are closer; if not, the time was up
+    share: HostArray | None  # [teams] expected share of the other teams to be beaten; None without contests
+    optimal: bool  # whether no teams are closer; False if the time ran out
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -54,18 +54,18 @@ class Teams(NamedTuple):
 
     def columns(self) -> ColumnTable:
         """A row for each team."""
-        told: dict[str, Any] = {"team": np.arange(1, len(self.teams) + 1), "rating": self.strength}
-        told |= {} if self.share is None else {"share": self.share}
+        columns: dict[str, Any] = {"team": np.arange(1, len(self.teams) + 1), "rating": self.strength}
+        columns |= {} if self.share is None else {"share": self.share}
         players = np.array([", ".join(map(str, team)) for team in self.teams])
-        return ColumnTable(told | {"player": players})
+        return ColumnTable(columns | {"player": players})
 
 
 class Pairings(NamedTuple):
-    """Who meets whom. `print` lists them, the fairest first."""
+    """Pairings of a pool. `print` lists them, the fairest first."""
 
-    matches: ColumnTable  # as of `fixtures`
-    out: list[Any]  # who has no match
-    optimal: bool  # whether no pairing is fairer; if not, the time was up, or the pool too large to look at all pairs
+    matches: ColumnTable  # as from `predict_fixtures`
+    unpaired: list[Any]  # players without a match
+    optimal: bool  # whether no pairing is fairer; False if the time ran out, or the pool is too large for all pairs
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -86,7 +86,7 @@ class Pairings(NamedTuple):
         return self.matches
 
     def _note(self) -> str:
-        out = f"; without a match: {', '.join(map(str, self.out))}" if self.out else ""
+        out = f"; without a match: {', '.join(map(str, self.unpaired))}" if self.unpaired else ""
         return f"{_optimality_note(self.optimal)}{out}"
 
 
@@ -118,20 +118,20 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
     if teams < 2 or n < teams or n % teams:
         raise ValueError(f"{n} players cannot be divided into {teams} teams of equal size")
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]
-    close = float(np.std(mean)) / EQUALITY_DIVISOR
+    tolerance = float(np.std(mean)) / EQUALITY_DIVISOR
     score = mean - mean.mean()
     unit = float(np.std(mean)) or 1.0
-    score, close = score / unit, close / unit
+    score, tolerance = score / unit, tolerance / unit
     size = n * teams  # then come the greatest and the least sum
-    each = csr_matrix(np.hstack([np.kron(np.eye(n), np.ones(teams)), np.zeros((n, 2))]))
-    full = csr_matrix(np.hstack([np.kron(np.ones(n), np.eye(teams)), np.zeros((teams, 2))]))
+    one_team_per_player = csr_matrix(np.hstack([np.kron(np.eye(n), np.ones(teams)), np.zeros((n, 2))]))
+    full_teams = csr_matrix(np.hstack([np.kron(np.ones(n), np.eye(teams)), np.zeros((teams, 2))]))
     sums = np.kron(score, np.eye(teams))
-    ends = np.zeros((2 * teams + 1, size + 2))
-    ends[:teams, :size], ends[:teams, size] = -sums, 1.0
-    ends[teams:-1, :size], ends[teams:-1, size + 1] = sums, -1.0
-    ends[-1, size:] = 1.0, -1.0
-    limits = [LinearConstraint(each, 1, 1), LinearConstraint(full, n // teams, n // teams)]
-    limits.append(LinearConstraint(csr_matrix(ends), np.append(np.zeros(2 * teams), close), np.inf))
+    sum_bounds = np.zeros((2 * teams + 1, size + 2))
+    sum_bounds[:teams, :size], sum_bounds[:teams, size] = -sums, 1.0
+    sum_bounds[teams:-1, :size], sum_bounds[teams:-1, size + 1] = sums, -1.0
+    sum_bounds[-1, size:] = 1.0, -1.0
+    limits = [LinearConstraint(one_team_per_player, 1, 1), LinearConstraint(full_teams, n // teams, n // teams)]
+    limits.append(LinearConstraint(csr_matrix(sum_bounds), np.append(np.zeros(2 * teams), tolerance), np.inf))
     lower, upper = np.zeros(size + 2), np.ones(size + 2)
     lower[size:], upper[size:] = -np.inf, np.inf
     lower[np.argmax(score) * teams] = 1.0  # the best is in the first team: all orders of teams are alike
@@ -143,18 +143,19 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
     if solution.x is None:
         order = np.argsort(-score, kind="stable").reshape(-1, teams)
         order[1::2] = order[1::2, ::-1]  # there and back again
-        which = np.empty(n, int)
-        which[order] = np.arange(teams)
+        team_of_player = np.empty(n, int)
+        team_of_player[order] = np.arange(teams)
     else:
-        which = np.argmax(solution.x[:size].reshape(n, teams), axis=1)
-    total = np.array([mean[which == t].sum() for t in range(teams)])
+        team_of_player = np.argmax(solution.x[:size].reshape(n, teams), axis=1)
+    total = np.array([mean[team_of_player == t].sum() for t in range(teams)])
     best = np.argsort(-total, kind="stable")
-    members = [ids[which == t][np.argsort(-mean[which == t], kind="stable")] for t in best]
+    members = [ids[team_of_player == t][np.argsort(-mean[team_of_player == t], kind="stable")] for t in best]
     names = [[rated.players[i] for i in team] for team in members]
     return Teams(names, total[best], _predict_team_shares(rated, members), solution.status == 0)
 
 
 def _predict_team_shares(rated: Rated, members: list[HostArray]) -> HostArray | None:
+    """[teams] the expected share of the other teams to be beaten; None for a system without teams."""
     if Rounds not in rated.system.events or not rated.system.traits.teams:
         return None
     team = np.repeat(np.arange(len(members)), [len(x) for x in members])
@@ -173,7 +174,7 @@ def pair_players(
     apart: Sequence[tuple[Any, Any]] = (),
     time_limit: float = 2.0,
 ) -> Pairings:
-    """Who meets whom in a pool, so that matches are as fair as they can be; of an odd number one has no match.
+    """Pair the players of a pool so that matches are as fair as can be; of an odd number one has no match.
 
         print(jr.forecasts.pair_players(rated, ["Ada", "Bo", "Cy", "Di"], apart=[("Ada", "Bo")]))
 
@@ -181,7 +182,7 @@ def pair_players(
       rated: as from `rate` or `load`, of matches.
       players: the pool, by name or id.
       by: "even": the sum of the distances of expected scores from 1/2 is least; "quality": the sum of match qualities,
-        of an `outlook`, is greatest.
+        of systems of `add_outcomes`, is greatest.
       apart: pairs who shall not meet, as those who have met.
       time_limit: seconds to search; then the best pairing so far is taken. In pools of more than 64, players meet only
         some of those who are next in strength.
@@ -196,57 +197,68 @@ def pair_players(
         raise ValueError("by must be even or quality, and the pool of at least two players")
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]
     ids = ids[np.argsort(-mean, kind="stable")]
-    place = {int(x): i for i, x in enumerate(ids)}
-    never = {frozenset(place.get(find_player(rated.players, x), -1) for x in pair) for pair in apart}
+    position = {int(x): i for i, x in enumerate(ids)}
+    forbidden = {frozenset(position.get(find_player(rated.players, x), -1) for x in pair) for pair in apart}
     first, second = np.triu_indices(n, 1)
-    some = (second - first <= (NEIGHBOUR_LIMIT if n > EXACT_POOL_LIMIT else n)) & np.array(
-        [frozenset(x) not in never for x in zip(first.tolist(), second.tolist(), strict=True)]
+    is_allowed = (second - first <= (NEIGHBOUR_LIMIT if n > EXACT_POOL_LIMIT else n)) & np.array(
+        [frozenset(x) not in forbidden for x in zip(first.tolist(), second.tolist(), strict=True)]
     )
-    first, second = first[some], second[some]
+    first, second = first[is_allowed], second[is_allowed]
     names = rated.players[ids]
     forecasts = predict_fixtures(rated, [*zip(names[first], names[second], strict=True)], side=None)
     if by == "quality" and "quality" not in forecasts:
         raise ValueError(f"{rated.system.name} tells no quality here; rate by jr.forecasts.add_outcomes of it")
     cost = -forecasts["quality"] if by == "quality" else np.abs(forecasts["expected"] - 0.5)
-    edge = np.arange(len(first))
-    meets = csr_matrix((np.ones(2 * len(edge)), (np.append(first, second), np.append(edge, edge))), (n, len(edge)))
-    count = csr_matrix(np.ones((1, len(edge))))
-    limits = [LinearConstraint(meets, 0, 1), LinearConstraint(count, n // 2, n // 2)]
+    edge_index = np.arange(len(first))
+    incidence = csr_matrix(
+        (np.ones(2 * len(edge_index)), (np.append(first, second), np.append(edge_index, edge_index))),
+        (n, len(edge_index)),
+    )
+    count = csr_matrix(np.ones((1, len(edge_index))))
+    limits = [LinearConstraint(incidence, 0, 1), LinearConstraint(count, n // 2, n // 2)]
     solution = milp(
-        np.asarray(cost, np.float64), integrality=np.ones(len(edge)), bounds=Bounds(0, 1), constraints=limits,
+        np.asarray(cost, np.float64), integrality=np.ones(len(edge_index)), bounds=Bounds(0, 1), constraints=limits,
         options={"time_limit": time_limit},
     )  # fmt: skip
-    chosen = _pair_neighbours(n, first, second, cost)
+    chosen_edges = _pair_neighbours(n, first, second, cost)
     if solution.x is not None:
-        solved = np.flatnonzero(solution.x > 0.5)
-        chosen = solved if chosen is None or cost[solved].sum() <= cost[chosen].sum() else chosen
-    if chosen is None:
-        why = "so many cannot be kept apart" if solution.status == 2 else "no pairing was found in time; give more"
-        raise ValueError(why)
-    chosen = chosen[np.argsort(cost[chosen], kind="stable")]
-    paired = {*first[chosen].tolist(), *second[chosen].tolist()}
-    matches = ColumnTable({name: values[chosen] for name, values in forecasts.items()})
+        solution_edges = np.flatnonzero(solution.x > 0.5)
+        chosen_edges = (
+            solution_edges
+            if chosen_edges is None or cost[solution_edges].sum() <= cost[chosen_edges].sum()
+            else chosen_edges
+        )
+    if chosen_edges is None:
+        message = "so many cannot be kept apart" if solution.status == 2 else "no pairing was found in time; give more"
+        raise ValueError(message)
+    chosen_edges = chosen_edges[np.argsort(cost[chosen_edges], kind="stable")]
+    paired = {*first[chosen_edges].tolist(), *second[chosen_edges].tolist()}
+    matches = ColumnTable({name: values[chosen_edges] for name, values in forecasts.items()})
     return Pairings(
         matches, [names[i] for i in range(n) if i not in paired], solution.status == 0 and n <= EXACT_POOL_LIMIT
     )
 
 
 def _pair_neighbours(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
-    """Edges that pair those next to each other in strength; of an odd number the best one is left out."""
-    beside = np.full(n - 1, -1)
-    near = np.flatnonzero(second - first == 1)
-    beside[first[near]] = near
-    price = np.where(beside < 0, np.inf, cost[beside])
+    """Edges that pair neighbours in strength; of an odd number of players the best one to omit is left out."""
+    edge_to_next = np.full(n - 1, -1)
+    neighbour_edges = np.flatnonzero(second - first == 1)
+    edge_to_next[first[neighbour_edges]] = neighbour_edges
+    edge_costs = np.where(edge_to_next < 0, np.inf, cost[edge_to_next])
     if n % 2 == 0:
-        pairs = beside[::2]
+        pairs = edge_to_next[::2]
     else:
-        before, after = np.append(0.0, np.cumsum(price[::2])), np.append(np.cumsum(price[1::2][::-1])[::-1], 0.0)
-        out = int(np.argmin(before + after))
-        pairs = np.append(beside[: 2 * out : 2], beside[2 * out + 1 :: 2])
+        cost_before, cost_after = (
+            np.append(0.0, np.cumsum(edge_costs[::2])),
+            np.append(np.cumsum(edge_costs[1::2][::-1])[::-1], 0.0),
+        )
+        left_out = int(np.argmin(cost_before + cost_after))
+        pairs = np.append(edge_to_next[: 2 * left_out : 2], edge_to_next[2 * left_out + 1 :: 2])
     return None if (pairs < 0).any() else pairs
 
 
 def _resolve_pool(rated: Rated, players: Sequence[Any], time_limit: float) -> HostArray:
+    """[n] the ids of the pool; ValueError for repeated players or a bad time limit."""
     ids = np.array([find_player(rated.players, x) for x in players], int)
     if len(set(ids.tolist())) < len(ids):
         raise ValueError("somebody is in the pool twice")

@@ -15,12 +15,12 @@ from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 
 TOLERANCE = 2.5e-4  # of a probability
-SAMPLE_SIZE = 100_000  # pairs that are checked at a time
-ROOM = 1_500_000  # numbers that a description may have
+SAMPLE_SIZE = 100_000  # pairs checked at a time
+MAX_NUMBERS = 1_500_000  # most numbers of the factors
 INT16_MAX = np.iinfo(np.int16).max
 
 
-class Pairs(NamedTuple):
+class PairProbabilities(NamedTuple):
     """P(a beats b), a draw half a win: 1/2 + sum_k scale[k] (left[k, a] right[k, b] - right[k, a] left[k, b])."""
 
     left: HostArray  # [K, N] 16-bit integers
@@ -28,15 +28,17 @@ class Pairs(NamedTuple):
     scale: HostArray  # [K]
 
     def probability(self, a: Any, b: Any) -> HostArray:
-        """[...] of the first [...] to beat the second [...], who are numbered as `pairs` was given them."""
+        """[...] of the first [...] to beat the second [...], numbered as in `predict_pairs`."""
         a, b = np.broadcast_arrays(a, b)
         left, right = self.left.astype(float), self.right.astype(float)
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 
 
 @check_arguments
-def predict_pairs(system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None) -> Pairs:
-    """What the system predicts of every two of these players, off by at most 0.00025 wherever that was checked.
+def predict_pairs(
+    system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None
+) -> PairProbabilities:
+    """The predictions for every two of these players, off by at most 0.00025 wherever that was checked.
 
         jr.forecasts.predict_pairs(rated, time="2026-01-01")
 
@@ -68,15 +70,15 @@ def predict_pairs(system: RatingSystem | Rated, state: State = None, players: An
     if player.ndim != 1 or len(player) < 2:
         raise ValueError("players must be [N] ids, of at least two")
 
-    def beyond_half(a: HostArray, b: HostArray) -> HostArray:
+    def probability_above_half(a: HostArray, b: HostArray) -> HostArray:
         pair = player[np.stack([a, b], axis=1)]
-        coming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral_context(system, len(a)))
-        guess = predict(system, state, coming)
-        return np.asarray(expected_score(guess), np.float64) - 0.5
+        upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral_context(system, len(a)))
+        prediction = predict(system, state, upcoming)
+        return np.asarray(expected_score(prediction), np.float64) - 0.5
 
-    while (factors := cross_approximation(beyond_half, len(player))) is None:
+    while (factors := cross_approximation(probability_above_half, len(player))) is None:
         player = player[: (len(player) + 1) // 2]
-    return Pairs(*factors)
+    return PairProbabilities(*factors)
 
 
 def _outcome_columns(system: RatingSystem) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def fill_missing_margins(system: RatingSystem, matches: Matches) -> Matches:
 
 
 def neutral_context(system: RatingSystem, n: int) -> dict[str, Any]:
-    """What else `skills` must be told of n matches: no side, covariates of 0, and margins that are to come."""
+    """Further arguments of `matches` for n neutral matches of `skills`: no side, covariates and margins of 0."""
     settings, zero = system.settings, np.zeros(n)
     names = (*settings.get("covariates", ()), *_outcome_columns(system))
     side = {"side": zero} if settings.get("own_side") else {}
@@ -103,44 +105,44 @@ def neutral_context(system: RatingSystem, n: int) -> dict[str, Any]:
 def cross_approximation(
     matrix_entry: Any, n: int, *, skew: bool = True
 ) -> tuple[HostArray, HostArray, HostArray] | None:
-    """The terms of a matrix [n, n] whose elements a function gives: left, right and scale; None if they are too many.
+    """The factors of a matrix [n, n] of which a function returns entries: left, right and scale; None if too many.
 
     Element (a, b) is sum_k scale[k] left[k, a] right[k, b]. If the matrix is skew, so that it is 0 on the diagonal and
     the function is not asked for that, left and right are also exchanged and subtracted.
     """
-    random, everybody = np.random.default_rng(0), np.arange(n)
+    random, all_indices = np.random.default_rng(0), np.arange(n)
     left, right, scale = np.zeros((0, n)), np.zeros((0, n)), np.zeros(0)
 
-    def terms(x: HostArray, y: HostArray, a: HostArray, b: HostArray) -> HostArray:
+    def outer_terms(x: HostArray, y: HostArray, a: HostArray, b: HostArray) -> HostArray:
         return x[..., a] * y[..., b] - (y[..., a] * x[..., b] if skew else 0.0)
 
-    def missing(a: HostArray, b: HostArray) -> HostArray:
-        return np.asarray(matrix_entry(a, b) - scale @ terms(left, right, a, b))
+    def residual(a: HostArray, b: HostArray) -> HostArray:
+        return np.asarray(matrix_entry(a, b) - scale @ outer_terms(left, right, a, b))
 
-    def row(one: Any, turned: bool = False) -> HostArray:
-        """The row of one of them, or the column."""
-        other = np.where(everybody == one, (one + 1) % n, everybody) if skew else everybody
-        found = missing(*((other, np.full(n, one)) if turned else (np.full(n, one), other)))
-        return np.where(everybody == one, 0.0, found) if skew else found
+    def residual_line(index: Any, is_column: bool = False) -> HostArray:
+        """The residual of a row, or of a column."""
+        other_index = np.where(all_indices == index, (index + 1) % n, all_indices) if skew else all_indices
+        values = residual(*((other_index, np.full(n, index)) if is_column else (np.full(n, index), other_index)))
+        return np.where(all_indices == index, 0.0, values) if skew else values
 
-    known = -1
-    while known < len(scale):  # the last sample needed one
-        known = len(scale)
+    num_checked = -1
+    while num_checked < len(scale):  # the last sample needed one
+        num_checked = len(scale)
         if n * (n - 1) // 2 <= SAMPLE_SIZE:
             a, b = np.triu_indices(n, 1) if skew else np.divmod(np.arange(n * n), n)
         else:
             a, b = (random.beta(0.5, 0.5, (2, SAMPLE_SIZE)) * n).astype(np.int64)
             b = np.where(skew & (a == b), (a + 1) % n, b)
-        rest = missing(a, b)
-        while np.abs(rest).max() > TOLERANCE:
-            if 2 * n * (len(scale) + 1) > ROOM:
+        sample_residual = residual(a, b)
+        while np.abs(sample_residual).max() > TOLERANCE:
+            if 2 * n * (len(scale) + 1) > MAX_NUMBERS:
                 return None
-            first = row(a[np.argmax(np.abs(rest))])
-            at = np.argmax(np.abs(first))
-            second = row(at, turned=not skew)
-            u, v = (first, second) if skew else (second, first)
-            high = np.abs(u).max() / INT16_MAX, np.abs(v).max() / INT16_MAX
-            x, y, c = np.rint(u / high[0]), np.rint(v / high[1]), high[0] * high[1] / first[at]
+            first_line = residual_line(a[np.argmax(np.abs(sample_residual))])
+            pivot = np.argmax(np.abs(first_line))
+            second_line = residual_line(pivot, is_column=not skew)
+            u, v = (first_line, second_line) if skew else (second_line, first_line)
+            scales = np.abs(u).max() / INT16_MAX, np.abs(v).max() / INT16_MAX
+            x, y, c = np.rint(u / scales[0]), np.rint(v / scales[1]), scales[0] * scales[1] / first_line[pivot]
             left, right, scale = np.vstack([left, x]), np.vstack([right, y]), np.append(scale, c)
-            rest -= c * terms(x, y, a, b)
+            sample_residual -= c * outer_terms(x, y, a, b)
     return left.astype(np.int16), right.astype(np.int16), scale

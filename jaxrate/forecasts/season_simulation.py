@@ -1,6 +1,6 @@
-"""How a season may end: its remaining matches played many times, with strengths drawn once each time.
+"""Season simulation: the remaining matches played many times, with strengths drawn once each time.
 
-A system says what to expect of a match, p, over all strengths that its players may have. In one season they have one
+A system predicts the score p of a match over all strengths that its players may have. In one season they have one
 strength each. Let d be the difference of both from their means, in points, of variance s^2 = deviation_a^2 +
 deviation_b^2, and c the points that make the odds e times as great. A match is then won with the chance
 sigma(m + d / c), and
@@ -9,7 +9,7 @@ sigma(m + d / c), and
 
 chooses m so that the mean over d is p (MacKay 1992, "The evidence framework applied to classification networks",
 equation 10). The same equation, read of matches between the players, tells c. Draws divide it by Davidson's model, with
-the odds of each match's own prediction, see `outlook`.
+the odds of each match's own prediction, see `add_outcomes`.
 """
 
 from functools import partial
@@ -24,16 +24,16 @@ from jaxrate.events import matches
 from jaxrate.forecasts.pairwise_probabilities import neutral_context
 from jaxrate.forecasts.upcoming_events import predict_fixtures, read_results
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import Rated, to_days
+from jaxrate.league.rated_history import Rated, times_to_days
 from jaxrate.league.ratings_at_times import advance_state, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.outcome_probabilities import davidson_outlook, expected_score
 from jaxrate.types import Array, HostArray
 
 TIE_BREAKS = "wins", "head_to_head"
-PROBE_PAIRS = 2_000  # pairs of players that tell what a point is worth
-CHUNK_NUMBERS = 1 << 22  # numbers, about, of the seasons that are played at once
-MIN_PROBABILITY = 1e-6  # a chance is at least that
+PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
+CHUNK_NUMBERS = 1 << 22  # numbers, about, of the seasons simulated together
+MIN_PROBABILITY = 1e-6  # least probability
 
 
 class SimulationMatches(NamedTuple):
@@ -42,11 +42,11 @@ class SimulationMatches(NamedTuple):
     player: Array  # [F, 2]
     logit: Array  # [F] of the first to win, a draw half a win, between the mean strengths
     odds: Array  # [F] of a draw between equals
-    spread: Array  # [N] deviations of strengths, in log-odds
+    strength_deviation: Array  # [N] deviations of strengths, in log-odds
 
 
 class SeasonForecast(NamedTuple):
-    """How often everybody ended where. `print` shows a table, the best first."""
+    """Expected points and probabilities of places. `print` shows a table, the best first."""
 
     player: HostArray  # [N] best first, by expected points
     played: HostArray  # [N] matches so far
@@ -65,15 +65,15 @@ class SeasonForecast(NamedTuple):
         return table_to_json(self)
 
     def columns(self) -> ColumnTable:
-        """The table: with the chances to win, to come among the first four, and to be relegated."""
+        """The table, with the probabilities to win, to be among the first four, and to be relegated."""
         n = len(self.player)
-        found: dict[str, Any] = {"player": self.player, "played": self.played, "points": self.points}
-        found |= {"expected_points": self.expected, "win": self.place[:, 0]}
+        columns: dict[str, Any] = {"player": self.player, "played": self.played, "points": self.points}
+        columns |= {"expected_points": self.expected, "win": self.place[:, 0]}
         if n > 8:
-            found["top_4"] = self.place[:, :4].sum(axis=1)
+            columns["top_4"] = self.place[:, :4].sum(axis=1)
         if self.relegated:
-            found["relegated"] = self.place[:, n - self.relegated :].sum(axis=1)
-        return ColumnTable(found)
+            columns["relegated"] = self.place[:, n - self.relegated :].sum(axis=1)
+        return ColumnTable(columns)
 
     def __str__(self) -> str:
         return f"{self.columns()}\n{self.samples:,} seasons"
@@ -101,11 +101,12 @@ def simulate_season(
         jr.forecasts.simulate_season(rated, "to_come.csv", results="so_far.csv", relegated=3)
 
     Each time everybody has a strength drawn from their rating and its deviation, and keeps it in all matches. Systems
-    without deviations are certain of strengths. The chances of each match are, over all seasons, those of `fixtures`.
+    without deviations are certain of strengths. The chances of each match are, over all seasons, those of
+    `predict_fixtures`.
 
     Args:
       rated: as from `rate` or `load`, up to now.
-      coming, columns, newcomers: the matches to come, as in `fixtures`.
+      coming, columns, newcomers: the matches to come, as in `predict_fixtures`.
       results: those of this season that have been played, with scores, as `read` takes them. None: none.
       points: for a win, a draw and a loss.
       ties: what counts among equals on points, in this order: "wins", and "head_to_head", the points from matches among
@@ -116,7 +117,7 @@ def simulate_season(
 
     Raises:
       ValueError: if there is nothing to play, for contests, a tie-break that there is not, more to be relegated than
-        there are players, or as `fixtures`.
+        there are players, or as `predict_fixtures`.
     """
     if rated.contests is not None:
         raise ValueError("a season is of matches of two, and this history is of contests")
@@ -125,21 +126,23 @@ def simulate_season(
         raise ValueError(f"no tie-break {unknown[0]!r}; there are {' and '.join(TIE_BREAKS)}")
     check_count("samples", samples, 1, MAX_SAMPLES)
     forecasts = predict_fixtures(rated, coming, newcomers=newcomers, **columns)
-    before = None if results is None else read_results(rated, results, newcomers, columns)
-    names = list(dict.fromkeys([*([] if before is None else before[0].ravel()), *forecasts["a"], *forecasts["b"]]))
+    past_results = None if results is None else read_results(rated, results, newcomers, columns)
+    names = list(
+        dict.fromkeys([*([] if past_results is None else past_results[0].ravel()), *forecasts["a"], *forecasts["b"]])
+    )
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")
-    number = {name: i for i, name in enumerate(names)}
-    player = np.array([[number[x] for x in forecasts[side]] for side in "ab"], np.int32).T
+    index_of_name = {name: i for i, name in enumerate(names)}
+    player = np.array([[index_of_name[x] for x in forecasts[side]] for side in "ab"], np.int32).T
     games = build_simulation_matches(rated, names, player, forecasts)
     n = len(names)
     won, drawn = np.zeros((n, n)), np.zeros((n, n))
-    if before is not None:
-        a, b = np.array([[number[x] for x in pair] for pair in before[0]], int).T
-        np.add.at(won, (a, b), before[1] == 1.0)
-        np.add.at(won, (b, a), before[1] == 0.0)
-        np.add.at(drawn, (a, b), before[1] == 0.5)
-        np.add.at(drawn, (b, a), before[1] == 0.5)
+    if past_results is not None:
+        a, b = np.array([[index_of_name[x] for x in pair] for pair in past_results[0]], int).T
+        np.add.at(won, (a, b), past_results[1] == 1.0)
+        np.add.at(won, (b, a), past_results[1] == 0.0)
+        np.add.at(drawn, (a, b), past_results[1] == 0.5)
+        np.add.at(drawn, (b, a), past_results[1] == 0.5)
     key = jax.random.key(0) if key is None else key
     size = max(1, min(samples, CHUNK_NUMBERS // (n * n + len(player))))
     total, place = _simulate_seasons(
@@ -163,21 +166,23 @@ def simulate_season(
 
 
 def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, forecasts: Any) -> SimulationMatches:
-    """The games of fixtures that were `found`, between players of these names."""
+    """The matches to simulate, from forecasts of fixtures between players of these names."""
     id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
     ids = np.array([id_of_name.get(name, -1) for name in names])
-    now = float(to_days(forecasts["time"]).max()) if "time" in forecasts else None
+    last_time = float(times_to_days(forecasts["time"]).max()) if "time" in forecasts else None
     params = rated.system.params
-    at = rated.system.summary(params, advance_state(rated.system, rated.state, now, params))
-    new = rated.system.summary(params, rated.system.init(params, 1))
+    ratings_then = rated.system.summary(params, advance_state(rated.system, rated.state, last_time, params))
+    newcomer_ratings = rated.system.summary(params, rated.system.init(params, 1))
     deviation = np.zeros(len(names))
-    if at.deviation is not None and new.deviation is not None:
-        deviation = np.where(ids < 0, float(np.asarray(new.deviation)[0]), np.asarray(at.deviation)[ids])
+    if ratings_then.deviation is not None and newcomer_ratings.deviation is not None:
+        deviation = np.where(
+            ids < 0, float(np.asarray(newcomer_ratings.deviation)[0]), np.asarray(ratings_then.deviation)[ids]
+        )
     point = points_per_logit(rated, ids[ids >= 0])
     spread = deviation / point
     expected = np.clip(np.asarray(forecasts["expected"], np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
-    both = (spread[player] ** 2).sum(axis=1)
-    logit = np.log(expected / (1 - expected)) * np.sqrt(1 + np.pi * both / 8)
+    pair_variance = (spread[player] ** 2).sum(axis=1)
+    logit = np.log(expected / (1 - expected)) * np.sqrt(1 + np.pi * pair_variance / 8)
     odds = np.full(len(player), 1e-9)
     if "draw" in forecasts:
         win, draw, loss = (
@@ -188,9 +193,9 @@ def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, 
 
 
 def points_per_logit(rated: Rated, ids: HostArray) -> float:
-    """How many points make the odds e times as great, as the system predicts matches among these players."""
-    at, random = ratings(rated), np.random.default_rng(0)
-    mean = np.asarray(at.mean, np.float64)
+    """The rating points that make the odds e times as great, by predictions of matches among these players."""
+    current_ratings, random = ratings(rated), np.random.default_rng(0)
+    mean = np.asarray(current_ratings.mean, np.float64)
     ids = ids if len(np.unique(mean[ids])) > 1 else np.arange(len(mean))
     pair = ids[random.integers(0, len(ids), (PROBE_PAIRS, 2))]
     pair = pair[mean[pair[:, 0]] != mean[pair[:, 1]]]
@@ -198,82 +203,82 @@ def points_per_logit(rated: Rated, ids: HostArray) -> float:
         return 400.0 / np.log(10.0)
     last = 0.0 if rated.last is None else rated.last
     category = None if rated.categories is None else np.zeros((len(pair), 2), int)
-    even = neutral_context(rated.system, len(pair))
-    events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category, **even)
-    chance = np.clip(
+    neutral = neutral_context(rated.system, len(pair))
+    events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category, **neutral)
+    probability = np.clip(
         np.asarray(expected_score(predict(rated.system, rated.state, events)), np.float64),
         MIN_PROBABILITY,
         1 - MIN_PROBABILITY,
     )
-    logit, apart = np.log(chance / (1 - chance)), mean[pair[:, 0]] - mean[pair[:, 1]]
-    square = (np.abs(apart) / np.maximum(np.abs(logit), 1e-9)) ** 2
-    if at.deviation is not None:
-        deviation = np.asarray(at.deviation, np.float64)
-        square = square - np.pi / 8 * (deviation[pair] ** 2).sum(axis=1)
+    logit, rating_difference = np.log(probability / (1 - probability)), mean[pair[:, 0]] - mean[pair[:, 1]]
+    squared_points = (np.abs(rating_difference) / np.maximum(np.abs(logit), 1e-9)) ** 2
+    if current_ratings.deviation is not None:
+        deviation = np.asarray(current_ratings.deviation, np.float64)
+        squared_points = squared_points - np.pi / 8 * (deviation[pair] ** 2).sum(axis=1)
     weight = np.abs(logit)  # those far apart tell most
-    order = np.argsort(square)
-    middle = order[np.searchsorted(np.cumsum(weight[order]), weight.sum() / 2)]
-    return float(np.sqrt(max(square[middle], (0.1 * np.std(apart)) ** 2)))
+    order = np.argsort(squared_points)
+    median_index = order[np.searchsorted(np.cumsum(weight[order]), weight.sum() / 2)]
+    return float(np.sqrt(max(squared_points[median_index], (0.1 * np.std(rating_difference)) ** 2)))
 
 
 def simulate_season_scores(key: Array, games: SimulationMatches) -> Array:
-    """[F] 1, 1/2 or 0: each game once, between strengths that are drawn once."""
+    """[F] scores 1, 1/2 or 0 of each match, between strengths that are drawn once."""
     drawing, playing = jax.random.split(key)
-    return simulate_match_scores(playing, games, sample_strengths(drawing, games.spread))
+    return simulate_match_scores(playing, games, sample_strengths(drawing, games.strength_deviation))
 
 
 def sample_strengths(key: Array, deviation: Array) -> Array:
-    """[N] how far strengths are from their means, in log-odds."""
+    """[N] random differences of strengths from their means, in log-odds."""
     return deviation * jax.random.normal(key, deviation.shape, deviation.dtype)
 
 
 def simulate_match_scores(key: Array, games: SimulationMatches, strength: Array) -> Array:
-    """[F] 1, 1/2 or 0: each game once, between such strengths."""
-    one, two = strength[games.player].T
-    chance = davidson_outlook(jax.nn.sigmoid(games.logit + one - two), games.odds)
-    luck = jax.random.uniform(key, games.logit.shape, games.logit.dtype)
-    win, draw = chance.win[:, 0], chance.draw[:, 0]
-    return jnp.where(luck < win, 1.0, jnp.where(luck < win + draw, 0.5, 0.0))
+    """[F] random scores 1, 1/2 or 0 of each match between players of these strengths."""
+    first_strength, second_strength = strength[games.player].T
+    outcome = davidson_outlook(jax.nn.sigmoid(games.logit + first_strength - second_strength), games.odds)
+    uniforms = jax.random.uniform(key, games.logit.shape, games.logit.dtype)
+    win, draw = outcome.win[:, 0], outcome.draw[:, 0]
+    return jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))
 
 
 def rank_by_points(
     key: Array, won: Array, drawn: Array, points: tuple[float, ...], ties: tuple[str, ...], group: Array | None = None
 ) -> tuple[Array, Array]:
-    """The order [N], best first, and points [N], of how often each won against [N, N] and drew with each other one.
+    """The order [N], best first, and the points [N], from wins and draws [N, N] against each other player.
 
-    Where there are groups [N] of their numbers, those of the first come first, and so on.
+    With groups [N], players of the first group come first, and so on.
     """
     win, draw, loss = points
-    each = win * won + draw * drawn + loss * won.T
-    total = each.sum(axis=1)
-    luck = jax.random.uniform(key, total.shape, total.dtype)
+    points_by_pair = win * won + draw * drawn + loss * won.T
+    total = points_by_pair.sum(axis=1)
+    lots = jax.random.uniform(key, total.shape, total.dtype)
     keys = [total] if group is None else [-group.astype(total.dtype), total]
     for tie in ties:
-        equal = jnp.all(jnp.stack([x[:, None] == x[None, :] for x in keys]), axis=0)
-        keys.append(won.sum(axis=1) if tie == "wins" else jnp.where(equal, each, 0.0).sum(axis=1))
-    return jnp.lexsort([-luck, *(-x for x in reversed(keys))]), total
+        is_tied = jnp.all(jnp.stack([x[:, None] == x[None, :] for x in keys]), axis=0)
+        keys.append(won.sum(axis=1) if tie == "wins" else jnp.where(is_tied, points_by_pair, 0.0).sum(axis=1))
+    return jnp.lexsort([-lots, *(-x for x in reversed(keys))]), total
 
 
 @partial(jax.jit, static_argnums=(4, 5, 6, 7))
 def _simulate_seasons(
     key: Array, games: SimulationMatches, won: Array, drawn: Array, points: Any, ties: Any, samples: int, size: int
 ) -> tuple[Array, Array]:
-    """Points [N] and places [N, N] of all seasons together."""
+    """Sums over all seasons of points [N] and of places [N, N]."""
     a, b = games.player.T
 
-    def one(number: Array) -> tuple[Array, Array]:
-        playing, drawing = jax.random.split(jax.random.fold_in(key, number))
+    def simulate_one(season_index: Array) -> tuple[Array, Array]:
+        playing, drawing = jax.random.split(jax.random.fold_in(key, season_index))
         score = simulate_season_scores(playing, games)
-        first, second, both = (jnp.where(score == x, 1.0, 0.0).astype(won.dtype) for x in (1.0, 0.0, 0.5))
-        more = won.at[a, b].add(first).at[b, a].add(second)
-        level = drawn.at[a, b].add(both).at[b, a].add(both)
-        order, total = rank_by_points(drawing, more, level, points, ties)
-        counts = (number < samples).astype(won.dtype)
-        return counts * total, counts * jax.nn.one_hot(order, len(won), dtype=won.dtype).T
+        first, second, is_drawn = (jnp.where(score == x, 1.0, 0.0).astype(won.dtype) for x in (1.0, 0.0, 0.5))
+        won_then = won.at[a, b].add(first).at[b, a].add(second)
+        drawn_then = drawn.at[a, b].add(is_drawn).at[b, a].add(is_drawn)
+        order, total = rank_by_points(drawing, won_then, drawn_then, points, ties)
+        is_counted = (season_index < samples).astype(won.dtype)
+        return is_counted * total, is_counted * jax.nn.one_hot(order, len(won), dtype=won.dtype).T
 
-    def some(carry: Any, first: Array) -> tuple[Any, None]:
-        found = jax.vmap(one)(first + jnp.arange(size, dtype=jnp.int32))
-        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, found), None
+    def add_chunk(carry: Any, first_index: Array) -> tuple[Any, None]:
+        chunk = jax.vmap(simulate_one)(first_index + jnp.arange(size, dtype=jnp.int32))
+        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, chunk), None
 
-    none = jnp.zeros(len(won), won.dtype), jnp.zeros(won.shape, won.dtype)
-    return jax.lax.scan(some, none, jnp.arange(0, samples, size, dtype=jnp.int32))[0]
+    zeros = jnp.zeros(len(won), won.dtype), jnp.zeros(won.shape, won.dtype)
+    return jax.lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))[0]

@@ -41,11 +41,11 @@ class RatingClassifier:
     Attributes:
       rated_: the history, as from `rate`.
       classes_: the classes, in the order of the columns of `predict_proba`: two, or where a draw was fitted three,
-        whose chances are as `fixtures` tells them.
+        whose chances are as in `predict_fixtures`.
     """
 
     def __init__(self, system: str = "glicko", **changes: Any) -> None:
-        """Of the system of this name, with these hyperparameters and settings."""
+        """A classifier by the system of this name, with these hyperparameters and settings."""
         self.system, self.changes = system, changes
 
     def __repr__(self) -> str:
@@ -82,11 +82,11 @@ class RatingClassifier:
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "RatingClassifier":
         """Carry on with further matches. `classes` may be given, as elsewhere, and is not needed."""
         del classes
-        before: Rated | None = getattr(self, "rated_", None)
+        previous: Rated | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
-        data = _read_columns(columns | {"score": _scores_from_labels(label)}, before)
-        system = adapt_system(self.system, self.changes, None, data) if before is None else before.system
-        self.rated_, self.n_features_in_ = rate(system, data, onto=before), len(columns)
+        data = _read_columns(columns | {"score": _scores_from_labels(label)}, previous)
+        system = adapt_system(self.system, self.changes, None, data) if previous is None else previous.system
+        self.rated_, self.n_features_in_ = rate(system, data, onto=previous), len(columns)
         values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.predictions["score"].to_numpy() else [0.0, 1.0]
         if label.dtype.kind in "OUT":
             self.classes_ = np.array(sorted(name for name, x in RESULT_SCORES.items() if x in values))
@@ -95,21 +95,21 @@ class RatingClassifier:
         return self
 
     def predict_proba(self, X: Any) -> HostArray:
-        """[n, 2] or [n, 3] the chance of each of `classes_`. ValueError before `fit`, or as `fixtures` raises it."""
+        """[n, 2] or [n, 3] the probability of each of `classes_`. ValueError before `fit`, or as `predict_fixtures`."""
         rated: Rated | None = getattr(self, "rated_", None)
         if rated is None:
             raise ValueError("nothing has been fitted; fit(X, y) comes first")
         data = _read_columns(_columns_by_role(X), rated, is_upcoming=True)
         if data.clock is not None and rated.last is not None:
             data = data._replace(events=data.matches._replace(time=np.maximum(data.matches.time, rated.last)))
-        chances = predict_fixtures(rated, data, newcomers=True)
+        forecasts = predict_fixtures(rated, data, newcomers=True)
         has_draws = len(self.classes_) == 3
-        win = np.asarray(chances["win" if has_draws else "expected"], float)
-        loss = np.asarray(chances["loss"], float) if has_draws else 1.0 - win
-        chance: dict[float, Any] = {0.0: loss, 0.5: chances.get("draw"), 1.0: win}
+        win = np.asarray(forecasts["win" if has_draws else "expected"], float)
+        loss = np.asarray(forecasts["loss"], float) if has_draws else 1.0 - win
+        probability_by_score: dict[float, Any] = {0.0: loss, 0.5: forecasts.get("draw"), 1.0: win}
         proba = np.empty((len(win), len(self.classes_)))
-        proba[chances["row"]] = np.stack(
-            [chance[float(RESULT_SCORES.get(x, x))] for x in self.classes_.tolist()], axis=1
+        proba[forecasts["row"]] = np.stack(
+            [probability_by_score[float(RESULT_SCORES.get(x, x))] for x in self.classes_.tolist()], axis=1
         )
         return proba / proba.sum(axis=1, keepdims=True)
 
@@ -123,7 +123,7 @@ class RatingClassifier:
 
 
 def _columns_by_role(X: Any) -> dict[str, Any]:
-    """The columns of a frame or of rows, by what they are. ValueError unless there are two to four."""
+    """The columns of a frame or of rows, by role. ValueError unless there are two to four."""
     if isinstance(X, (list, tuple, np.ndarray)) and not (len(X) and isinstance(X[0], Mapping)):
         rows = np.array(X, object)
         if rows.ndim != 2:

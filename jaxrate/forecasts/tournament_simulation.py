@@ -1,6 +1,6 @@
-"""How a tournament of groups and a knock-out may end: played many times, with strengths drawn once each time.
+"""Tournament simulation: groups and a knockout played many times, with strengths drawn once each time.
 
-Strengths and chances are those of `seasons`.
+Strengths and probabilities are those of `season_simulation`.
 """
 
 import os
@@ -35,7 +35,7 @@ ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
 
 
 class TournamentForecast(NamedTuple):
-    """How often everybody came how far. `print` shows a table, the likeliest winners first."""
+    """Probabilities of places in groups and of rounds reached. `print` shows a table, the likeliest winners first."""
 
     player: HostArray  # [N]
     group: HostArray | None  # [N] their groups; None if there are none
@@ -53,16 +53,16 @@ class TournamentForecast(NamedTuple):
 
     def columns(self) -> ColumnTable:
         """The table: the chances to win the group, to reach each round, and to win."""
-        found: dict[str, Any] = {"player": self.player}
+        columns: dict[str, Any] = {"player": self.player}
         if self.group is not None and self.place is not None:
-            found |= {"group": self.group, "win_group": self.place[:, 0]}
+            columns |= {"group": self.group, "win_group": self.place[:, 0]}
         rounds = self.reach.shape[1] - 1
         for r in range(rounds + 1):
-            left = 1 << (rounds - r)
-            name = ROUND_NAMES.get(left, f"last_{left}")
+            num_left = 1 << (rounds - r)
+            name = ROUND_NAMES.get(num_left, f"last_{num_left}")
             if r or self.group is not None:
-                found[name] = self.reach[:, r]
-        return ColumnTable(found)
+                columns[name] = self.reach[:, r]
+        return ColumnTable(columns)
 
     def __str__(self) -> str:
         return f"{self.columns()}\n{self.samples:,} tournaments"
@@ -105,13 +105,13 @@ def simulate_tournament(
       rated: as from `rate` or `load`, of matches.
       plan: the tournament, or a TOML file that holds it. "groups": lists of players by the groups' names; in each of
         them everybody meets everybody else "rounds" times (1). "points" for a win, a draw and a loss ([3, 1, 0]) and
-        "ties" are as in `season`. "knockout": who meets whom, from top to bottom, two, four, eight, ...: "A1" is the
-        winner of group A, other names are players, and "" is a bye. "best": [place, number], as [3, 8], lets the
+        "ties" are as in `simulate_season`. "knockout": who meets whom, from top to bottom, two, four, eight, ...: "A1"
+        is the winner of group A, other names are players, and "" is a bye. "best": [place, number], as [3, 8], lets the
         best 8 of third places go on, as "best1" to "best8", by points, wins and the lot.
       samples: how many tournaments.
-      time: when it is, as in `fixtures`.
+      time: when it is, as in `predict_fixtures`.
       key: a PRNG key. None: always the same one.
-      newcomers: as in `fixtures`.
+      newcomers: as in `predict_fixtures`.
 
     Raises:
       ValueError: for a plan that cannot be (says where), players whom the history does not have, or contests.
@@ -122,34 +122,39 @@ def simulate_tournament(
     parsed_plan = _parse_plan(plan)
     n = len(parsed_plan.names)
     pairs = np.array([*combinations(range(n), 2)], np.int32)
-    named = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
-    forecasts = predict_fixtures(rated, named, newcomers=newcomers, time=time, side=None)
+    pair_names = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
+    forecasts = predict_fixtures(rated, pair_names, newcomers=newcomers, time=time, side=None)
     games = build_simulation_matches(rated, parsed_plan.names, pairs, forecasts)
     group = np.full(n, -1, np.int32)
     for number, members in enumerate(parsed_plan.groups.values()):
         group[members] = number
-    inside = np.repeat(
+    group_matches = np.repeat(
         np.flatnonzero((group[pairs[:, 0]] == group[pairs[:, 1]]) & (group[pairs[:, 0]] >= 0)), parsed_plan.rounds
     )
     key = jax.random.key(0) if key is None else key
     size = max(1, min(samples, CHUNK_NUMBERS // max(n * n, len(pairs))))
     widths = tuple(map(len, parsed_plan.groups.values()))
     place, reach = _simulate_tournaments(
-        key, games, jnp.asarray(inside), jnp.asarray(group), widths, parsed_plan.points,
+        key, games, jnp.asarray(group_matches), jnp.asarray(group), widths, parsed_plan.points,
         parsed_plan.ties, parsed_plan.best, parsed_plan.slots, samples, size,
     )  # fmt: skip
     place, reach = np.asarray(place, np.float64) / samples, np.asarray(reach, np.float64) / samples
-    best = np.lexsort([*(-reach.T)])
+    order = np.lexsort([*(-reach.T)])
     labels = np.array(["", *parsed_plan.groups])[group + 1]
     names = np.array(parsed_plan.names, rated.players.dtype)
-    shown = place[:, : max(widths, default=0)]
-    grouped = bool(parsed_plan.groups)
+    shown_places = place[:, : max(widths, default=0)]
+    has_groups = bool(parsed_plan.groups)
     return TournamentForecast(
-        names[best], labels[best] if grouped else None, shown[best] if grouped else None, reach[best], samples
+        names[order],
+        labels[order] if has_groups else None,
+        shown_places[order] if has_groups else None,
+        reach[order],
+        samples,
     )
 
 
 def _parse_plan(plan: Any) -> _TournamentPlan:
+    """The plan, checked; ValueError if it is none."""
     if not isinstance(plan, Mapping):
         with Path(plan).open("rb") as file:
             try:
@@ -166,38 +171,38 @@ def _parse_plan(plan: Any) -> _TournamentPlan:
         tuple(plan.get("points", (3, 1, 0))),
         tuple(plan.get("ties", TIE_BREAKS)),
     )
-    place, number = plan.get("best", (1, 0))
+    best_place, num_best = plan.get("best", (1, 0))
     if len(points) != 3 or rounds < 1 or set(ties) - set(TIE_BREAKS):
         raise ValueError(f"points must be three numbers, rounds at least 1, and ties of {', '.join(TIE_BREAKS)}")
     if len(slots) < 2 or len(slots).bit_count() != 1:
         raise ValueError(f"knockout must list two, four, eight, ... places, got {len(slots)}")
-    if number and not (0 < number <= len(groups) and all(0 < place <= len(x) for x in groups.values())):
-        raise ValueError(f"best must be [place, number], of {len(groups)} groups, got [{place}, {number}]")
+    if num_best and not (0 < num_best <= len(groups) and all(0 < best_place <= len(x) for x in groups.values())):
+        raise ValueError(f"best must be [place, number], of {len(groups)} groups, got [{best_place}, {num_best}]")
     names = [x for members in groups.values() for x in members]
-    known: dict[Any, int] = {}
+    slot_of_name: dict[Any, int] = {}
     start = 0
     for name, members in groups.items():
-        known |= {f"{name}{i + 1}": start + i for i in range(len(members))}
+        slot_of_name |= {f"{name}{i + 1}": start + i for i in range(len(members))}
         start += len(members)
-    known |= {f"best{i + 1}": len(names) + i for i in range(number)}
-    alone = [x for x in slots if x not in known and x != ""]
-    everybody = [*names, *alone]
-    twice = [x for i, x in enumerate(everybody) if x in everybody[:i]]
-    twice += [x for i, x in enumerate(slots) if x != "" and x in slots[:i]]
-    if twice:
-        raise ValueError(f"{twice[0]!r} is in the plan more than once")
-    offset = len(names) + number
-    known |= {x: offset + len(names) + i for i, x in enumerate(alone)}
-    bye = offset + len(everybody)
-    ids = {x: i for i, x in enumerate(everybody)}
+    slot_of_name |= {f"best{i + 1}": len(names) + i for i in range(num_best)}
+    direct_entrants = [x for x in slots if x not in slot_of_name and x != ""]
+    all_names = [*names, *direct_entrants]
+    repeated = [x for i, x in enumerate(all_names) if x in all_names[:i]]
+    repeated += [x for i, x in enumerate(slots) if x != "" and x in slots[:i]]
+    if repeated:
+        raise ValueError(f"{repeated[0]!r} is in the plan more than once")
+    offset = len(names) + num_best
+    slot_of_name |= {x: offset + len(names) + i for i, x in enumerate(direct_entrants)}
+    bye = offset + len(all_names)
+    ids = {x: i for i, x in enumerate(all_names)}
     return _TournamentPlan(
-        everybody,
+        all_names,
         {name: [ids[x] for x in members] for name, members in groups.items()},
         rounds,
         tuple(map(float, points)),
         ties,
-        (place, number),
-        tuple(bye if x == "" else known[x] for x in slots),
+        (best_place, num_best),
+        tuple(bye if x == "" else slot_of_name[x] for x in slots),
     )
 
 
@@ -206,52 +211,52 @@ def _simulate_tournaments(
     key: Array, games: SimulationMatches, group_matches: Array, group: Array, group_sizes: Any, points: Any,
     ties: Any, best: Any, slots: Any, samples: int, size: int,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Places in groups [N, N] and rounds reached [N, R + 1] of all tournaments together."""
+    """Sums over all tournaments of places in groups [N, N] and rounds reached [N, R + 1]."""
     n, dtype = len(group), games.logit.dtype
     logit = jnp.zeros((n, n), dtype).at[games.player[:, 0], games.player[:, 1]].set(games.logit)
     logit = logit - logit.T
-    few = games._replace(
+    group_games = games._replace(
         player=games.player[group_matches], logit=games.logit[group_matches], odds=games.odds[group_matches]
     )
-    a, b = few.player.T
-    begin = np.cumsum([0, *group_sizes])[:-1]
+    a, b = group_games.player.T
+    group_start = np.cumsum([0, *group_sizes])[:-1]
     in_groups = sum(group_sizes)
-    within = np.concatenate([np.arange(width) for width in group_sizes] or [np.zeros(0, int)]).astype(np.int32)
+    place_in_group = np.concatenate([np.arange(width) for width in group_sizes] or [np.zeros(0, int)]).astype(np.int32)
     bracket = np.array(slots, np.int32)
 
-    def one(number: Array) -> tuple[Array, Array]:
-        drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, number), 4)
-        strength = sample_strengths(drawing, games.spread)
-        score = simulate_match_scores(playing, few, strength)
+    def simulate_one(tournament_index: Array) -> tuple[Array, Array]:
+        drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, tournament_index), 4)
+        strength = sample_strengths(drawing, games.strength_deviation)
+        score = simulate_match_scores(playing, group_games, strength)
         none = jnp.zeros((n, n), dtype)
         won = none.at[a, b].add((score == 1).astype(dtype)).at[b, a].add((score == 0).astype(dtype))
         drawn = none.at[a, b].add((score == 0.5).astype(dtype)).at[b, a].add((score == 0.5).astype(dtype))
         order, total = rank_by_points(lots, won, drawn, points, ties, jnp.where(group < 0, n, group))
         order = order[:in_groups].astype(jnp.int32)
-        place = none.at[order, within].set(1.0)
-        known = [order]
+        place = none.at[order, place_in_group].set(1.0)
+        slot_players = [order]
         if best[1]:
-            third = order[begin + best[0] - 1]
-            luck = jax.random.uniform(jax.random.fold_in(lots, 1), third.shape, dtype)
-            rank = jnp.lexsort([luck, -won.sum(axis=1)[third], -total[third]])
-            known.append(third[rank[: best[1]]])
-        everybody = jnp.concatenate([*known, jnp.arange(n, dtype=jnp.int32), jnp.full(1, n, jnp.int32)])
-        there = everybody[bracket]
-        reach = [jnp.zeros(n + 1, dtype).at[there].set(1.0)]
-        luck = jax.random.uniform(fighting, (len(slots),), dtype)
-        while len(there) > 1:
-            upper, lower = there[::2], there[1::2]
+            best_placed = order[group_start + best[0] - 1]
+            uniforms = jax.random.uniform(jax.random.fold_in(lots, 1), best_placed.shape, dtype)
+            rank = jnp.lexsort([uniforms, -won.sum(axis=1)[best_placed], -total[best_placed]])
+            slot_players.append(best_placed[rank[: best[1]]])
+        all_slots = jnp.concatenate([*slot_players, jnp.arange(n, dtype=jnp.int32), jnp.full(1, n, jnp.int32)])
+        remaining = all_slots[bracket]
+        reached = [jnp.zeros(n + 1, dtype).at[remaining].set(1.0)]
+        uniforms = jax.random.uniform(fighting, (len(slots),), dtype)
+        while len(remaining) > 1:
+            upper, lower = remaining[::2], remaining[1::2]
             i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)
-            chance = jax.nn.sigmoid(logit[i, j] + strength[i] - strength[j])
-            chance = jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, chance))
-            there, luck = jnp.where(luck[: len(upper)] < chance, upper, lower), luck[len(upper) :]
-            reach.append(jnp.zeros(n + 1, dtype).at[there].set(1.0))
-        counts = (number < samples).astype(dtype)
-        return counts * place, counts * jnp.stack(reach, axis=1)[:n]
+            probability = jax.nn.sigmoid(logit[i, j] + strength[i] - strength[j])
+            probability = jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, probability))
+            remaining, uniforms = jnp.where(uniforms[: len(upper)] < probability, upper, lower), uniforms[len(upper) :]
+            reached.append(jnp.zeros(n + 1, dtype).at[remaining].set(1.0))
+        is_counted = (tournament_index < samples).astype(dtype)
+        return is_counted * place, is_counted * jnp.stack(reached, axis=1)[:n]
 
-    def some(carry: Any, first: Array) -> tuple[Any, None]:
-        found = jax.vmap(one)(first + jnp.arange(size, dtype=jnp.int32))
-        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, found), None
+    def add_chunk(carry: Any, first_index: Array) -> tuple[Any, None]:
+        chunk = jax.vmap(simulate_one)(first_index + jnp.arange(size, dtype=jnp.int32))
+        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, chunk), None
 
-    none = jnp.zeros((n, n), dtype), jnp.zeros((n, len(slots).bit_length()), dtype)
-    return jax.lax.scan(some, none, jnp.arange(0, samples, size, dtype=jnp.int32))[0]
+    zeros = jnp.zeros((n, n), dtype), jnp.zeros((n, len(slots).bit_length()), dtype)
+    return jax.lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))[0]

@@ -1,4 +1,4 @@
-"""Matches and contests to come: who wins, how often it is a draw, and the fair odds."""
+"""Forecasts of upcoming matches and contests: probabilities and fair odds."""
 
 import difflib
 import re
@@ -22,7 +22,7 @@ from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.query_time import parse_time_after_end, written_date_format
-from jaxrate.league.rated_history import Rated, extend_seasons, format_time, to_dates
+from jaxrate.league.rated_history import Rated, days_to_dates, extend_seasons, format_time
 from jaxrate.league.system_choice import drop_unknown_teams
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.scan_programs import predict_event, prepare_replay
@@ -31,12 +31,12 @@ from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
-COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # what is read of each kind
-# What is known of matches before they are played
+COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # options of `read` for all events
+# Options for data known before a match
 PREMATCH_OPTIONS = "category", "mixtures", "margin", "covariates", "season", "league_season", "age", "columns"
 MATCH_OPTIONS = "a", "b", "score", "na_values", "side", "neutral", *PREMATCH_OPTIONS, *COMMON_OPTIONS
 CONTEST_OPTIONS = "contest", "participant", "team", "weight", "ceiling", "noise", *COMMON_OPTIONS
-OPTIONAL_OPTIONS = "time", "score", "neutral", "season", "columns"  # saved columns that what is to come may lack
+OPTIONAL_OPTIONS = "time", "score", "neutral", "season", "columns"  # saved columns that upcoming events may lack
 RESULT_OPTIONS = (
     "a",
     "b",
@@ -46,27 +46,28 @@ RESULT_OPTIONS = (
     "margin",
     "skip_incomplete",
     "normalise_names",
-)  # of what was played
-DRAW_SAMPLE_LIMIT = 100_000  # matches, the last ones, by which draws are weighed
+)  # of played matches
+DRAW_SAMPLE_LIMIT = 100_000  # last matches from which the odds of a draw are fitted
 MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS = -10.0, 5.0  # of log(draw_odds)
-MAX_SUGGESTIONS = 3  # names that are offered
-MAX_PERMUTED_WORDS = 4  # words, whose orders are tried
+MAX_SUGGESTIONS = 3  # most names suggested
+MAX_PERMUTED_WORDS = 4  # most words whose orders are tried
 
 
 @check_arguments
 def predict_fixtures(
     rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
 ) -> ColumnTable:
-    """What is expected of matches or contests to come, as columns that print as a table.
+    """Forecasts of upcoming matches or contests, as columns that print as a table.
 
         jr.forecasts.predict_fixtures(rated, [("Ada", "Bo"), ("Cy", "Di")], time="2026-07-01")
         jr.forecasts.predict_fixtures(rated, "july.csv", a="home", b="away", side="a")
 
     Matches have time, a, b, who has the side (where anybody has), the chances of a to win, to draw and to lose, and the
     fair odds of each, 1 / chance. Where the history has draws and its system does not tell them, Davidson's model
-    divides what it expects, see `outlook`, with the `draw_odds` that the history's own predictions make likeliest.
+    divides what it expects, see `add_outcomes`, with the `draw_odds` that the history's own predictions make likeliest.
     Without draws the chance to win is the expected score. Contests have time, contest, player, expected rank and the
-    share of the others, or of other teams, to be left behind; of an `outlook` also the chances to win and to draw.
+    share of the others, or of other teams, to be left behind; of systems of `add_outcomes` also the chances to win and
+    to draw.
 
     Args:
       rated: as from `rate` or `load`.
@@ -83,52 +84,55 @@ def predict_fixtures(
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
         another kind or before its end, and as `read` does.
     """
-    days = {name: (rated.options.get("columns", {}) | columns).get(name) for name in ("rest", "form")}
-    data = _read_upcoming(rated, source, {name: x for name, x in columns.items() if name not in days})
+    windows = {name: (rated.options.get("columns", {}) | columns).get(name) for name in ("rest", "form")}
+    data = _read_upcoming(rated, source, {name: x for name, x in columns.items() if name not in windows})
     if data.clock not in (None, rated.clock):
         raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
-    unknown = data.players[len(rated.players) :]
-    if len(unknown) and not newcomers:
-        raise ValueError(_unknown_players_message(unknown.tolist(), rated.players))
+    unknown_names = data.players[len(rated.players) :]
+    if len(unknown_names) and not newcomers:
+        raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
     data = drop_unknown_teams(rated.system, data)
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
-        now = parse_time_after_end(rated, rated.state, time, rated.players)
-        data = _set_all_times(data, (rated.last or 0.0) if now is None else now)
+        query_time = parse_time_after_end(rated, rated.state, time, rated.players)
+        data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
         raise ValueError("time is for a source without times, and this one has them")
     else:
         _check_after_history(rated, data)
-    if any(days.values()) and rated.contests is None:
-        data = _add_rest_and_form(rated, data, days)
+    if any(windows.values()) and rated.contests is None:
+        data = _add_rest_and_form(rated, data, windows)
     system = extend_seasons(rated, (data.seasons or {}).values())
-    shown = data._replace(clock=rated.clock)
+    dated_data = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
-        return _forecast_contests(rated, system, shown)
-    forecasts = _forecast_matches(rated, add_draw_model(rated, system), shown)
+        return _forecast_contests(rated, system, dated_data)
+    forecasts = _forecast_matches(rated, add_draw_model(rated, system), dated_data)
     return forecasts.drop_columns("row") if _is_pair_list(source) else forecasts
 
 
 def _check_after_history(rated: Rated, data: Dataset) -> None:
-    """ValueError where an event is before the end of the history, whose ratings know more than was known then."""
+    """ValueError if an event is before the end of the history, whose ratings know later results."""
     if isinstance(data.events, Matches):
         time = np.asarray(data.events.time)
     else:
         time = np.repeat(np.asarray(data.rounds.events.time), np.diff(data.rounds.player_start))
     last = -np.inf if rated.last is None else rated.last
-    early = np.flatnonzero(time < last)
-    if len(early):
-        row, then, end = (data.rows[early[0]], *(format_time(x, rated.clock) for x in (time[early[0]], last)))
-        more = f" and {len(early) - 1:,} more" if len(early) > 1 else ""
+    early_rows = np.flatnonzero(time < last)
+    if len(early_rows):
+        row, time_text, end_text = (
+            data.rows[early_rows[0]],
+            *(format_time(x, rated.clock) for x in (time[early_rows[0]], last)),
+        )
+        others_text = f" and {len(early_rows) - 1:,} more" if len(early_rows) > 1 else ""
         raise ValueError(
-            f"row {row} (counting from 0){more}: time {then} is before the end of the run, {end}, whose ratings know "
-            "more than was known then; leave it out, or look at the predictions of the run"
+            f"row {row} (counting from 0){others_text}: time {time_text} is before the end of the run, {end_text}, "
+            "whose ratings know more than was known then; leave it out, or look at the predictions of the run"
         )
 
 
 def _add_rest_and_form(rated: Rated, data: Dataset, windows: dict[str, float | None]) -> Dataset:
-    """Matches to come, with the rest and the form that follow from what was rated, where they have none."""
+    """Upcoming matches with rest and form from the rated history, where they have none."""
     context = data.matches.context
     history_columns = upcoming_rest_and_form(
         rated.predictions, windows["rest"], windows["form"], data.players, data.matches
@@ -153,30 +157,30 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
         pairs = _is_pair_list(source)
         if pairs:
             if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in source):
-                one = f"; of one match it is [{tuple(source)!r}]" if len(source) == 2 else ""
-                raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{one}")
+                example = f"; of one match it is [{tuple(source)!r}]" if len(source) == 2 else ""
+                raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
             table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
-            source = open_source(table)._replace(noted=False)  # of names that look alike the history was told
+            source = open_source(table)._replace(noted=False)  # similar names were noted when the history was read
         saved_options: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
         saved_options |= {"dates": written_date_format(rated)}
         saved_options |= {} if pairs else rated.options.get("columns", {})
-        kept = {
+        read_options = {
             key: saved_options[key]
             for key in (MATCH_OPTIONS if of_matches else CONTEST_OPTIONS)
             if key in saved_options
         }
         source = open_source(source)
-        needed = {"columns"} if of_matches and _requires_columns(rated) else set()
-        spared = {*OPTIONAL_OPTIONS} - needed
-        kept = {
+        required_options = {"columns"} if of_matches and _requires_columns(rated) else set()
+        optional = {*OPTIONAL_OPTIONS} - required_options
+        read_options = {
             key: x
-            for key, x in kept.items()
-            if x is False or key not in spared or {*np.atleast_1d(x)} <= {*source.names}
+            for key, x in read_options.items()
+            if x is False or key not in optional or {*np.atleast_1d(x)} <= {*source.names}
         }
         category_options: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
-        if rated.seasons is not None and (kept | columns).get("season") is not None:
+        if rated.seasons is not None and (read_options | columns).get("season") is not None:
             category_options["seasons"] = rated.seasons
-        data = read(source, **kept | columns, **category_options, players=rated.players, upcoming=True)
+        data = read(source, **read_options | columns, **category_options, players=rated.players, upcoming=True)
     if isinstance(data.events, Matches) != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
         raise ValueError("the run is of {}, these are {}".format(*kinds))
@@ -184,31 +188,31 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
 
 
 def _requires_columns(rated: Rated) -> bool:
-    """Whether the rules cannot predict without columns that are no covariates."""
-    rules, params, number = rated.system.rules, rated.system.params, jnp.zeros(())
-    known = dict.fromkeys(rated.system.settings.get("covariates", ()), number)
-    context = Context(side=number, category=jnp.zeros(2, jnp.int32), columns=known)
-    match = Matches(jnp.zeros(2, jnp.int32), number, number, context)
+    """Whether the rules need columns other than covariates to predict."""
+    rules, params, zero = rated.system.rules, rated.system.params, jnp.zeros(())
+    covariates = dict.fromkeys(rated.system.settings.get("covariates", ()), zero)
+    context = Context(side=zero, category=jnp.zeros(2, jnp.int32), columns=covariates)
+    match = Matches(jnp.zeros(2, jnp.int32), zero, zero, context)
 
-    def tell(state: State) -> Any:
+    def predict_rows(state: State) -> Any:
         rows = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), state)
         return predict_event(rules, prepare_replay(rules, params), rows, match)
 
     try:
-        jax.eval_shape(tell, rated.state)
+        jax.eval_shape(predict_rows, rated.state)
     except KeyError:
         return True
     return False
 
 
 def read_results(rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any]) -> tuple[HostArray, HostArray]:
-    """Names [n, 2] and scores [n] of matches with results, of players of the history."""
+    """Names [n, 2] and scores [n] of played matches between players of the history."""
     options = rated.options.get("columns", {}) | columns
-    kept = {name: x for name, x in options.items() if name in RESULT_OPTIONS}
-    data = source if isinstance(source, Dataset) else read(source, **kept, players=rated.players)
-    unknown = data.players[len(rated.players) :]
-    if len(unknown) and not newcomers:
-        raise ValueError(_unknown_players_message(unknown.tolist(), rated.players))
+    read_options = {name: x for name, x in options.items() if name in RESULT_OPTIONS}
+    data = source if isinstance(source, Dataset) else read(source, **read_options, players=rated.players)
+    unknown_names = data.players[len(rated.players) :]
+    if len(unknown_names) and not newcomers:
+        raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
     score = np.asarray(data.matches.score)
     if not np.isin(score, (0.0, 0.5, 1.0)).all():
         raise ValueError("the results of a season must be wins, draws and losses")
@@ -216,45 +220,49 @@ def read_results(rated: Rated, source: Any, newcomers: bool, columns: dict[str, 
 
 
 def _unknown_players_message(names: list[Any], players: HostArray) -> str:
-    said = [f"{format_cell(name)}{suggest_names(name, players)}" for name in names[:MAX_SUGGESTIONS]]
-    more = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
-    return f"no player {'; none '.join(said)}{more}; newcomers=True takes them as new players"
+    quoted_names = [f"{format_cell(name)}{suggest_similar_names(name, players)}" for name in names[:MAX_SUGGESTIONS]]
+    others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
+    return f"no player {'; none '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
 
 
-def suggest_names(name: Any, players: HostArray) -> str:
+def suggest_similar_names(name: Any, players: HostArray) -> str:
     """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
 
     Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
     those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
     """
 
-    def plain(text: Any) -> str:
+    def simplify(text: Any) -> str:
         letters = unicodedata.normalize("NFD", fold_name(str(text)))
         return "".join(x for x in letters if not unicodedata.combining(x))
 
     def words(text: str) -> list[str]:
         return sorted(re.findall(r"\w+", text))
 
-    def may_be(one: Sequence[str], other: Sequence[str]) -> bool:
-        return all(x in (y, y[0]) for x, y in zip(one, other, strict=True))
+    def words_match(words_a: Sequence[str], words_b: Sequence[str]) -> bool:
+        return all(x in (y, y[0]) for x, y in zip(words_a, words_b, strict=True))
 
-    known: dict[str, Any] = {plain(x): x for x in reversed(players.tolist())}
-    wanted = plain(name)
-    parts = {x: words(x) for x in known}
-    mine = words(wanted)
-    orders = [*permutations(mine)] if 1 < len(mine) <= MAX_PERMUTED_WORDS else []
-    turned = [x for x, its in parts.items() if its == mine]
-    same = [x for x, its in parts.items() if len(its) == len(mine)]
-    short = [x for x in same if any(may_be(o, parts[x]) or may_be(parts[x], o) for o in orders)]
-    close = difflib.get_close_matches(wanted, known, n=MAX_SUGGESTIONS)
-    within = [x for x, its in parts.items() if wanted in its or x in mine]
-    rest = [*close, *within] if len(mine) > 1 else [*within, *close]
-    suggestions = [known[x] for x in dict.fromkeys([*turned, *short, *rest])][:MAX_SUGGESTIONS]
+    names_by_plain: dict[str, Any] = {simplify(x): x for x in reversed(players.tolist())}
+    plain_name = simplify(name)
+    words_by_plain = {x: words(x) for x in names_by_plain}
+    own_words = words(plain_name)
+    word_orders = [*permutations(own_words)] if 1 < len(own_words) <= MAX_PERMUTED_WORDS else []
+    same_words = [x for x, its in words_by_plain.items() if its == own_words]
+    same_length = [x for x, its in words_by_plain.items() if len(its) == len(own_words)]
+    initials = [
+        x
+        for x in same_length
+        if any(words_match(o, words_by_plain[x]) or words_match(words_by_plain[x], o) for o in word_orders)
+    ]
+    close = difflib.get_close_matches(plain_name, names_by_plain, n=MAX_SUGGESTIONS)
+    sharing_word = [x for x, its in words_by_plain.items() if plain_name in its or x in own_words]
+    remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
+    suggestions = [names_by_plain[x] for x in dict.fromkeys([*same_words, *initials, *remaining])][:MAX_SUGGESTIONS]
     return f" (near: {', '.join(map(format_cell, suggestions))})" if suggestions else ""
 
 
 def _set_all_times(data: Dataset, time: float) -> Dataset:
-    """Events without times, all at this one."""
+    """The dataset with all events at this time."""
     events: Any = data.events
     if isinstance(events, Matches):
         return data._replace(events=events._replace(time=np.full_like(events.time, time)))
@@ -263,17 +271,19 @@ def _set_all_times(data: Dataset, time: float) -> Dataset:
 
 
 def add_draw_model(rated: Rated, system: RatingSystem) -> RatingSystem:
-    """The system, telling draws if the history has some and it does not."""
+    """The system with probabilities of draws, if the history has draws and the system does not predict them."""
     table = rated.predictions
     if is_outlook(system) or {"draw", "probability_1"} & {*table.column_names}:
         return system
-    score, guess = (table[name].to_numpy()[-DRAW_SAMPLE_LIMIT:].astype(np.float64) for name in ("score", "prediction"))
-    plain = np.isin(score, (0.0, 0.5, 1.0))
-    if not plain.all() or not (score == 0.5).any():
+    score, expected = (
+        table[name].to_numpy()[-DRAW_SAMPLE_LIMIT:].astype(np.float64) for name in ("score", "prediction")
+    )
+    is_plain_result = np.isin(score, (0.0, 0.5, 1.0))
+    if not is_plain_result.all() or not (score == 0.5).any():
         return system
     if system.traits.outlook is not None:
         return add_outcomes(system)
-    return add_outcomes(system, draw_odds=fit_draw_odds(guess, score))
+    return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
 
 
 def fit_draw_odds(expected_scores: HostArray, score: HostArray) -> float:
@@ -281,44 +291,44 @@ def fit_draw_odds(expected_scores: HostArray, score: HostArray) -> float:
     result, expected = jnp.asarray(np.rint(2 * score).astype(np.int32)), jnp.asarray(expected_scores, float)
 
     @jax.jit
-    def loss(log_odds: Any) -> Any:
-        found = davidson_outlook(expected, jnp.exp(log_odds))
-        chance = jnp.stack([found.win[:, 1], found.draw[:, 0], found.win[:, 0]])
-        return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(chance, result[None], axis=0), 1e-12)))
+    def mean_loss(log_odds: Any) -> Any:
+        outcome = davidson_outlook(expected, jnp.exp(log_odds))
+        probability = jnp.stack([outcome.win[:, 1], outcome.draw[:, 0], outcome.win[:, 0]])
+        return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(probability, result[None], axis=0), 1e-12)))
 
     low, high, golden = MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS, (5**0.5 - 1) / 2
     for _ in range(30):
-        one, two = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, two) if loss(one) < loss(two) else (one, high)
+        lower_point, upper_point = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, upper_point) if mean_loss(lower_point) < mean_loss(upper_point) else (lower_point, high)
     return float(np.exp((low + high) / 2))
 
 
 def _time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
     if data.clock is None:
         return {}
-    return {"time": to_dates(time) if data.clock == "dates" else time}
+    return {"time": days_to_dates(time) if data.clock == "dates" else time}
 
 
 def _forecast_matches(rated: Rated, system: RatingSystem, data: Dataset) -> ColumnTable:
     matches = data.matches
-    coming = fill_missing_margins(system, matches)
-    prediction_columns = match_prediction_columns(predict(system, rated.state, coming, num_players=len(data.players)))
+    upcoming = fill_missing_margins(system, matches)
+    prediction_columns = match_prediction_columns(predict(system, rated.state, upcoming, num_players=len(data.players)))
     a, b = data.players[matches.player].T
     side = matches.context.side
     columns = {"row": data.rows, **_time_column(data, matches.time), "a": a, "b": b}
     if side is not None and np.any(side):
         columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
     if "win" in prediction_columns and "loss" in prediction_columns:
-        chance = {
+        probabilities = {
             x: np.asarray(prediction_columns[x], np.float64) for x in ("win", "draw", "loss") if x in prediction_columns
         }
     else:
         win = np.asarray(prediction_columns["prediction"], np.float64)
-        chance = {"win": win, "loss": 1.0 - win}
+        probabilities = {"win": win, "loss": 1.0 - win}
     with np.errstate(divide="ignore"):
-        odds = {f"odds_{name}": 1.0 / x for name, x in chance.items()}
-    more = {name: x for name, x in prediction_columns.items() if name not in {*chance, "prediction"}}
-    return ColumnTable(columns | chance | {"expected": prediction_columns["prediction"]} | odds | more)
+        odds = {f"odds_{name}": 1.0 / x for name, x in probabilities.items()}
+    other_columns = {name: x for name, x in prediction_columns.items() if name not in {*probabilities, "prediction"}}
+    return ColumnTable(columns | probabilities | {"expected": prediction_columns["prediction"]} | odds | other_columns)
 
 
 def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> ColumnTable:
@@ -327,9 +337,9 @@ def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> Col
     prediction_columns = contest_prediction_columns(
         predict(system, rated.state, data.events, num_players=len(data.players)), rounds
     )
-    guess = prediction_columns.pop("prediction")
+    share = prediction_columns.pop("prediction")
     labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
     columns = {"row": data.rows, **_time_column(data, np.repeat(flat.time, size)), "contest": np.repeat(labels, size)}
     columns |= {"player": data.players[flat.player]}
-    columns["expected_rank"] = 1 + (1 - guess.astype(float)) * np.repeat(count_teams(rounds) - 1, size)
-    return ColumnTable(columns | {"share": guess} | prediction_columns)
+    columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(count_teams(rounds) - 1, size)
+    return ColumnTable(columns | {"share": share} | prediction_columns)

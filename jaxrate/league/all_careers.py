@@ -1,4 +1,4 @@
-"""The careers of all players at once, one after the other: what a page for each of them is made of."""
+"""The careers of all players at once, one after the other, as pages of players need them."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ class Careers(NamedTuple):
     """Rows [M] of all players, each one's in order of time: those of player i are `start[i]` to `start[i + 1]`."""
 
     start: HostArray  # [num_players + 1]
-    row: HostArray  # [M] of the predictions
+    row: HostArray  # [M] row of the predictions
     first: HostArray | None  # [M] whether they are player 0 of that match; None of contests
     opponent: HostArray | None  # [M] ids; None of contests
     time: HostArray  # [M] on the clock of the history; NaN where there is none
@@ -23,21 +23,21 @@ class Careers(NamedTuple):
     deviation: HostArray | None  # [M] of that rating; None if the system has none
     before: HostArray  # [num_players] the rating before the first event
 
-    def of(self, values: HostArray) -> HostArray:
-        """[M] of a column [n] of the predictions."""
+    def gather(self, values: HostArray) -> HostArray:
+        """[M] the values of a column [n] of the predictions, row by row of the careers."""
         return np.asarray(values)[self.row]
 
-    def pick_own(self, first: HostArray, second: HostArray) -> HostArray:
-        """[M] of the player whose row it is, from columns [n] of player 0's and of player 1's."""
-        return np.where(np.asarray(self.first), self.of(first), self.of(second))
+    def select_own_side(self, first: HostArray, second: HostArray) -> HostArray:
+        """[M] the values of the player of each row, from columns [n] of first and of second players."""
+        return np.where(np.asarray(self.first), self.gather(first), self.gather(second))
 
-    def own_score(self, score: HostArray) -> HostArray:
-        """[M] the score of the player whose row it is, or its expectation, from a column [n] of player 0's."""
-        return self.pick_own(score, 1.0 - np.asarray(score))
+    def score_of_own_side(self, score: HostArray) -> HostArray:
+        """[M] the score, or expected score, of the player of each row, from a column [n] of first players."""
+        return self.select_own_side(score, 1.0 - np.asarray(score))
 
 
 def build_careers(rated: Rated) -> Careers:
-    """What every player went through, as `career` tells it of one."""
+    """The careers of all players; `career` returns that of one."""
     trajectories = build_trajectories(rated)
     is_event = trajectories.row >= 0
     row, start = trajectories.row[is_event], trajectories.start - np.arange(len(trajectories.start))
@@ -67,8 +67,8 @@ def smoothed_match_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, Host
         score, rating = smoothed.matches.score, smoothed.rating
         mean, deviation = np.asarray(rating.mean), np.asarray(rating.deviation)
     else:
-        lacking = {"score", "rating_a", "deviation_a"} - set(smoothed if isinstance(smoothed, Mapping) else ())
-        if lacking:
+        missing = {"score", "rating_a", "deviation_a"} - set(smoothed if isinstance(smoothed, Mapping) else ())
+        if missing:
             raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
         score = np.asarray(smoothed["score"])
         mean, deviation = (

@@ -1,12 +1,13 @@
-"""Several systems as one forecaster: their log-odds, weighed by how well they predicted.
+"""Several systems blended into one forecaster: their log-odds, weighted by how well they predicted.
 
     log-odds of the blend = sum_k w_k log(p_k / (1 - p_k))
 
-There is no intercept: who is named first does not matter. The weights minimise the log loss of what has been predicted
-so far, one step ahead, plus sum_k K (w_k - 1 / K)^2 / 2 of K systems. That is a prior by which all count alike and the
-sum of the weights is 1 with a deviation of 1; it decides between systems that say the same, and is outweighed by some
-hundred matches. The problem is strictly convex, and is solved by Newton's method. (Satopaa and others 2014, "Combining
-multiple probability predictions using a simple logit model", with a weight for each forecaster.)
+There is no intercept: the order of the two players does not matter. The weights minimise the log loss of the
+predictions so far, one step ahead, plus sum_k K (w_k - 1 / K)^2 / 2 of K systems. That is a prior by which all count
+alike and the sum of the weights is 1 with a deviation of 1; it decides between systems that say the same, and is
+outweighed by some hundred matches. The problem is strictly convex, and is solved by Newton's method. (Satopaa and
+others 2014, "Combining multiple probability predictions using a simple logit model", with a weight for each
+forecaster.)
 
 No match is predicted with weights that have seen it: they are renewed whenever the history has doubled.
 """
@@ -29,18 +30,18 @@ from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 
 Systems = ArgumentKind("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
-MIN_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
+FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
 MAX_NEWTON_STEPS = 100  # of Newton's method at most; some five are usual
 
 
 class Blend(NamedTuple):
-    """Several systems that have rated the same matches, and what each counts in a common forecast."""
+    """Several systems that have rated the same matches, and the weight of each in a common forecast."""
 
     systems: dict[str, RatingSystem]  # by name
-    weights: dict[str, float]  # of the log-odds, fitted to all of the matches: for what follows
+    weights: dict[str, float]  # of the log-odds, fitted to all matches, for later ones
     states: dict[str, State]  # after them
-    prediction: HostArray  # [n] expected scores one step ahead, by weights that had seen nothing of it
-    quality: dict[str, float]  # of these predictions, where they are scored, by the name of each measure
+    prediction: HostArray  # [n] expected scores one step ahead, by weights fitted to earlier matches
+    quality: dict[str, float]  # metrics by name, of the scored predictions
 
     def __repr__(self) -> str:
         weights = ", ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())
@@ -49,8 +50,10 @@ class Blend(NamedTuple):
 
     def predict(self, data: Any) -> HostArray:
         """[m] the expected scores of player 0 in upcoming matches, with the errors of `jr.predict`."""
-        guesses = [predict(system, self.states[name], data) for name, system in self.systems.items()]
-        return _blend_log_odds(log_odds([expected_score(guess) for guess in guesses]), [*self.weights.values()])
+        predictions = [predict(system, self.states[name], data) for name, system in self.systems.items()]
+        return _blend_log_odds(
+            log_odds_by_system([expected_score(guess) for guess in predictions]), [*self.weights.values()]
+        )
 
 
 @check_arguments
@@ -67,7 +70,7 @@ def blend_systems(
         both = jr.league.blend_systems([jr.elo(k=20), jr.glicko(c=20)], jr.data.datasets.nfl(), last=0.2)
         print(both.weights, both.quality["log loss"])
 
-    Each system predicts every match before it learns from it. Weights for a match are fitted to what was predicted
+    Each system predicts every match before it learns from it. Weights for a match are fitted to the predictions
     before it: they are renewed where the last share begins, and whenever the history has doubled since; before the
     64th match all systems count alike. Hyperparameters are taken as they are. Fit them to what comes before the last
     share, or `quality` flatters the blend.
@@ -85,11 +88,13 @@ def blend_systems(
     check_dataset("blend", data)
     check_last_share(last)
     matches = data.matches
-    plans: dict[int, Any] = {}
-    results = {name: run(x, matches, schedule=reuse_levels(x, matches, plans)) for name, x in systems_by_name.items()}
-    sides: Any = as_two_sided(data)
-    guesses = [expected_score(result.prediction) for result in results.values()]
-    weights, prediction, quality = blend_one_step_ahead(guesses, sides, last_share_mask(data, last))
+    plan_cache: dict[int, Any] = {}
+    results = {
+        name: run(x, matches, schedule=reuse_levels(x, matches, plan_cache)) for name, x in systems_by_name.items()
+    }
+    two_sided: Any = as_two_sided(data)
+    expected_scores = [expected_score(result.prediction) for result in results.values()]
+    weights, prediction, quality = blend_one_step_ahead(expected_scores, two_sided, last_share_mask(data, last))
     states = {name: result.state for name, result in results.items()}
     return Blend(
         systems_by_name, dict(zip(systems_by_name, weights.tolist(), strict=True)), states, prediction, quality
@@ -97,62 +102,64 @@ def blend_systems(
 
 
 def blend_one_step_ahead(
-    guesses: list[Any], sides: TwoSidedEvents, mask: HostArray
+    expected_scores: list[Any], two_sided: TwoSidedEvents, mask: HostArray
 ) -> tuple[HostArray, HostArray, dict[str, float]]:
     """The weights [K], the predictions [n] one step ahead, and how good these are where `mask` [n] is true.
 
     Args:
-      guesses: [K][n] expected scores of the first side by each system.
-      sides: scores [n] of the first side, and weights.
+      expected_scores: [K][n] expected scores of the first side by each system.
+      two_sided: scores [n] of the first side, and weights.
       mask: false, then true.
     """
-    x, score = log_odds(guesses), np.asarray(sides.score, np.float64)
-    count = np.ones(len(score)) if sides.weight is None else np.asarray(sides.weight, np.float64)
+    x, score = log_odds_by_system(expected_scores), np.asarray(two_sided.score, np.float64)
+    match_weights = np.ones(len(score)) if two_sided.weight is None else np.asarray(two_sided.weight, np.float64)
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
-    end = max(int(np.argmax(mask)), MIN_FIT_MATCHES)
+    end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
     while begin < len(score):
         prediction[begin:end] = _blend_log_odds(x[begin:end], weights)
-        weights = fit_weights(x[:end], score[:end], count[:end], weights)
+        weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
         begin, end = end, 2 * end
-    return weights, prediction, match_metrics(prediction, score, weight=sides.weight, mask=mask)
+    return weights, prediction, match_metrics(prediction, score, weight=two_sided.weight, mask=mask)
 
 
-def log_odds(guesses: list[Any]) -> HostArray:
-    """[n, K] of expected scores [K][n], which are kept from 0 and 1 by what rounding may be."""
+def log_odds_by_system(expected_scores: list[Any]) -> HostArray:
+    """[n, K] the log-odds of expected scores [K][n], kept from 0 and 1 by the rounding of their type."""
     columns = []
-    for guess in guesses:
-        p, least = np.asarray(guess, np.float64), float(np.finfo(np.asarray(guess).dtype).eps)
-        p = np.clip(p, least, 1.0 - least)
+    for prediction in expected_scores:
+        p, rounding = np.asarray(prediction, np.float64), float(np.finfo(np.asarray(prediction).dtype).eps)
+        p = np.clip(p, rounding, 1.0 - rounding)
         columns.append(np.log(p) - np.log1p(-p))
     return np.stack(columns, axis=1)
 
 
-def fit_weights(x: HostArray, score: HostArray, match_weights: HostArray, initial_weights: HostArray) -> HostArray:
-    """The weights [K] by which log-odds [n, K] predict scores [n] best, each match counting `count` [n]."""
-    number = x.shape[1]
-    prior, w = 1.0 / number, initial_weights
+def fit_blend_weights(
+    x: HostArray, score: HostArray, match_weights: HostArray, initial_weights: HostArray
+) -> HostArray:
+    """The weights [K] by which log-odds [n, K] predict scores [n] best, with weights of matches [n]."""
+    num_systems = x.shape[1]
+    prior, w = 1.0 / num_systems, initial_weights
 
     def loss(w: HostArray) -> float:
         z = x @ w
-        return float(match_weights @ (np.logaddexp(0.0, z) - score * z) + 0.5 * number * np.sum((w - prior) ** 2))
+        return float(match_weights @ (np.logaddexp(0.0, z) - score * z) + 0.5 * num_systems * np.sum((w - prior) ** 2))
 
     value = loss(w)
     for _ in range(MAX_NEWTON_STEPS):
         p = _blend_log_odds(x, w)
-        slope = x.T @ (match_weights * (p - score)) + number * (w - prior)
-        curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + number * np.eye(number)
+        slope = x.T @ (match_weights * (p - score)) + num_systems * (w - prior)
+        curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + num_systems * np.eye(num_systems)
         step = np.linalg.solve(curvature, slope)
         decrease, size = float(slope @ step), 1.0
         if decrease <= 1e-9 * (1.0 + abs(value)):
             return w - step  # as near as its square
-        while (new := loss(w - size * step)) > value - 0.25 * size * decrease and size > 1e-6:
+        while (new_value := loss(w - size * step)) > value - 0.25 * size * decrease and size > 1e-6:
             size *= 0.5
-        w, value = w - size * step, new
+        w, value = w - size * step, new_value
     return w
 
 
 def _blend_log_odds(x: HostArray, weights: Any) -> HostArray:
-    """[n] expected scores from log-odds [n, K]."""
+    """[n] expected scores of the blend from log-odds [n, K]."""
     return 1.0 / (1.0 + np.exp(-np.clip(x @ np.asarray(weights), -700.0, 700.0)))
 
 

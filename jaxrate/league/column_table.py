@@ -30,7 +30,7 @@ def table_to_json(table: Any) -> str:
 
 
 def as_column_table(table: Any) -> "ColumnTable":
-    """The columns of a result that prints as a table."""
+    """The columns of a result as a `ColumnTable`."""
     return ColumnTable(to_numpy_columns(table, "s"))
 
 
@@ -43,14 +43,14 @@ class ColumnTable(dict[str, HostArray]):
         return self.text()
 
     def text(self, top: int | None = None) -> str:
-        """The table of the first rows."""
+        """The table as text, with the first `top` rows."""
         return format_table(*self.shown(top), left_aligned=LEFT_ALIGNED_COLUMNS)
 
     def _repr_html_(self) -> str:
         return html_table(*self.shown(), left_aligned=LEFT_ALIGNED_COLUMNS)
 
     def shown(self, top: int | None = None) -> tuple[list[str], list[Any]]:
-        """The heads, and the first rows, as people read them."""
+        """The heads, and the cells of the first `top` rows, as text for people."""
         cells = [_format_cells(name, np.asarray(values)[:top]) for name, values in self.items()]
         return [name.replace("_", " ") for name in self], [*zip(*cells, strict=True)]
 
@@ -72,16 +72,16 @@ def _format_cells(name: str, values: HostArray) -> list[str]:
     if values.dtype.kind != "f":
         return [str(x) for x in values]
     if PROBABILITY_COLUMNS.fullmatch(name):
-        form = ".3f"
+        format_spec = ".3f"
     elif name in ODDS_COLUMNS:
-        form = ".2f"
+        format_spec = ".2f"
     elif name in RATING_COLUMNS:
-        form = f"{'+' if name == 'change' else ''}.{rating_decimals(values[np.isfinite(values)])}f"
+        format_spec = f"{'+' if name == 'change' else ''}.{rating_decimals(values[np.isfinite(values)])}f"
     elif name in ("expected_score", "expected_points", "expected_rank"):
-        form = ".1f"
+        format_spec = ".1f"
     else:
         return ["" if x != x else format_number(round(float(x), 3)) for x in values]
-    return ["" if x != x else format(x, form) for x in values]
+    return ["" if x != x else format(x, format_spec) for x in values]
 
 
 def _json_values(values: HostArray) -> list[Any]:

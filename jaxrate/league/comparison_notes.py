@@ -1,4 +1,4 @@
-"""What a comparison says beneath its table: by which hyperparameters, and what was not known to whom."""
+"""The notes beneath the table of a comparison: hyperparameters, and data that systems do not use."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,14 +11,14 @@ from jaxrate.systems import SYSTEMS
 
 
 def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]:
-    """What the data have and the system takes no notice of: the side, margins, covariates, categories, seasons.
+    """The data that the system ignores: the side, margins, covariates, categories, seasons.
 
-    Of systems of one's own nobody can tell: nothing.
+    Empty for systems of your own, whose use of data is unknown.
     """
     if system.make is None or system.name not in SYSTEMS:
         return ()
     settings = system.settings
-    kinds: dict[str, tuple[bool, bool]] = {  # of each whether there is any, and whether it counts
+    kinds: dict[str, tuple[bool, bool]] = {  # whether the data have it, and whether the system uses it
         "the side": (has_sides(data), uses_side(system)),
         "margins": (bool(data.margin), settings.get("outcome") == "margin"),
         "categories": (data.categories is not None, system.traits.categories and settings.get("categories", 2) > 1),
@@ -29,43 +29,46 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
 
 
 def has_sides(data: Dataset) -> bool:
-    """Whether the data say who had the side."""
+    """Whether the data record who had the side."""
     return isinstance(data.events, Matches) and data.events.context.side is not None
 
 
 def uses_side(system: RatingSystem) -> bool:
-    """Whether it matters to the system who has the side."""
+    """Whether the system uses the side."""
     return bool(getattr(system.params, "side_advantage", 0.0)) or bool(system.settings.get("own_side"))
 
 
 def describe_hyperparameters(changed: Iterable[str]) -> str:
-    """The sentence where nothing was fitted here; those of some systems were `changed`."""
+    """The sentence on hyperparameters where nothing was fitted; `changed` names systems with other ones."""
     changed = [*changed]
     return f"Hyperparameters are the default ones{f', except those of {join_names(changed)}' if changed else ''}."
 
 
 def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], num_past: int, event_noun: str) -> list[str]:
-    """The sentences where systems were fitted: why some were not, by the name of each, "" if it was.
+    """The sentences on fitted hyperparameters, and on systems that were not fitted.
 
     Args:
-      reasons: of those by name.
-      changed: those whose hyperparameters were given, of which what is given stays.
-      past, what: how many events come before what is scored, and what they are.
+      reasons: why each system named was not fitted, by name; "" if it was.
+      changed: names of systems with given hyperparameters, which stay as they are.
+      num_past: events before the scored ones.
+      event_noun: "matches" or "contests".
     """
     changed = [*changed]
-    done = [name for name, reason in reasons.items() if not reason]
+    fitted = [name for name, reason in reasons.items() if not reason]
     sentences = (
-        [f"Hyperparameters of {join_names(done)} are fitted to the {num_past:,} {event_noun} before."] if done else []
+        [f"Hyperparameters of {join_names(fitted)} are fitted to the {num_past:,} {event_noun} before."]
+        if fitted
+        else []
     )
-    other: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        other.setdefault(reason, []).append(name)
-    sentences += [f"Not fitted: {join_names(names)} ({reason})." for reason, names in other.items() if reason]
+        names_by_reason.setdefault(reason, []).append(name)
+    sentences += [f"Not fitted: {join_names(names)} ({reason})." for reason, names in names_by_reason.items() if reason]
     return sentences + ([f"As given, where anything is: {join_names(changed)}."] if changed else [])
 
 
 def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
-    """The sentence of what the side is worth to systems that were told nothing else."""
+    """The sentence on the worth of the side in systems without a given one."""
     if not names:
         return []
     score = mean_side_score(data.matches, num_past)
@@ -73,20 +76,22 @@ def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
     return [f"The side is worth as much as {logistic_lead(score):.0f} points of Elo to {join_names(names)}, {source}."]
 
 
-def describe_margin(names: list[str], past: int) -> list[str]:
-    """The sentence of what margins are worth to systems that were told nothing else."""
-    return [f"What margins are worth to {join_names(names)} is by the {past:,} matches before."] if names else []
+def describe_margin(names: list[str], num_past: int) -> list[str]:
+    """The sentence on the scale of margins in systems without a given one."""
+    return [f"What margins are worth to {join_names(names)} is by the {num_past:,} matches before."] if names else []
 
 
 def describe_unused(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """A sentence for all systems to which the same is unknown; `unused` by the name of each."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    """A sentence for each group of systems that ignore the same data; `unused` is by name of the system."""
+    names_by_kinds: dict[tuple[str, ...], list[str]] = {}
     for name, kinds in unused.items():
-        alike.setdefault(kinds, []).append(name)
-    return [f"Not known to {join_names(names)}: {', '.join(kinds)}." for kinds, names in alike.items() if kinds]
+        names_by_kinds.setdefault(kinds, []).append(name)
+    return [
+        f"Not known to {join_names(names)}: {', '.join(kinds)}." for kinds, names in names_by_kinds.items() if kinds
+    ]
 
 
 def join_names(names: Iterable[Any]) -> str:
-    """Names as a sentence has them."""
-    *most, last = map(str, names)
-    return f"{', '.join(most)} and {last}" if most else last
+    """Names joined for a sentence: "a, b and c"."""
+    *earlier, last = map(str, names)
+    return f"{', '.join(earlier)} and {last}" if earlier else last

@@ -1,4 +1,4 @@
-"""The table of a comparison of systems, and what stands beneath it."""
+"""The table of a comparison of systems, with its notes."""
 
 import html
 from typing import Any, NamedTuple
@@ -15,21 +15,21 @@ LOSS_DIFFERENCE_HEAD = "log loss behind"
 
 
 class SystemResult(NamedTuple):
-    """How a system did in one form."""
+    """The metrics of one system, by match or in periods."""
 
     name: str
     period: float | None  # the length of its rating periods; None: one event after the other
     system: RatingSystem
-    quality: dict[str, float]  # by the name of each measure
+    quality: dict[str, float]  # metrics by name
     speed: float | None  # matches or participations rated in a second; None: not measured
-    behind: LogLossDifference | None  # its log loss less that of the best; None of contests of many
+    log_loss_difference: LogLossDifference | None  # from the best system; None of contests of many
 
 
 class BlendResult(NamedTuple):
-    """How all forms of all systems did together, see `blend`."""
+    """The metrics of the blend of all systems, see `blend_systems`."""
 
     weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
-    quality: dict[str, float]  # by the name of each measure
+    quality: dict[str, float]  # metrics by name
 
 
 class Comparison(NamedTuple):
@@ -38,10 +38,10 @@ class Comparison(NamedTuple):
     results: list[SystemResult]
     counts: dict[str, int]  # of matches, or of contests and participations
     players: int
-    scored: int  # how many matches or contests, the last ones, were scored
-    scored_on: str  # what was scored, in words
-    notes: list[str]  # sentences: by which hyperparameters, and what was not known to whom
-    left_out: dict[str, str]  # why systems that nobody named were left out
+    scored: int  # number of matches or contests, the last ones, that were scored
+    scored_on: str  # the scored events, in words
+    notes: list[str]  # sentences on hyperparameters and on data that systems do not use
+    left_out: dict[str, str]  # why systems were left out, by name
     blend: BlendResult | None  # of two or more, of matches; None of others
 
     def to_pandas(self) -> Any:
@@ -60,16 +60,20 @@ class Comparison(NamedTuple):
             columns["period"] = [np.nan if x.period is None else x.period for x in results]
         columns |= {name: [x.quality[name] for x in results] for name in results[0].quality}
         if self._has_differences:
-            columns["behind"] = [np.nan if x.behind is None else x.behind.difference for x in results]
-            columns["behind_error"] = [np.nan if x.behind is None else x.behind.error for x in results]
+            columns["behind"] = [
+                np.nan if x.log_loss_difference is None else x.log_loss_difference.difference for x in results
+            ]
+            columns["behind_error"] = [
+                np.nan if x.log_loss_difference is None else x.log_loss_difference.error for x in results
+            ]
         if self.blend is not None:
-            last = {"system": "(blend)"} | self.blend.quality
-            columns = {name: [*values, last.get(name, np.nan)] for name, values in columns.items()}
+            blend_row = {"system": "(blend)"} | self.blend.quality
+            columns = {name: [*values, blend_row.get(name, np.nan)] for name, values in columns.items()}
         return ColumnTable({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
 
     @property
     def about(self) -> str:
-        """What was scored, by which hyperparameters, and what was not known to whom."""
+        """The caption: the scored events and the notes."""
         return " ".join([self.scored_on, *self.notes])
 
     @property
@@ -82,18 +86,22 @@ class Comparison(NamedTuple):
     @property
     def _has_differences(self) -> bool:
         """Whether there is a column of differences."""
-        return len(self.results) > 1 and self.results[0].behind is not None
+        return len(self.results) > 1 and self.results[0].log_loss_difference is not None
 
     @property
     def rows(self) -> list[list[str]]:
-        """One for each result."""
+        """The cells of each row as text."""
         rows = []
         for result in self.results:
             form = "by match" if result.period is None else f"periods of {format_number(result.period)}"
             rows.append([result.name, *[form] * ("form" in self.head)])
             rows[-1] += [format_metric(*measure) for measure in result.quality.items()]
-            if self._has_differences and result.behind is not None:
-                rows[-1] += [f"{result.behind.difference:+.4f} ± {result.behind.error:.4f}" if len(rows) > 1 else ""]
+            if self._has_differences and result.log_loss_difference is not None:
+                rows[-1] += [
+                    f"{result.log_loss_difference.difference:+.4f} ± {result.log_loss_difference.error:.4f}"
+                    if len(rows) > 1
+                    else ""
+                ]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
         if self.blend is not None:
             measures = [format_metric(*measure) for measure in self.blend.quality.items()]
@@ -109,5 +117,5 @@ class Comparison(NamedTuple):
 
 
 def result_label(result: SystemResult) -> str:
-    """The name of a system in one form."""
+    """The name of a system, with the length of its periods."""
     return result.name if result.period is None else f"{result.name}, periods of {format_number(result.period)}"

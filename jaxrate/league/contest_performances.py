@@ -1,4 +1,4 @@
-"""At what rating everybody performed in contests, and the rank that it would have taken."""
+"""Performance ratings of contests: the rating at which each participant performed, and the rank needed."""
 
 from typing import Annotated, Any
 
@@ -18,9 +18,9 @@ from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
 def performance_ratings(
     system: RatingSystem | Rated, contests: Annotated[Ragged | Dataset | None, OWN] = None, **options: Any
 ) -> Performances:
-    """At what rating everybody performed in each contest, and the rank that would have kept their rating.
+    """The rating at which each participant performed in each contest, and the rank that would have kept their rating.
 
-    The performance is what the system infers from the result before it moves the ratings: the zero of the paper's Q
+    The performance is inferred from the result before ratings are updated: the zero of the paper's Q
     (Ebtekar and Liu 2021, Theorem 3.3) in Elo-MMR and Elo-MMX, and what Codeforces and TopCoder call a performance;
     under a ceiling, if there is one. A member of a team has the performance that is expected of them, given that of
     the team. A rating rises if the performance lies above it, and falls if it lies below (of an asymmetric density of
@@ -71,7 +71,7 @@ def _check_infers_performances(system: RatingSystem) -> None:
 
 
 def history_with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
-    """The history, and its performances on the host if these are contests and the system infers some."""
+    """The history, and its performances on the host, if these are contests and the system infers them."""
     event_data, _ = resolve_events(events)
     has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
     result, inferred = record_history(system, events, system.traits.performances if has_contests else None, **options)
@@ -81,12 +81,12 @@ def history_with_performances(system: RatingSystem, events: Any, **options: Any)
 
 
 def mask_uncontested(system: RatingSystem, inferred: Performances, rounds: Ragged) -> Performances:
-    """The performances that a system inferred, none in contests that changed nothing."""
+    """The performances that a system inferred, NaN in contests that changed nothing."""
     if not len(inferred.performance):
         return inferred
     flat: Any = rounds.events
     start, performance = rounds.player_start, inferred.performance
-    counts = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
-    contested = np.repeat(np.logical_or.reduceat(counts, start[:-1]), np.diff(start))
+    is_contested_row = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
+    contested = np.repeat(np.logical_or.reduceat(is_contested_row, start[:-1]), np.diff(start))
     performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
     return Performances(performance, np.where(contested, inferred.rank_needed, np.int32(0)))

@@ -1,4 +1,4 @@
-"""Histories, rated and carried on with new events: every prediction beside its row."""
+"""Rating a dataset: each event is predicted, then learnt from; a rated history carries on with new events."""
 
 import logging
 from functools import lru_cache
@@ -27,7 +27,7 @@ from jaxrate.league.comparison_notes import has_sides, uses_side
 from jaxrate.league.contest_performances import history_with_performances
 from jaxrate.league.event_ratings import History
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
-from jaxrate.league.rated_history import Rated, count_rows, extend_seasons, format_time, to_dates
+from jaxrate.league.rated_history import Rated, count_rows, days_to_dates, extend_seasons, format_time
 from jaxrate.league.system_choice import add_seasons
 from jaxrate.storage.plain_tables import as_table, end_to_end, has_pyarrow
 from jaxrate.system import RatingSystem, check_system
@@ -55,11 +55,12 @@ def rate(
     many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
     rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
     stands beside that of participants. Deviations are left out if the system has none. Systems that infer performances
-    add them, and the rank that would have kept the rating, see `performances`; both are null where there is none.
+    add them, and the rank that would have kept the rating, see `performance_ratings`; both are null where there is
+    none.
 
-    Of an `outlook` the chances stand beside the prediction, which is still the expected score, or the share: win, draw
-    and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and the
-    quality. Those of scores other than 0, 1/2 and 1 are named probability_0, ..., probability_1.
+    Systems of `add_outcomes` add the chances beside the prediction, which is still the expected score, or the share:
+    win, draw and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and
+    the quality. Those of scores other than 0, 1/2 and 1 are named probability_0, ..., probability_1.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
@@ -103,18 +104,20 @@ def rate(
 
 
 def _read_options(onto: Rated | None) -> dict[str, Any]:
-    """How to read a table that carries on a history."""
+    """Options of `read` for a table that carries on a history."""
     if onto is None:
         return {}
-    known = {"categories": onto.categories, "seasons": onto.seasons}
+    category_options = {"categories": onto.categories, "seasons": onto.seasons}
     columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
     dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
-    return dates | columns | {"players": onto.players} | {name: x for name, x in known.items() if x is not None}
+    return (
+        dates | columns | {"players": onto.players} | {name: x for name, x in category_options.items() if x is not None}
+    )
 
 
 @lru_cache(maxsize=64)
 def warn_unused_side(system: RatingSystem) -> None:
-    """A warning, once for a system, that data have sides which are worth nothing to it."""
+    """Warn, once for a system, that the data have sides but its side advantage is 0."""
     if getattr(system.params, "side_advantage", None) == 0.0:
         logging.getLogger("jaxrate").warning(
             "%s is rated with side_advantage=0, though the data say who has the side; give it points or fit it",
@@ -135,7 +138,7 @@ def _check_names(system: RatingSystem, data: Dataset) -> None:
 
 
 def _category_names(system: RatingSystem, data: Dataset) -> HostArray | None:
-    """The names of categories, if the system knows them."""
+    """The names of categories, if the system uses them."""
     return data.categories if system.settings.get("categories", 1) > 1 else None
 
 
@@ -147,7 +150,7 @@ def build_rated(
     result: History,
     performances: Performances | None,
 ) -> Rated:
-    """The rated history that `rate` returns, of what a run left behind."""
+    """The rated history that `rate` returns, from the result of a run."""
     matches, n = isinstance(data.events, Matches), len(data.players)
     names = _arrow_names(data.players) if has_pyarrow() else data.players
     flat = data.matches if matches else data.rounds.events
@@ -160,7 +163,7 @@ def build_rated(
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
         games[: len(onto.games)] += onto.games
-        table = _end_to_end(onto.predictions, table)
+        table = _concatenate_predictions(onto.predictions, table)
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
     options = options | ({} if data.dates is None else {"dates": data.dates})
     categories = _category_names(system, data)
@@ -181,7 +184,7 @@ def rated_match_columns(data: Dataset, result: History, names: Any) -> dict[str,
     """The columns of the predictions of matches; `names` is an Arrow array, or one of NumPy."""
     matches = data.matches
     before = np.asarray(result.before.mean).reshape(-1, 2)
-    columns = {"row": data.rows, "time": to_dates(matches.time) if data.clock == "dates" else matches.time}
+    columns = {"row": data.rows, "time": days_to_dates(matches.time) if data.clock == "dates" else matches.time}
     columns |= {side: names.take(matches.player[:, i]) for i, side in enumerate("ab")}
     columns |= {"score": matches.score} | match_prediction_columns(result.prediction)
     columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
@@ -194,7 +197,7 @@ def rated_match_columns(data: Dataset, result: History, names: Any) -> dict[str,
 def _rated_contest_columns(
     data: Dataset, result: History, performances: Performances | None, names: Any, onto: Rated | None
 ) -> dict[str, Any]:
-    """The columns of the predictions. A contest without a name, or with one that no table holds, has its number."""
+    """The columns of the predictions of contests. A contest without a name that a table can hold has its number."""
     rounds: Any = data.rounds.events
     size = np.diff(data.rounds.player_start)
     contest_index = np.repeat(np.arange(len(size)), size)
@@ -204,7 +207,7 @@ def _rated_contest_columns(
     if labels is None:
         before = 0 if onto is None else onto.contests or 0
         labels = np.arange(before, before + len(size))
-    time = to_dates(rounds.time) if data.clock == "dates" else rounds.time
+    time = days_to_dates(rounds.time) if data.clock == "dates" else rounds.time
     columns = {
         "row": data.rows,
         "contest": labels.take(contest_index),
@@ -224,7 +227,7 @@ def _rated_contest_columns(
 
 
 def _team_ranks(rounds: Ragged, contest_index: HostArray) -> HostArray:
-    """[sum P] how many teams are strictly better than one's own; `which` [sum P] are the numbers of the contests."""
+    """[sum P] how many teams rank strictly better than each one's; `contest_index` [sum P] numbers the contests."""
     flat: Any = rounds.events
     number = contest_index * (flat.team.max() + np.int64(1)) + flat.team
     _, captain, team = np.unique(number, return_index=True, return_inverse=True)
@@ -234,15 +237,15 @@ def _team_ranks(rounds: Ragged, contest_index: HostArray) -> HostArray:
 def _check_can_continue(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
     if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
         raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
-    same = extend_seasons(onto, system.settings.get("seasons") or ())
-    if (system.rules, system.params) != (same.rules, same.params):
+    continued_system = extend_seasons(onto, system.settings.get("seasons") or ())
+    if (system.rules, system.params) != (continued_system.rules, continued_system.params):
         raise ValueError(
             f"the saved run is of {onto.system.name} with its own parameters; carry on with those, or rate all matches "
             f"again by {system.name}"
         )
     if period != onto.period:
-        was = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
-        raise ValueError(f"the saved run was rated {was}; carry on the same way")
+        previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
+        raise ValueError(f"the saved run was rated {previous_form}; carry on the same way")
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
         raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
     if onto.categories is not None and not (
@@ -257,8 +260,8 @@ def _check_can_continue(system: RatingSystem, data: Dataset, period: float | Non
         clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
         new = "matches" if of_matches else "contests"
         raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {new} have {clocks[data.clock]}")
-    clocked = of_matches or system.depends_on_time(system.params)
-    if onto.last is None or data.clock is None or not len(data.rows) or not clocked:
+    is_timed = of_matches or system.depends_on_time(system.params)
+    if onto.last is None or data.clock is None or not len(data.rows) or not is_timed:
         return
     time = data.matches.time if of_matches else data.rounds.events.time
     event, last = "match" if of_matches else "contest", format_time(onto.last, onto.clock)
@@ -283,30 +286,30 @@ def _arrow_names(values: HostArray) -> Any:
     return names if any(getattr(arrow.types, kind)(names.type) for kind in kinds) else None
 
 
-def _end_to_end(one: Any, two: Any) -> Any:
-    """Two tables of predictions as one."""
+def _concatenate_predictions(first: Any, second: Any) -> Any:
+    """Two tables of predictions, one after the other."""
     if not has_pyarrow():
-        return end_to_end(one, two)
-    return import_pyarrow().concat_tables(_harmonize_tables(one, two), promote_options="permissive")
+        return end_to_end(first, second)
+    return import_pyarrow().concat_tables(_harmonize_tables(first, second), promote_options="permissive")
 
 
 def _harmonize_tables(*prediction_tables: Any) -> list[Any]:
     """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
 
-    If some tell the numbers of teams, all do.
+    If some have the number of teams, all get it.
     """
     arrow, tables = import_pyarrow(), list(prediction_tables)
     if any("teams" in table.column_names for table in tables):
         for i, table in enumerate(tables):
             if "teams" not in table.column_names:
-                place = table.column_names.index("participants")
-                tables[i] = table.add_column(place + 1, "teams", table["participants"])
-    for name, kind, wanted in (
+                position = table.column_names.index("participants")
+                tables[i] = table.add_column(position + 1, "teams", table["participants"])
+    for name, kind, target in (
         ("time", arrow.types.is_date, arrow.timestamp("us")),
         ("contest", lambda x: not arrow.types.is_integer(x), arrow.large_string()),
     ):
         types = {table[name].type for table in tables if name in table.column_names} - {arrow.null()}
         if len(types) > 1 and any(map(kind, types)):
-            place = tables[0].column_names.index(name)
-            tables = [table.set_column(place, name, table[name].cast(wanted)) for table in tables]
+            position = tables[0].column_names.index(name)
+            tables = [table.set_column(position, name, table[name].cast(target)) for table in tables]
     return tables

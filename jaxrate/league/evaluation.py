@@ -1,4 +1,4 @@
-"""How well events were predicted, by the measures that suit them: of two sides as matches are, of many as standings."""
+"""Metrics of predictions: those of matches for events of two sides, those of standings for contests of many."""
 
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from jaxrate.types import HostArray
 
 
 class TwoSidedEvents(NamedTuple):
-    """Events of two sides, to be scored as matches."""
+    """Events of two sides, scored as matches."""
 
     row: Any  # of the prediction that is of the first side: [n], or a slice
     score: HostArray  # [n] of the first side
@@ -29,15 +29,15 @@ class TwoSidedEvents(NamedTuple):
 
 
 def as_two_sided(data: Dataset) -> TwoSidedEvents | None:
-    """Matches, and contests of two sides each; None of other contests."""
+    """Matches, or contests of two sides each, as two-sided events; None for other contests."""
     if isinstance(data.events, Matches):
         return TwoSidedEvents(slice(None), data.matches.score, data.matches.context.weight)
     row_and_score = contests_as_matches(data.rounds)
     return None if row_and_score is None else TwoSidedEvents(*row_and_score, None)
 
 
-def share_beaten(rounds: Ragged) -> HostArray:
-    """[sum P] the share of the other sides that each participant's left behind, a tie half; NaN where there is none.
+def share_of_sides_beaten(rounds: Ragged) -> HostArray:
+    """[sum P] the share of the other sides that each one's side beat, a tie counting half; NaN without other sides.
 
     Predictions of rounds are expectations of it.
     """
@@ -45,69 +45,75 @@ def share_beaten(rounds: Ragged) -> HostArray:
     event = np.repeat(np.arange(len(rounds.player_start) - 1), np.diff(rounds.player_start))
     sides, first, side = np.unique(np.stack([event, flat.team]), axis=1, return_index=True, return_inverse=True)
     rank, count, number = np.asarray(flat.rank)[first], count_teams(rounds), sides[0]
-    place = np.stack([number, rank])
-    _, head, tie, tied = np.unique(place, axis=1, return_index=True, return_inverse=True, return_counts=True)
-    begin = np.append(0, np.cumsum(tied))[:-1] - np.append(0, np.cumsum(count))[number[head]]
-    ahead, same = begin[tie.ravel()], tied[tie.ravel()] - 1
-    others = count[number] - 1
-    share = np.full(len(others), np.nan)
-    np.divide(others - ahead - 0.5 * same, others, out=share, where=others > 0)
+    contest_and_rank = np.stack([number, rank])
+    _, first_of_tie, tie, tie_size = np.unique(
+        contest_and_rank, axis=1, return_index=True, return_inverse=True, return_counts=True
+    )
+    sides_before = np.append(0, np.cumsum(tie_size))[:-1] - np.append(0, np.cumsum(count))[number[first_of_tie]]
+    num_ahead, num_tied = sides_before[tie.ravel()], tie_size[tie.ravel()] - 1
+    num_others = count[number] - 1
+    share = np.full(len(num_others), np.nan)
+    np.divide(num_others - num_ahead - 0.5 * num_tied, num_others, out=share, where=num_others > 0)
     return np.asarray(share[side.ravel()])
 
 
 def check_last_share(last: float) -> None:
-    """ValueError unless it is a share of the events."""
+    """ValueError unless `last` is above 0 and at most 1."""
     if not 0 < last <= 1:
         raise ValueError(f"last must be above 0 and at most 1, got {last:g}")
 
 
 def last_share_mask(data: Dataset, last: float) -> HostArray:
-    """Which of the matches [n] or contests [E] are the last share of them."""
+    """Whether each of the matches [n] or contests [E] is among the last share."""
     count = len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
     return np.arange(count) >= count_first_share(count, 1 - last)
 
 
 def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, float]:
-    """How well the last share of these events, the last that were rated, was predicted: each measure by name."""
-    these, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), last_share_mask(data, last)
-    if sides := as_two_sided(data):
-        return match_metrics(these["prediction"].to_numpy()[sides.row], sides.score, weight=sides.weight, mask=mask)
+    """The metrics, by name, of the predictions of the last share of these events, the last ones rated."""
+    predictions, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), last_share_mask(data, last)
+    if two_sided := as_two_sided(data):
+        return match_metrics(
+            predictions["prediction"].to_numpy()[two_sided.row], two_sided.score, weight=two_sided.weight, mask=mask
+        )
     played = rated.games - count_games(data.rounds, len(rated.games))
     mask = np.repeat(mask, np.diff(data.rounds.player_start))
-    return ranking_metrics(data.rounds, these["rating"].to_numpy(), mask=mask, played=played)
+    return ranking_metrics(data.rounds, predictions["rating"].to_numpy(), mask=mask, played=played)
 
 
 def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
-    """The log loss of the same forecast for all of the last share of the matches; NaN of contests of many.
+    """The log loss of a constant forecast for the last share of the matches; NaN for contests of many.
 
-    Those who have the side are expected to score what they do on average, as is known afterwards; without a side one
-    half is expected.
+    The forecast of those who have the side is their mean score in these matches, known afterwards; without a side it
+    is one half.
     """
-    sides = as_two_sided(data)
-    if sides is None:
+    two_sided = as_two_sided(data)
+    if two_sided is None:
         return float("nan")
     mask = last_share_mask(data, last)
-    given_side = data.matches.context.side if isinstance(data.events, Matches) else None
-    side = np.zeros(len(mask)) if given_side is None else np.asarray(given_side, float)
-    weight = np.ones(len(mask)) if sides.weight is None else sides.weight
-    score, side, weight = sides.score[mask], side[mask], weight[mask]
+    recorded_side = data.matches.context.side if isinstance(data.events, Matches) else None
+    side = np.zeros(len(mask)) if recorded_side is None else np.asarray(recorded_side, float)
+    weight = np.ones(len(mask)) if two_sided.weight is None else two_sided.weight
+    score, side, weight = two_sided.score[mask], side[mask], weight[mask]
     total = np.sum(weight * np.abs(side))
     share = np.sum(weight * side * (score - 0.5)) / total if total else 0.0
     return log_loss(0.5 + share * side, score, weight=weight)
 
 
 def prediction_calibration(rated: Rated, data: Dataset) -> Calibration | None:
-    """The calibration of the predictions of these events, as `quality` counts it; None of contests of many."""
-    sides = as_two_sided(data)
-    if sides is None:
+    """The calibration of the predictions of these events; None for contests of many."""
+    two_sided = as_two_sided(data)
+    if two_sided is None:
         return None
-    last = rated.predictions.slice(len(rated.predictions) - len(data.rows))
-    p, score, weight = mirror_winner_first(last["prediction"].to_numpy()[sides.row], sides.score, sides.weight)
+    predictions = rated.predictions.slice(len(rated.predictions) - len(data.rows))
+    p, score, weight = mirror_winner_first(
+        predictions["prediction"].to_numpy()[two_sided.row], two_sided.score, two_sided.weight
+    )
     return calibration(p, score, weight=weight)
 
 
 def format_metric(metric: str, value: float) -> str:
-    """A measure for people to read: a share in percent where ratings are judged by ranks, else four decimals."""
+    """A metric as text: in percent for shares of ranks, else with four decimals."""
     if metric.startswith(("pair inversion", "rank deviation")):
         return "-" if np.isnan(value) else f"{value:.2%}"
     return f"{value:.4f}"

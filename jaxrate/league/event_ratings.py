@@ -32,13 +32,13 @@ class History(NamedTuple):
 def rating_history(
     system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
 ) -> History:
-    """`run` with the same options, numbers and errors, recording the ratings that each event found.
+    """`run` with the same options, numbers and errors, recording the ratings before each event.
 
     With `after` also those that it left: a rating period those of its end, beside each of its matches. The numbers are
     then those of `run` to rounding, as a compiler that has more to keep may round in another order.
 
-        found = jr.league.rating_history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
-        change = found.after.mean - found.before.mean  # [2, 2]
+        history = jr.league.rating_history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
+        change = history.after.mean - history.before.mean  # [2, 2]
     """
     return record_history(system, events, after=after, **options)[0]
 

@@ -1,4 +1,4 @@
-"""What a leaderboard holds, and how it prints."""
+"""The table of a leaderboard, and how it prints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,13 +35,13 @@ class Leaderboard(ColumnTable):
     player: HostArray  # [top] names, or ids if no names were given
     rating: HostArray  # [top]
     deviation: HostArray | None  # [top], None if the system has none or ratings are cautious
-    change: HostArray | None  # [top] of the rating since a moment; NaN for those who had not played by then
-    rank_then: HostArray | None  # [top] at that moment, 0 for those who were not listed
+    change: HostArray | None  # [top] of the rating since a time; NaN for players who had not played by then
+    rank_then: HostArray | None  # [top] at that time; 0 for players who were not listed
     games: HostArray | None  # [top] matches or contests
-    last: HostArray | None  # [top] when they played last, as dates or numbers; missing for those who have not
+    last: HostArray | None  # [top] when they played last, as dates or numbers; missing for players who have not
     peak: HostArray | None  # [top] the highest rating of their career
     peak_time: HostArray | None  # [top] when they reached it
-    scope: str  # who is listed, and since when ratings changed
+    scope: str  # a description of who is listed and since when ratings changed
 
     def __init__(self, columns: Mapping[str, HostArray | None], scope: str = "") -> None:
         super().__init__({name: x for name in COLUMN_ORDER if (x := columns.get(name)) is not None})
@@ -53,32 +53,32 @@ class Leaderboard(ColumnTable):
         raise AttributeError(f"a leaderboard has no column {name!r}")
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [format_table(*self._columns()), self.scope]))
+        return "\n".join(filter(None, [format_table(*self._format_columns()), self.scope]))
 
     def _repr_html_(self) -> str:
-        return html_table(*self._columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
+        return html_table(*self._format_columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
 
-    def _columns(self) -> tuple[list[str], list[Any]]:
+    def _format_columns(self) -> tuple[list[str], list[Any]]:
         digits = rating_decimals(self.rating)
-        shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
+        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            shown["95 % interval"] = format_intervals(self.rating, self.deviation)
+            cells["95 % interval"] = format_intervals(self.rating, self.deviation)
         if self.change is not None and self.rank_then is not None:
-            shown["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
-            shown["rank then"] = [x or "" for x in self.rank_then]
+            cells["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
+            cells["rank then"] = [x or "" for x in self.rank_then]
         if self.games is not None:
-            shown["games"] = self.games
+            cells["games"] = self.games
         if self.last is not None:
-            shown["last played"] = format_times(self.last)
+            cells["last played"] = format_times(self.last)
         if self.peak is not None:
-            shown["peak"] = ["" if x != x else f"{x:.{digits}f}" for x in self.peak]
+            cells["peak"] = ["" if x != x else f"{x:.{digits}f}" for x in self.peak]
         if self.peak_time is not None:
-            shown["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
-        return [*shown], [*zip(*shown.values(), strict=True)]
+            cells["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
+        return [*cells], [*zip(*cells.values(), strict=True)]
 
 
 def format_times(times: HostArray) -> list[str]:
-    """Days, or numbers."""
+    """Times as text: days, or numbers."""
     if times.dtype.kind == "M":
         return ["" if np.isnat(x) else str(x) for x in times.astype("datetime64[D]")]
     return ["" if x != x else format_number(round(float(x), 1)) for x in times]

@@ -1,4 +1,4 @@
-"""Leaderboards: who plays and is best, when they were, and who it was on any date."""
+"""Leaderboards: the best players, now or at any date, and ranks through time."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from jaxrate.argument_checks import check_arguments, check_concrete, is_number
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.query_time import parse_query_time
 from jaxrate.league.query_time import parse_time_after_end as not_before
-from jaxrate.league.rated_history import Rated, find_player, format_time, to_dates, unpack_rated
+from jaxrate.league.rated_history import Rated, days_to_dates, find_player, format_time, unpack_rated
 from jaxrate.league.ratings_at_times import advance_state
 from jaxrate.league.trajectories import Trajectories, build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -20,7 +20,7 @@ DEFAULT_MIN_GAMES, MIN_SETTLED_PLAYERS = (
     10,
     20,
 )  # by default only those with so many games are listed, if there are so many of them
-EVERYBODY_HINT = 'active="all" for everybody'
+ALL_PLAYERS_HINT = 'active="all" for everybody'
 
 
 @check_arguments
@@ -46,9 +46,9 @@ def leaderboard(
         jr.leaderboard(system, state, players)
         jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
 
-    A rated history has every prediction, and with it what each event left of its players. So lists of any date need no
-    rating: `as_of` a time before its end is what the last events up to then left, as `rating_at` tells of one player.
-    Those who had not played by then are left out; so they are with hindsight.
+    A rated history has every prediction, and with it the ratings after each event. So a list of any date needs no
+    further rating: `as_of` a time before the end shows ratings after the last events by then, as `rating_at` does for
+    one player. Players who had not played by then are left out, also with hindsight.
 
     Args:
       system, state, params: as in `ratings`.
@@ -92,13 +92,13 @@ def leaderboard(
         return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
     if active is not None or min_games or since is not None:
         raise ValueError("active, min_games and since need a rated history, which knows who played when")
-    rating = view.shown(
+    rating = view.apply_caution(
         system.summary(params, advance_state(system, state, not_before(rated, state, as_of, players), params))
     )
-    best = _ranked_ids(rating.mean, _eligible_players(among, players, len(rating.mean)))[:top]
-    columns = dict(zip(("rating", "deviation"), _take_ratings(rating, best), strict=True))
-    names = _player_names(players, best, len(rating.mean))
-    return Leaderboard({"rank": np.arange(1, len(best) + 1), "player": names} | columns)
+    top_ids = _ranked_ids(rating.mean, _eligible_players(among, players, len(rating.mean)))[:top]
+    columns = dict(zip(("rating", "deviation"), _take_ratings(rating, top_ids), strict=True))
+    names = _player_names(players, top_ids, len(rating.mean))
+    return Leaderboard({"rank": np.arange(1, len(top_ids) + 1), "player": names} | columns)
 
 
 def ranks_over_time(
@@ -110,22 +110,22 @@ def ranks_over_time(
     min_games: int | None = None,
     cautious: float = 0.0,
 ) -> HostArray:
-    """[M, K] the ranks of players [K], by id, on the lists as of moments [M], the earliest first.
+    """[M, K] the ranks of players [K], by id, on the lists as of times [M], the earliest first.
 
     NaN where they are not listed. The lists are those of `leaderboard`.
     """
     view = _RatingView(rated.system, rated.system.params, cautious)
     leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), rated.players, None, active, min_games)
     leaderboards._check_has_times("a rank through time")
-    all_ranks = np.full((len(times), len(leaderboards.chosen)), np.nan)
-    for row, now, at in zip(all_ranks, times, leaderboards.course.iterate_points_at(times), strict=True):
-        best = leaderboards.ranked_list_at(float(now), at).best
-        row[best] = np.arange(1, len(best) + 1)
+    all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
+    for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
+        ranked_ids = leaderboards.ranked_list_at(float(now), points).ranked_ids
+        row[ranked_ids] = np.arange(1, len(ranked_ids) + 1)
     return all_ranks[:, list(players)]
 
 
 def _eligible_players(among: Any, players: Any, num_players: int) -> HostArray:
-    """[n] who may be listed."""
+    """[n] whether a player may be listed."""
     if players is not None and len(players) < num_players:
         raise ValueError(f"{num_players} players are rated, but only {len(players)} names were given")
     if among is None:
@@ -134,7 +134,7 @@ def _eligible_players(among: Any, players: Any, num_players: int) -> HostArray:
 
 
 def _ranked_ids(mean: Any, is_listed: HostArray) -> HostArray:
-    """The ids of those who are listed, best first."""
+    """The ids of the listed players, best first."""
     order = np.argsort(-np.asarray(mean), kind="stable")
     return np.asarray(order[is_listed[order]])
 
@@ -154,8 +154,8 @@ class _RatingView(NamedTuple):
     params: Params
     cautious: float
 
-    def shown(self, rating: Rating) -> Rating:
-        """The mean and the deviation, or the cautious mean."""
+    def apply_caution(self, rating: Rating) -> Rating:
+        """The rating, or with `cautious` the mean less so many deviations."""
         system, params, cautious = self
         if not cautious:
             return rating
@@ -165,15 +165,15 @@ class _RatingView(NamedTuple):
 
 
 class _RankedList(NamedTuple):
-    """Everybody as of a moment."""
+    """The ranked players as of a time."""
 
     rating: Rating  # leaves [N]
-    at: HostArray  # [N] their points
-    best: HostArray  # ids of those who are listed, best first
+    points: HostArray  # [N] the points of all players in the trajectories
+    ranked_ids: HostArray  # ids of the listed players, best first
 
 
 class _HistoryLeaderboards:
-    """The lists of a history by the same rules, as of any moment."""
+    """Leaderboards of a history as of any time, all by the same rules."""
 
     def __init__(
         self,
@@ -185,115 +185,125 @@ class _HistoryLeaderboards:
         active: Any,
         min_games: int | None,
     ) -> None:
-        self.rated, self.view, self.course, self.players, self.min_games = rated, view, trajectories, players, min_games
-        self.chosen = _eligible_players(among, players, len(trajectories.start) - 1)
-        self.timed = (
-            rated.clock is not None and trajectories.timed and len(trajectories.time) >= len(trajectories.start)
+        self.rated, self.view, self.trajectories, self.players, self.min_games = (
+            rated,
+            view,
+            trajectories,
+            players,
+            min_games,
         )
-        self.first = float(np.nanmin(trajectories.time)) if self.timed else np.nan
-        self.end = float(np.nanmax(trajectories.time)) if self.timed else np.nan
+        self.is_eligible = _eligible_players(among, players, len(trajectories.start) - 1)
+        self.has_all_times = (
+            rated.clock is not None and trajectories.has_all_times and len(trajectories.time) >= len(trajectories.start)
+        )
+        self.first = float(np.nanmin(trajectories.time)) if self.has_all_times else np.nan
+        self.end = float(np.nanmax(trajectories.time)) if self.has_all_times else np.nan
         self.by_default, self.active = active is None, self._activity_window(active)
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
         if self.min_games is None:
-            self.min_games = self._default_min_games(now, self.course.points_at(now))
+            self.min_games = self._default_min_games(now, self.trajectories.points_at(now))
         if since is not None or now is not None:
             self._check_has_times("since" if now is None else "as_of")
-        rating, at, best = self.ranked_list_at(now)
-        trajectories, rated, top_ids = self.course, self.rated, best[:top]
-        names, (mean, deviation) = _player_names(self.players, top_ids, len(at)), _take_ratings(rating, top_ids)
+        rating, points, ranked_ids = self.ranked_list_at(now)
+        trajectories, rated, top_ids = self.trajectories, self.rated, ranked_ids[:top]
+        names, (mean, deviation) = _player_names(self.players, top_ids, len(points)), _take_ratings(rating, top_ids)
         columns = {"rank": np.arange(1, len(top_ids) + 1), "player": names, "rating": mean, "deviation": deviation}
-        columns["games"] = (at - trajectories.start[:-1])[top_ids]
-        score = self.view.shown(Rating(trajectories.mean, trajectories.deviation)).mean
-        peak = trajectories.highest(score, at)[top_ids]
+        columns["games"] = (points - trajectories.start[:-1])[top_ids]
+        score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
+        peak = trajectories.peak_points(score, points)[top_ids]
         columns["peak"] = np.where(peak < 0, np.nan, score[peak])
-        if self.timed:
-            dates = to_dates if rated.clock == "dates" else np.asarray
-            columns["last"] = dates(trajectories.time[at][top_ids])
-            columns["peak_time"] = dates(np.where(peak < 0, np.nan, trajectories.time[peak]))
+        if self.has_all_times:
+            to_time_column = days_to_dates if rated.clock == "dates" else np.asarray
+            columns["last"] = to_time_column(trajectories.time[points][top_ids])
+            columns["peak_time"] = to_time_column(np.where(peak < 0, np.nan, trajectories.time[peak]))
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
-            then = self.ranked_list_at(since)
-            rank = np.zeros(len(at), int)
-            rank[then.best] = np.arange(1, len(then.best) + 1)
-            change = np.asarray(rating.mean) - np.asarray(then.rating.mean)
-            change = np.where(then.at == trajectories.start[:-1], np.nan, change)
+            earlier_list = self.ranked_list_at(since)
+            rank = np.zeros(len(points), int)
+            rank[earlier_list.ranked_ids] = np.arange(1, len(earlier_list.ranked_ids) + 1)
+            change = np.asarray(rating.mean) - np.asarray(earlier_list.rating.mean)
+            change = np.where(earlier_list.points == trajectories.start[:-1], np.nan, change)
             columns |= {"change": change[top_ids], "rank_then": rank[top_ids]}
-        return Leaderboard(columns, self._describe_scope(now, since, len(best)))
+        return Leaderboard(columns, self._describe_scope(now, since, len(ranked_ids)))
 
     def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedList:
-        trajectories = self.course
+        trajectories = self.trajectories
         points = trajectories.points_at(now) if points is None else points
-        games, rating = points - trajectories.start[:-1], self.view.shown(self._ratings_at(now, points))
-        least = self._default_min_games(now, points) if self.min_games is None else self.min_games
-        listed = self.chosen & (games >= least) & ~np.isnan(np.asarray(rating.mean))
-        past = now is not None and now < self.end
-        listed &= (games > 0) | (not past and points == trajectories.start[1:] - 1)  # not those who join later
+        games, rating = points - trajectories.start[:-1], self.view.apply_caution(self._ratings_at(now, points))
+        min_games = self._default_min_games(now, points) if self.min_games is None else self.min_games
+        is_listed = self.is_eligible & (games >= min_games) & ~np.isnan(np.asarray(rating.mean))
+        is_past = now is not None and now < self.end
+        is_listed &= (games > 0) | (not is_past and points == trajectories.start[1:] - 1)  # not those who join later
         if self.active is not None:
-            listed &= trajectories.time[points] >= self._activity_end(now) - self.active
-        return _RankedList(rating, points, _ranked_ids(rating.mean, listed))
+            is_listed &= trajectories.time[points] >= self._activity_end(now) - self.active
+        return _RankedList(rating, points, _ranked_ids(rating.mean, is_listed))
 
     def _ratings_at(self, now: float | None, points: HostArray) -> Rating:
-        """[N] ratings: as events before a moment left them, or if there is no later event, in the state as of then."""
-        rated, (system, params, _), trajectories = self.rated, self.view, self.course
+        """[N] ratings after the last events by then; of players without later events, the state advanced to then."""
+        rated, (system, params, _), trajectories = self.rated, self.view, self.trajectories
         if now is not None and isinstance(rated, Smoothed):
             return rated.at(now)
         final = system.summary(params, advance_state(system, rated.state, now, params))
-        over = points == trajectories.start[1:] - 1
+        is_last_point = points == trajectories.start[1:] - 1
         return Rating(
             *(
-                None if x is None or y is None else np.where(over, x, y[points])
+                None if x is None or y is None else np.where(is_last_point, x, y[points])
                 for x, y in zip(final, (trajectories.mean, trajectories.deviation), strict=True)
             )
         )
 
     def _default_min_games(self, now: float | None, points: HostArray) -> int:
-        """How many games count as enough where nobody says so, of players at these points."""
+        """The default number of games to be listed, for players at these points."""
         if not self.by_default or self.active is None:
             return 0
-        recent = self.chosen & (self.course.time[points] >= self._activity_end(now) - self.active)
-        often = recent & (points - self.course.start[:-1] >= DEFAULT_MIN_GAMES)
-        return DEFAULT_MIN_GAMES if MIN_SETTLED_PLAYERS <= np.count_nonzero(often) < np.count_nonzero(recent) else 0
+        is_recent = self.is_eligible & (self.trajectories.time[points] >= self._activity_end(now) - self.active)
+        is_experienced = is_recent & (points - self.trajectories.start[:-1] >= DEFAULT_MIN_GAMES)
+        return (
+            DEFAULT_MIN_GAMES
+            if MIN_SETTLED_PLAYERS <= np.count_nonzero(is_experienced) < np.count_nonzero(is_recent)
+            else 0
+        )
 
     def _activity_end(self, now: float | None) -> float:
-        """The moment that recent play is counted back from."""
+        """The time up to which play counts as recent."""
         return float(self.end if now is None else min(now, self.end))
 
     def _activity_window(self, active: Any) -> float | None:
-        """How long ago somebody may have played at most."""
+        """How long ago a listed player may have played at most; None: any time."""
         if active is None:
-            return YEAR_DAYS if self.timed and self.rated.clock == "dates" else None
+            return YEAR_DAYS if self.has_all_times and self.rated.clock == "dates" else None
         if isinstance(active, str) and active == "all":
             return None
-        number_given = is_number(active)
-        if not number_given or not 0 < float(active) < np.inf:
+        is_given_number = is_number(active)
+        if not is_given_number or not 0 < float(active) < np.inf:
             raise ValueError(f'active must be a number of days above 0, a share below 1, or "all", got {active!r}')
         self._check_has_times("active")
         return float(active if active >= 1 else active * (self.end - self.first))
 
     def _default_since(self, now: float | None) -> float | None:
         """A year before, or half the history."""
-        if not self.timed or self.rated.clock != "dates":
+        if not self.has_all_times or self.rated.clock != "dates":
             return None
-        recent = self._activity_end(now)
-        back = min(YEAR_DAYS, (recent - self.first) / 2)
-        return recent - back if back > 0 else None
+        end_time = self._activity_end(now)
+        num_days = min(YEAR_DAYS, (end_time - self.first) / 2)
+        return end_time - num_days if num_days > 0 else None
 
     def _check_since(self, now: float | None, since: float) -> float:
         if since >= (self.end if now is None else now):
-            then, end = (format_time(x, self.rated.clock) for x in (since, self.end if now is None else now))
-            raise ValueError(f"since {then} must be before the moment of the list, {end}")
+            since_text, end_text = (format_time(x, self.rated.clock) for x in (since, self.end if now is None else now))
+            raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
         return since
 
     def _check_has_times(self, name: str) -> None:
-        if not self.course.timed and self.rated.clock is not None:
+        if not self.trajectories.has_all_times and self.rated.clock is not None:
             raise ValueError(f"some events of the history have no time, so that {name} cannot be told")
-        if not self.timed and name != "as_of":
+        if not self.has_all_times and name != "as_of":
             raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
 
     def _describe_scope(self, now: float | None, since: float | None, listed: int) -> str:
-        """Who is listed, if not everybody is, and since when ratings changed."""
-        conditions, clock, total = [], self.rated.clock, int(self.chosen.sum())
+        """A description of who is listed, unless everybody is, and since when ratings changed."""
+        conditions, clock, total = [], self.rated.clock, int(self.is_eligible.sum())
         if self.active is not None:
             until = format_time(
                 np.floor(self._activity_end(now)) if clock == "dates" else self._activity_end(now), clock
@@ -306,7 +316,7 @@ class _HistoryLeaderboards:
             )
         lines = []
         if conditions and listed < total:
-            hint = f" ({EVERYBODY_HINT})" if self.by_default and self.active is not None else ""
+            hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
             lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
         if since is not None:
             lines.append(

@@ -1,4 +1,4 @@
-"""What a rated history remembers: two players against each other, wins that nobody expected, and form."""
+"""Records of matches in a rated history: head to head, upsets, best wins and recent form."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from jaxrate.league.player_history import career
 from jaxrate.league.rated_history import Rated, find_player
 from jaxrate.types import HostArray
 
-PRINTED_MATCHES = 20  # matches of two, the latest, that are printed
+PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
 RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
 
 
@@ -26,7 +26,7 @@ class HeadToHead(NamedTuple):
     drawn: int
     lost: int
     expected: float  # score of the player, of so many matches
-    matches: ColumnTable  # time, the player's score, the chance they were given, both ratings before
+    matches: ColumnTable  # time, the player's score, its expectation, both ratings before
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -63,29 +63,35 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
       ValueError: if there is no such player, if both are the same, or for contests.
     """
     _check_matches(rated)
-    one, two = (rated.players[find_player(rated.players, x)] for x in (player, opponent))
-    if one == two:
+    player_name, opponent_name = (rated.players[find_player(rated.players, x)] for x in (player, opponent))
+    if player_name == opponent_name:
         raise ValueError("head to head takes two different players")
     compute, table = import_pyarrow().compute, rated.predictions
-    first, second = (
-        compute.and_(compute.equal(table["a"], a), compute.equal(table["b"], b)) for a, b in ((one, two), (two, one))
+    player_first, opponent_first = (
+        compute.and_(compute.equal(table["a"], a), compute.equal(table["b"], b))
+        for a, b in ((player_name, opponent_name), (opponent_name, player_name))
     )
-    mine = first.to_numpy()
-    some = np.flatnonzero(mine | second.to_numpy())[::-1]
-    table, mine = table.take(some), mine[some]
-    score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
-    score, chance = (np.where(mine, x, 1.0 - x) for x in (score, chance))
+    is_player_first = player_first.to_numpy()
+    match_rows = np.flatnonzero(is_player_first | opponent_first.to_numpy())[::-1]
+    table, is_player_first = table.take(match_rows), is_player_first[match_rows]
+    score, probability = (table[name].to_numpy() for name in ("score", "prediction"))
+    score, probability = (np.where(is_player_first, x, 1.0 - x) for x in (score, probability))
     ratings = [table[f"rating_{side}"].to_numpy() for side in "ab"]
     columns = {} if rated.clock is None else {"time": table["time"].to_numpy()}
-    columns |= {"score": score, "probability": chance}
-    columns |= {"rating": np.where(mine, *ratings), "opponents_rating": np.where(mine, *ratings[::-1])}
+    columns |= {"score": score, "probability": probability}
+    columns |= {
+        "rating": np.where(is_player_first, *ratings),
+        "opponents_rating": np.where(is_player_first, *ratings[::-1]),
+    }
     won, lost = int((score == 1).sum()), int((score == 0).sum())
-    return HeadToHead(one, two, won, len(score) - won - lost, lost, float(chance.sum()), ColumnTable(columns))
+    return HeadToHead(
+        player_name, opponent_name, won, len(score) - won - lost, lost, float(probability.sum()), ColumnTable(columns)
+    )
 
 
 @check_arguments
 def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
-    """The wins that were least expected: time, winner, loser, the chance that the winner was given, both ratings.
+    """The least expected wins: time, winner, loser, the probability of the win, both ratings.
 
         print(jr.league.upsets(rated, top=5))
         print(jr.league.upsets(rated, player="Green Bay Packers"))  # of theirs
@@ -99,7 +105,7 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
 
 @check_arguments
 def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
-    """A player's wins against those who were rated highest then, as columns like those of `upsets`.
+    """A player's wins against the highest rated opponents, in columns like those of `upsets`.
 
         print(jr.league.best_wins(rated, "Ada", top=5))
 
@@ -111,23 +117,26 @@ def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
 
 
 def _decisive_wins(rated: Rated, player: Any, top: int) -> ColumnTable:
-    """All matches that were won outright, perhaps by one player."""
+    """All matches that were won outright; with `player`, by that player."""
     _check_matches(rated)
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
     table = rated.predictions
     score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
-    first, decided = score == 1, (score == 1) | (score == 0)
+    is_first_winner, is_decisive = score == 1, (score == 1) | (score == 0)
     if player is not None:
         name, equal = rated.players[find_player(rated.players, player)], import_pyarrow().compute.equal
-        decided &= np.where(first, *(equal(table[side], name).to_numpy() for side in "ab"))
-    some = np.flatnonzero(decided)
-    table, first = table.take(some), first[some]
-    both = [[table[f"{name}{side}"].to_numpy() for side in "ab"] for name in ("", "rating_")]
+        is_decisive &= np.where(is_first_winner, *(equal(table[side], name).to_numpy() for side in "ab"))
+    match_rows = np.flatnonzero(is_decisive)
+    table, is_first_winner = table.take(match_rows), is_first_winner[match_rows]
+    names_and_ratings = [[table[f"{name}{side}"].to_numpy() for side in "ab"] for name in ("", "rating_")]
     columns = {} if rated.clock is None else {"time": table["time"].to_numpy()}
-    for names, sides in (("winner", "loser"), both[0]), (("winners_rating", "losers_rating"), both[1]):
-        columns |= {names[0]: np.where(first, *sides), names[1]: np.where(first, *sides[::-1])}
-    probability = np.where(first, chance[some], 1.0 - chance[some])
+    for names, sides in (
+        (("winner", "loser"), names_and_ratings[0]),
+        (("winners_rating", "losers_rating"), names_and_ratings[1]),
+    ):
+        columns |= {names[0]: np.where(is_first_winner, *sides), names[1]: np.where(is_first_winner, *sides[::-1])}
+    probability = np.where(is_first_winner, chance[match_rows], 1.0 - chance[match_rows])
     return ColumnTable(columns | {"probability": probability})
 
 
@@ -162,10 +171,10 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     rows = []
     for name in names:
         recent: dict[str, Any] = {key: x[-last:][::-1] for key, x in career(rated, name).items()}
-        score, chance = recent["score"], recent["probability"]
+        score, probability = recent["score"], recent["probability"]
         letters = [RESULT_LETTERS.get(float(x), f"{x:g}") for x in score]
         results = ("" if all(len(x) == 1 for x in letters) else " ").join(letters)
-        rows.append((name, len(score), results, score.sum(), chance.sum(), recent["change"].sum()))
+        rows.append((name, len(score), results, score.sum(), probability.sum(), recent["change"].sum()))
     heads = "player", "games", "result", "score", "expected_score", "change"
     return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*rows, strict=True), strict=True)})
 

@@ -1,4 +1,4 @@
-"""What became of players: their careers, and the table of their ratings."""
+"""The history of players: careers, the rating at a time, and the table of all ratings."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import numpy as np
 from jaxrate.argument_checks import check_arguments
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import period_end
-from jaxrate.league.prediction_columns import columns_for_player
+from jaxrate.league.prediction_columns import prediction_columns_for_player
 from jaxrate.league.query_time import parse_query_time, parse_time_after_end
-from jaxrate.league.rated_history import Rated, find_player, to_dates, to_days
+from jaxrate.league.rated_history import Rated, days_to_dates, find_player, times_to_days
 from jaxrate.league.ratings_at_times import advance_state, ratings
 from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -21,7 +21,7 @@ from jaxrate.types import HostArray
 
 @check_arguments
 def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
-    """What a player went through, one row per match or contest.
+    """The career of a player, one row per match or contest.
 
         jr.career(rated, "Green Bay Packers")
         jr.career(jr.smooth(system, data), "Green Bay Packers")  # as it is known now
@@ -32,7 +32,7 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     teams, where there are any, among which theirs is ranked. The change is up to the next row, so all the change of a
     rating period stands at the player's last match there, and that of a contest in which they are in several teams at
     the last of its rows. Of systems that infer performances the performance and the
-    rank needed follow, see `performances`; NaN where there is none.
+    rank needed follow, see `performance_ratings`; NaN where there is none.
 
     With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the
     match left, with its deviation, given the whole history.
@@ -52,28 +52,28 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     if rated.contests is not None:
         table = table.filter(arrow.compute.equal(table["player"], name))
         prediction_columns: dict[str, HostArray] = {key: table[key].to_numpy() for key in table.column_names}
-        several = ["time", "contest", "participants", "teams", "rank"]
-        columns = {key: prediction_columns[key] for key in several if key in prediction_columns}
+        contest_columns = ["time", "contest", "participants", "teams", "rank"]
+        columns = {key: prediction_columns[key] for key in contest_columns if key in prediction_columns}
         sides = prediction_columns.get("teams", prediction_columns["participants"])
         columns |= {key: prediction_columns[key] for key in ("win", "draw", "quality") if key in prediction_columns}
         columns["expected_rank"] = 1.0 + (1.0 - prediction_columns["prediction"].astype(float)) * (sides - 1)
         before = {key: prediction_columns[key] for key in ("rating", "deviation") if key in prediction_columns}
     else:
-        mine = [arrow.compute.equal(table[side], name) for side in "ab"]
-        table = table.append_column("first", mine[0]).filter(arrow.compute.or_(*mine))
+        is_player = [arrow.compute.equal(table[side], name) for side in "ab"]
+        table = table.append_column("first", is_player[0]).filter(arrow.compute.or_(*is_player))
         prediction_columns = {key: table[key].to_numpy() for key in table.column_names}
-        first = prediction_columns["first"]
+        is_first = prediction_columns["first"]
         before = {
-            key: np.where(first, prediction_columns[f"{key}_a"], prediction_columns[f"{key}_b"])
+            key: np.where(is_first, prediction_columns[f"{key}_a"], prediction_columns[f"{key}_b"])
             for key in ("rating", "deviation")
             if f"{key}_a" in prediction_columns
         }
         columns = {
             "time": prediction_columns["time"],
-            "opponent": np.where(first, prediction_columns["b"], prediction_columns["a"]),
-            "score": np.where(first, prediction_columns["score"], 1.0 - prediction_columns["score"]),
-            "probability": np.where(first, prediction_columns["prediction"], 1.0 - prediction_columns["prediction"]),
-        } | columns_for_player(prediction_columns, first)
+            "opponent": np.where(is_first, prediction_columns["b"], prediction_columns["a"]),
+            "score": np.where(is_first, prediction_columns["score"], 1.0 - prediction_columns["score"]),
+            "probability": np.where(is_first, prediction_columns["prediction"], 1.0 - prediction_columns["prediction"]),
+        } | prediction_columns_for_player(prediction_columns, is_first)
     change = {"change": np.append(before["rating"][1:], final) - before["rating"]}
     after = {
         key: prediction_columns[key].astype(float)
@@ -87,13 +87,13 @@ def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
     names, matches = smoothed.players, smoothed.matches
     player_id = find_player(names, player, len(smoothed.state.time) if names is None else None)
     row, side = np.nonzero(np.asarray(matches.player) == player_id)
-    other, first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
-    score, chance = matches.score[row], np.asarray(smoothed.prediction)[row]
+    opponent, is_first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
+    score, prediction = matches.score[row], np.asarray(smoothed.prediction)[row]
     return {
-        "time": to_dates(time) if smoothed.clock == "dates" else time,
-        "opponent": other if names is None else names[other],
-        "score": np.where(first, score, 1.0 - score),
-        "probability": np.where(first, chance, 1.0 - chance),
+        "time": days_to_dates(time) if smoothed.clock == "dates" else time,
+        "opponent": opponent if names is None else names[opponent],
+        "score": np.where(is_first, score, 1.0 - score),
+        "probability": np.where(is_first, prediction, 1.0 - prediction),
         "rating": np.asarray(smoothed.rating.mean)[row, side],
         "deviation": np.asarray(smoothed.rating.deviation)[row, side],
     }
@@ -101,13 +101,13 @@ def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
 
 @check_arguments
 def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
-    """The rating and deviation that a player had at a moment of a rated history, from its predictions.
+    """The rating and deviation that a player had at a time of a rated history, from its predictions.
 
         jr.league.rating_at(rated, "Ada", "2024-06-30").mean
 
-    It is what the last of their events up to then had left, an event at that very moment included; a rating period
+    It is the rating after the last of their events by then, an event at that very time included; a rating period
     counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events the
-    deviation is the one that the next event found, for which all the time between has passed; after the last one, time
+    deviation is the one before the next event, for which all the time between has passed; after the last one, time
     has passed until the moment, as in `ratings`.
 
     Args:
@@ -121,47 +121,50 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     """
     if rated.clock is None:
         raise ValueError("the history has no times; name the column of time when it is read")
-    now, career_columns = parse_query_time(rated, date), career(rated, player)
-    if now is None:
+    query_time, career_columns = parse_query_time(rated, date), career(rated, player)
+    if query_time is None:
         raise ValueError("date must be a number or a date, got None")
-    times = to_days(career_columns["time"])
+    times = times_to_days(career_columns["time"])
     if np.isnan(times).any():
         raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
     if rated.period is not None:
         times = period_end(times, rated.period)
-    later = np.flatnonzero(times > now)
-    if len(later):
+    later_rows = np.flatnonzero(times > query_time)
+    if len(later_rows):
         deviation = career_columns.get("deviation")
         return Rating(
-            float(career_columns["rating"][later[0]]), None if deviation is None else float(deviation[later[0]])
+            float(career_columns["rating"][later_rows[0]]),
+            None if deviation is None else float(deviation[later_rows[0]]),
         )
     player_id, system = find_player(rated.players, player), rated.system
     row = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
-    mean, deviation = system.summary(system.params, advance_state(system, row, now, system.params))
+    mean, deviation = system.summary(system.params, advance_state(system, row, query_time, system.params))
     return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
 
 @check_arguments
 def rating_table(rated: Rated, time: Any = None) -> dict[str, HostArray]:
-    """Columns of the ratings, best first: the mean, the deviation if there is one, games, and what else the state says.
+    """Columns of the ratings, best first: the mean, the deviation if any, games, and further leaves of the state.
 
         jr.data.write(jr.league.rating_table(rated), "ratings.parquet")
 
     `time` is as in `ratings`.
     """
-    now = parse_time_after_end(rated, rated.state, time, rated.players)
-    state = advance_state(rated.system, rated.state, now, rated.system.params)
+    query_time = parse_time_after_end(rated, rated.state, time, rated.players)
+    state = advance_state(rated.system, rated.state, query_time, rated.system.params)
     rating = ratings(rated.system, state)
     columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
     if rating.deviation is not None:
         columns["deviation"] = np.asarray(rating.deviation)
     columns["games"] = rated.games
-    named_elsewhere = {"variance", "time", *columns}
-    more = {name: np.asarray(x) for name, x in leaves_by_name(state).items()}
-    columns |= {name: x for name, x in more.items() if x.ndim == 1 and name not in named_elsewhere and "." not in name}
-    if rated.categories is not None and "modifiers" in more:  # skills keep theirs in the mean
+    excluded = {"variance", "time", *columns}
+    state_columns = {name: np.asarray(x) for name, x in leaves_by_name(state).items()}
+    columns |= {
+        name: x for name, x in state_columns.items() if x.ndim == 1 and name not in excluded and "." not in name
+    }
+    if rated.categories is not None and "modifiers" in state_columns:  # skills keep theirs in the mean
         for i, name in enumerate(rated.categories):
-            columns[f"modifier {name}"] = more["modifiers"][:, i]
-            columns[f"deviation {name}"] = np.sqrt(more["modifier_variance"][:, i])
-    best = np.argsort(-columns["rating"], kind="stable")
-    return {name: values[best] for name, values in columns.items()}
+            columns[f"modifier {name}"] = state_columns["modifiers"][:, i]
+            columns[f"deviation {name}"] = np.sqrt(state_columns["modifier_variance"][:, i])
+    order = np.argsort(-columns["rating"], kind="stable")
+    return {name: values[order] for name, values in columns.items()}

@@ -1,4 +1,4 @@
-"""Predictions in full, as columns: the chances of a win, a draw and a loss, or of each score."""
+"""Predictions as columns: the probabilities of a win, a draw and a loss, or of each score."""
 
 from typing import Any
 
@@ -13,22 +13,22 @@ PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
 
 
 def match_prediction_columns(prediction: Any) -> dict[str, HostArray]:
-    """The expected score [n] of player 0 as "prediction", and what else is predicted."""
+    """The expected score [n] of player 0 as "prediction", and the probabilities of results, if predicted."""
     columns = {"prediction": np.asarray(expected_score(prediction))}
     if isinstance(prediction, OutcomeProbabilities):
         win, draw, quality = (np.asarray(x) for x in (prediction.win, prediction.draw, prediction.quality))
         return columns | {"win": win[:, 0], "draw": draw[:, 0], "loss": win[:, 1], "quality": quality[:, 0]}
-    chance = np.asarray(prediction)
-    if chance.ndim == 1:
+    probabilities = np.asarray(prediction)
+    if probabilities.ndim == 1:
         return columns
-    last = chance.shape[1] - 1
-    several = [f"{PROBABILITY_PREFIX}{k / last:.3g}" for k in range(last + 1)]
-    names = {1: ["loss", "win"], 2: ["loss", "draw", "win"]}.get(last, several)
-    return columns | dict(reversed([*zip(names, chance.T, strict=True)]))
+    last = probabilities.shape[1] - 1
+    names_by_score = [f"{PROBABILITY_PREFIX}{k / last:.3g}" for k in range(last + 1)]
+    names = {1: ["loss", "win"], 2: ["loss", "draw", "win"]}.get(last, names_by_score)
+    return columns | dict(reversed([*zip(names, probabilities.T, strict=True)]))
 
 
 def contest_prediction_columns(prediction: Any, rounds: Ragged) -> dict[str, HostArray]:
-    """The share [sum P] of the others to be left behind as "prediction", and what else is predicted."""
+    """The share [sum P] of the others to be beaten as "prediction", and the probabilities to win or draw, if any."""
     if not isinstance(prediction, OutcomeProbabilities):
         return {"prediction": np.asarray(prediction)}
     others = np.repeat(count_teams(rounds) - 1, np.diff(rounds.player_start))
@@ -39,14 +39,14 @@ def contest_prediction_columns(prediction: Any, rounds: Ragged) -> dict[str, Hos
 
 
 def expected_outcomes(prediction: Any, data: Dataset) -> HostArray:
-    """[n] expected scores of matches, or shares of the others to be left behind, from predictions in any form."""
+    """[n] expected scores of matches, or shares of the others to be beaten, from predictions in any form."""
     matches = isinstance(data.events, Matches)
     columns = match_prediction_columns(prediction) if matches else contest_prediction_columns(prediction, data.rounds)
     return columns["prediction"]
 
 
-def columns_for_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:
-    """What `of_matches` says beside the expected score: of player 0 where `first` [n] is true, else of the other."""
+def prediction_columns_for_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:
+    """The probabilities in columns of matches, for player 0 where `is_first` [n] is true, else for player 1."""
     if "win" in columns:
         swaps = {"win": "loss", "draw": "draw", "loss": "win", "quality": "quality"}
         return {x: np.where(is_first, columns[x], columns[y]) for x, y in swaps.items() if x in columns}

@@ -1,4 +1,4 @@
-"""Moments of a history: which ones ratings can be as of."""
+"""Query times: the times as of which ratings of a history are asked for, parsed and checked."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.data.date_parsing import parse_date
-from jaxrate.events import DAYS, as_event_time, check_clock, is_date
+from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date
 from jaxrate.league.rated_history import Rated, format_time
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import State
@@ -18,9 +18,9 @@ PAST_RATINGS_HINT = (
 
 
 def parse_query_time(rated: Any, time: Any) -> Any:
-    """A number or a date on the clock of a history; None, and what JAX traces, stay what they are.
+    """A query time as a number on the clock of a history; None and traced values stay as they are.
 
-    Text may be a date as it was written in the file of the history, or in another way that is clear, as 15/07/2010.
+    Text may be a date as written in the file of the history, or in another unambiguous form, as 15/07/2010.
 
     Raises:
       ValueError: if it is neither, a date where the times of a rated history are no dates, or a number that is no
@@ -30,14 +30,16 @@ def parse_query_time(rated: Any, time: Any) -> Any:
         return time
     if isinstance(rated, (Rated, Smoothed)) and is_date(time):
         check_clock(rated.clock, time)
-    now = parse_written_date(time, written_date_format(rated)) if isinstance(time, str) else as_event_time("time", time)
-    if getattr(rated, "clock", None) == "dates" and abs(now) > DAYS:
+    query_time = (
+        parse_written_date(time, written_date_format(rated)) if isinstance(time, str) else as_event_time("time", time)
+    )
+    if getattr(rated, "clock", None) == "dates" and abs(query_time) > MAX_ABS_DAYS:
         raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
-    return now
+    return query_time
 
 
 def written_date_format(rated: Any) -> str | None:
-    """How dates were written in the file of a history, as `dates` of `read`; None if they are those of ISO."""
+    """The format of dates in the file of a history, as `dates` of `read`; None for ISO dates."""
     date_format: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
     return date_format if isinstance(date_format, str) else None
 
@@ -59,40 +61,43 @@ def parse_written_date(text: str, date_format: str | None) -> float:
 
 
 def parse_time_after_end(rated: Any, state: State, time: Any, players: Any = None) -> Any:
-    """`moment`, which must not be before the last event of anybody.
+    """The query time as `parse_query_time` returns it, which must not be before the last event of any player.
 
     Args:
       rated: the rated history, or a system.
-      state: its state. What has no clock knows no moments, and allows all.
+      state: its state. A state without times allows any query time.
       time: as in `ratings`.
       players: [num_players] names, or None.
 
     Raises:
-      ValueError: as `moment`, or if somebody has played since: names the player, and the time of their last event.
+      ValueError: as `parse_query_time`, or if somebody has played since: names the player and the time of their last
+        event.
     """
-    now = parse_query_time(rated, time)
-    ends = getattr(state, "time", None)
-    if now is None or is_traced((now, ends)):
-        return now
+    query_time = parse_query_time(rated, time)
+    last_times = getattr(state, "time", None)
+    if query_time is None or is_traced((query_time, last_times)):
+        return query_time
     history = rated if isinstance(rated, Rated) else None
-    if ends is not None:
-        ends = np.asarray(ends)
-        last_played = np.where(np.isfinite(ends), ends, -np.inf)
+    if last_times is not None:
+        last_times = np.asarray(last_times)
+        last_played = np.where(np.isfinite(last_times), last_times, -np.inf)
         latest_player = int(np.argmax(last_played)) if last_played.size else 0
-        if last_played.size and now < last_played[latest_player] - 4.0 * np.spacing(
-            np.abs(ends[latest_player])
+        if last_played.size and query_time < last_played[latest_player] - 4.0 * np.spacing(
+            np.abs(last_times[latest_player])
         ):  # of float32, perhaps
-            _raise_too_early(history, now, float(last_played[latest_player]), _player_label(latest_player, players))
-    if history is not None and history.last is not None and now < history.last:
-        _raise_too_early(history, now, history.last, _last_player_label(history))
-    return now
+            _raise_too_early(
+                history, query_time, float(last_played[latest_player]), _player_label(latest_player, players)
+            )
+    if history is not None and history.last is not None and query_time < history.last:
+        _raise_too_early(history, query_time, history.last, _last_player_label(history))
+    return query_time
 
 
-def _raise_too_early(rated: Rated | None, now: float, last: float, player: str) -> None:
+def _raise_too_early(rated: Rated | None, query_time: float, last: float, player: str) -> None:
     clock = None if rated is None else rated.clock
-    ended = "ended" if rated is not None and rated.period is not None else "was"
-    early = f"time {format_time(now, clock)} is before the last event of {player}"
-    raise ValueError(f"{early}, which {ended} at {format_time(last, clock)}; {PAST_RATINGS_HINT}")
+    verb = "ended" if rated is not None and rated.period is not None else "was"
+    message = f"time {format_time(query_time, clock)} is before the last event of {player}"
+    raise ValueError(f"{message}, which {verb} at {format_time(last, clock)}; {PAST_RATINGS_HINT}")
 
 
 def _player_label(player_id: int, players: Any) -> str:
@@ -101,6 +106,6 @@ def _player_label(player_id: int, players: Any) -> str:
 
 
 def _last_player_label(rated: Rated) -> str:
-    """Who played last."""
+    """The player of the last event, for messages."""
     last = rated.predictions.slice(len(rated.predictions) - 1)
     return repr(last["player" if rated.contests is not None else "a"][0].as_py())

@@ -1,4 +1,4 @@
-"""A rated history: what is kept of it, and by whose name."""
+"""Rated histories: the result of `rate`, its players, times and seasons."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -12,11 +12,11 @@ from jaxrate.system import RatingSystem, State
 from jaxrate.text_format import format_number, rating_decimals, suggest_name
 from jaxrate.types import HostArray
 
-SHOWN_LEADERS = 3  # who are shown
+NUM_LISTED_LEADERS = 3  # leaders in the representation
 
 
 class Rated(NamedTuple):
-    """A rated history, with what it takes to carry on."""
+    """A rated history, with all that is needed to carry on from it."""
 
     system: RatingSystem  # with the parameters of the run
     state: State  # leaves [num_players, ...]
@@ -27,43 +27,43 @@ class Rated(NamedTuple):
     clock: str | None  # of the times, as in `Dataset`
     predictions: Any  # an Arrow table, one row per match or participation, see `rate`; without pyarrow a dict of arrays
     options: dict[str, Any]  # for the caller's own use; what JSON can hold
-    categories: HostArray | None = None  # [C] names in order of id, of a system that knows them
-    seasons: dict[str, float] | None = None  # as in `Dataset`, of a system that knows them
+    categories: HostArray | None = None  # [C] names in order of id, of a system that uses them
+    seasons: dict[str, float] | None = None  # as in `Dataset`, of a system that uses them
 
     @property
     def contests(self) -> int | None:
-        """How many contests were rated; None if these are matches."""
+        """The number of contests; None if these are matches."""
         if "participants" not in getattr(self.predictions, "column_names", self.predictions):
             return None
         return round((1.0 / np.asarray(self.predictions["participants"])).sum())
 
     def __repr__(self) -> str:
         n, contests = count_rows(self), self.contests
-        what = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
-        form = "" if self.period is None else f", in periods of {self.period:g}"
-        lines = [f"Rated: {what} of {len(self.players):,} players{form}", f"  system   {self.system!r}"]
+        counts = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
+        period = "" if self.period is None else f", in periods of {self.period:g}"
+        lines = [f"Rated: {counts} of {len(self.players):,} players{period}", f"  system   {self.system!r}"]
         if self.last is not None:
             lines.append(f"  last     {format_time(self.last, self.clock)}")
         mean = np.asarray(self.system.summary(self.system.params, self.state).mean)
-        best = np.argsort(-mean, kind="stable")[:SHOWN_LEADERS]
+        best = np.argsort(-mean, kind="stable")[:NUM_LISTED_LEADERS]
         digits = rating_decimals(mean[best])
         leaders = ", ".join(f"{name} {x:.{digits}f}" for name, x in zip(self.players[best], mean[best], strict=True))
         return "\n".join([*lines, f"  leaders  {leaders}"])
 
 
 def count_predictions(rated: Rated) -> int:
-    """How many matches or participations have a row of predictions."""
+    """The number of rows of predictions: matches or participations."""
     table = rated.predictions
     return len(table["row"]) if isinstance(table, dict) else len(table)
 
 
 def count_rows(rated: Rated) -> int:
-    """How many matches or participations were rated, also where their predictions stand in other files."""
+    """The number of rated matches or participations, also where their predictions are in other files."""
     return count_predictions(rated) or int(rated.games.sum()) // 2
 
 
 def extend_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:
-    """The system of a rated history, knowing also the seasons that have begun since.
+    """The system of a rated history, with the seasons that have begun since.
 
     Raises:
       ValueError: if one of them begins before the history ends, so that some matches would have been rated otherwise.
@@ -71,12 +71,13 @@ def extend_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem
     system = add_seasons(rated.system, season_starts)
     if system is rated.system or rated.last is None:
         return system
-    new = system.settings["seasons"][len(rated.system.settings["seasons"])]
+    new_start = system.settings["seasons"][len(rated.system.settings["seasons"])]
     end = rated.last if rated.period is None else float(period_end(rated.last, rated.period))
-    if new <= end:
-        when, then = (format_time(x, rated.clock) for x in (new, end))
+    if new_start <= end:
+        start_text, end_text = (format_time(x, rated.clock) for x in (new_start, end))
         raise ValueError(
-            f"a season that the run does not know begins at {when}, but the run goes to {then}; rate all matches again"
+            f"a season that the run does not know begins at {start_text}, but the run goes to {end_text}; rate all "
+            "matches again"
         )
     return system
 
@@ -84,7 +85,7 @@ def extend_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem
 def unpack_rated(
     rated: Any, state: State = None, players: Any = None, needs_state: bool = True
 ) -> tuple[RatingSystem, State, Any]:
-    """System, state and names of players: those of a rated or smoothed history, or as they are given."""
+    """System, state and names of players: of a rated or smoothed history, or as given."""
     if not isinstance(rated, (Rated, Smoothed)):
         if state is None and needs_state:
             raise ValueError("give the state of the system beside it, or a rated history alone")
@@ -95,11 +96,11 @@ def unpack_rated(
 
 
 def find_player(players: Any, player: Any, count: int | None = None) -> int:
-    """The id of a player: by name, as it stands or as it reads in text, or by id unless names are numbers.
+    """The id of a player, found by name, by the name as text, or by id unless names are numbers.
 
     Args:
       players: names in order of id, or None.
-      player: whom to find.
+      player: the name or id.
       count: how many players there are. None: as many as names.
 
     Raises:
@@ -124,17 +125,17 @@ def find_player(players: Any, player: Any, count: int | None = None) -> int:
     raise ValueError(f"no player {player!r}{suggest_name(str(player), names)}")
 
 
-def to_dates(days: HostArray) -> HostArray:
+def days_to_dates(days: HostArray) -> HostArray:
     """Days since 1970-01-01 as dates, or as timestamps where some have a time of day."""
     return days_to_datetime64(days, bool((np.floor(days) == days).all()))
 
 
 def days_to_datetime64(days: HostArray, whole_days: bool) -> HostArray:
-    """The same as dates if they are `whole` days, else as timestamps."""
+    """Days since 1970-01-01 as dates if `whole_days`, else as timestamps."""
     return days.astype("datetime64[D]") if whole_days else np.round(days * 86_400_000_000).astype("datetime64[us]")
 
 
-def to_days(times: HostArray) -> HostArray:
+def times_to_days(times: HostArray) -> HostArray:
     """Times of a table, dates or numbers, on the clock of the events; NaN where there is none."""
     times = np.asarray(times)
     if times.dtype.kind != "M":
@@ -143,4 +144,5 @@ def to_days(times: HostArray) -> HostArray:
 
 
 def format_time(time: float, clock: str | None) -> str:
-    return str(to_dates(np.array([time]))[0]) if clock == "dates" else format_number(time)
+    """A time as text: a date, or a number."""
+    return str(days_to_dates(np.array([time]))[0]) if clock == "dates" else format_number(time)

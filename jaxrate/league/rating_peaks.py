@@ -1,4 +1,4 @@
-"""Who was the greatest: every player at their best."""
+"""Peak ratings: every player at their best."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.argument_checks import check_arguments
 from jaxrate.league.column_table import table_to_json, table_to_pandas
 from jaxrate.league.leaderboard_table import format_times
-from jaxrate.league.rated_history import Rated, to_dates
+from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.text_format import format_intervals, format_table, html_table, rating_decimals
@@ -21,7 +21,7 @@ class PeakRatings(NamedTuple):
     player: HostArray  # [top] names, or ids if there are none
     rating: HostArray  # [top] after the match at which they stood highest
     deviation: HostArray | None  # [top] of the rating then; None if the system has none
-    match: HostArray  # [top] which match, or row of the predictions, that was
+    match: HostArray  # [top] the match, or row of the predictions, of that rating
     time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
 
     def to_pandas(self) -> Any:
@@ -33,19 +33,19 @@ class PeakRatings(NamedTuple):
         return table_to_json(self)
 
     def __str__(self) -> str:
-        return format_table(*self._columns())
+        return format_table(*self._format_columns())
 
     def _repr_html_(self) -> str:
-        return html_table(*self._columns())
+        return html_table(*self._format_columns())
 
-    def _columns(self) -> tuple[list[str], list[Any]]:
+    def _format_columns(self) -> tuple[list[str], list[Any]]:
         digits = rating_decimals(self.rating)
-        shown = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
+        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            shown["95 % interval"] = format_intervals(self.rating, self.deviation)
+            cells["95 % interval"] = format_intervals(self.rating, self.deviation)
         if self.time is not None:
-            shown["time"] = format_times(self.time)
-        return [*shown], [*zip(*shown.values(), strict=True)]
+            cells["time"] = format_times(self.time)
+        return [*cells], [*zip(*cells.values(), strict=True)]
 
 
 @check_arguments
@@ -57,7 +57,8 @@ def peak_ratings(
         print(jr.league.peak_ratings(rated, top=10))
         print(jr.league.peak_ratings(jr.smooth(system, data), top=10))  # given the whole history
 
-    The interval is that of the rating then: of a rated history as the player's next event found it. The highest of many
+    The interval is that of the rating then: of a rated history as it was before the player's next event. The highest of
+    many
     uncertain ratings is likely to be one that looks too high: `cautious` ranks, and chooses the moment, by what a
     player was at least.
 
@@ -83,20 +84,22 @@ def peak_ratings(
         if trajectories.deviation is None:
             raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
         score = score - cautious * trajectories.deviation
-    last = trajectories.points_at()
-    enough = last - trajectories.start[:-1] >= min_events
-    highest = trajectories.highest(score, last, min_events)[enough]
+    last_points = trajectories.points_at()
+    has_enough_games = last_points - trajectories.start[:-1] >= min_events
+    highest = trajectories.peak_points(score, last_points, min_events)[has_enough_games]
     best_first = np.argsort(-score[highest], kind="stable")[:top]
-    point = highest[best_first]
-    player_ids = np.flatnonzero(enough)[best_first]
+    peak_points = highest[best_first]
+    player_ids = np.flatnonzero(has_enough_games)[best_first]
     time = None
     if rated.clock is not None:
-        time = to_dates(trajectories.time[point]) if rated.clock == "dates" else trajectories.time[point]
+        time = (
+            days_to_dates(trajectories.time[peak_points]) if rated.clock == "dates" else trajectories.time[peak_points]
+        )
     return PeakRatings(
         np.arange(1, len(best_first) + 1),
         player_ids if rated.players is None else np.asarray(rated.players)[player_ids],
-        trajectories.mean[point],
-        None if trajectories.deviation is None else trajectories.deviation[point],
-        trajectories.row[point],
+        trajectories.mean[peak_points],
+        None if trajectories.deviation is None else trajectories.deviation[peak_points],
+        trajectories.row[peak_points],
         time,
     )

@@ -1,4 +1,4 @@
-"""Ratings as people read them: as of a time."""
+"""Ratings, and modifiers against categories, as of a time."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from jaxrate.system import Params, Rating, RatingSystem, State
 def ratings(
     system: RatingSystem | Rated | Smoothed, state: State = None, *, time: Any = None, params: Params = None
 ) -> Rating:
-    """Every player's rating [num_players]: as each left their last event, or as of `time`, with the time since passed.
+    """Every player's rating [num_players]: after their last event, or as of `time`, with the time since then passed.
 
         jr.ratings(rated, time="2026-01-01").deviation  # as of a date
 
@@ -42,14 +42,16 @@ def ratings(
     return _ratings_at_time(system, *unpack_rated(system, state), time, params)
 
 
-def _ratings_at_time(rated: Any, system: RatingSystem, state: State, names: Any, time: Any, params: Params) -> Rating:
-    """The ratings as of a time; of a smoothed history NaN for those who had not begun."""
+def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: Any, time: Any, params: Params) -> Rating:
+    """The ratings as of a time; NaN for players of a smoothed history who had not begun."""
     if isinstance(rated, Smoothed) and time is not None:
         if params is not None:
             raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
         return rated.at(parse_query_time(rated, time))
     params = system.params if params is None else params
-    return system.summary(params, advance_state(system, state, parse_time_after_end(rated, state, time, names), params))
+    return system.summary(
+        params, advance_state(system, state, parse_time_after_end(rated, state, time, players), params)
+    )
 
 
 @check_arguments
@@ -68,11 +70,11 @@ def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = 
       ValueError: as `ratings`, or if the system has no modifiers.
     """
     rated = system
-    system, state, names = unpack_rated(system, state)
+    system, state, players = unpack_rated(system, state)
     if not hasattr(state, "modifiers"):
         raise ValueError(f"{system.name} has no modifiers; take category_glicko")
     params = system.params if params is None else params
-    rows = advance_state(system, state, parse_time_after_end(rated, state, time, names), params)
+    rows = advance_state(system, state, parse_time_after_end(rated, state, time, players), params)
     has_variance = rows.modifier_variance > 0  # the modifier of a single category is known
     deviation = jnp.where(has_variance, jnp.sqrt(jnp.where(has_variance, rows.modifier_variance, 1.0)), 0.0)
     return Rating(rows.modifiers, deviation)

@@ -1,4 +1,4 @@
-"""Leagues that have nothing to do with each other, each rated alone."""
+"""Separate leagues, each rated by itself."""
 
 from collections.abc import Hashable
 from functools import partial
@@ -46,7 +46,7 @@ def rate_leagues(
     Raises:
       ValueError: as `rate`; for a row without a league, or a contest in several.
     """
-    check_dataset("rate_each", data)
+    check_dataset("rate_leagues", data)
     with locate_data_errors("", lambda row: f"row {row} (counting from 0)"):
         leagues = split_by_league(data, league)
     return dict(

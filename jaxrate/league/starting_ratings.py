@@ -1,4 +1,4 @@
-"""States in which some players begin with ratings of their own."""
+"""Starting states in which some players have ratings of their own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -63,29 +63,29 @@ def initial_state(
     count, params = int(count), system.params
     check_players(system, count)
     state = system.init(params, count)
-    own: dict[str, Any] = {}  # [players with values of their own] by hyperparameter
+    params_of_players: dict[str, Any] = {}  # [players with values of their own] by hyperparameter
     values = {
         what: _values_by_id(names, count, what, x) for what, x in {"rating": rating, "deviation": deviation}.items()
     }
     ids = sorted({*values["rating"], *values["deviation"]})
-    for what, values_by_id in values.items():
+    for quantity, values_by_id in values.items():
         if not values_by_id:
             continue
-        name = next((x for x in INITIAL_PARAMETERS[what] if x in params._fields), None)
+        name = next((x for x in INITIAL_PARAMETERS[quantity] if x in params._fields), None)
         if name is None:
             raise ValueError(
-                f"{system.name} {REFUSAL_REASONS.get((system.name, what), f'has no {what} to begin with')}"
+                f"{system.name} {REFUSAL_REASONS.get((system.name, quantity), f'has no {quantity} to begin with')}"
             )
         for x in values_by_id.values():
             check_params(system.name, params._replace(**{name: x}), system.space)
-        own[name] = jnp.array([values_by_id.get(i, getattr(params, name)) for i in ids], float)
+        params_of_players[name] = jnp.array([values_by_id.get(i, getattr(params, name)) for i in ids], float)
     if not ids:
         return state
 
-    def row(own: dict[str, Any]) -> State:
-        return jax.tree.map(lambda x: x[0], system.init(params._replace(**own), 1))
+    def initial_row(player_params: dict[str, Any]) -> State:
+        return jax.tree.map(lambda x: x[0], system.init(params._replace(**player_params), 1))
 
-    rows = jax.vmap(row)(own)
+    rows = jax.vmap(initial_row)(params_of_players)
     return jax.tree.map(lambda x, y: x.at[np.array(ids)].set(y), state, rows)
 
 

@@ -38,7 +38,7 @@ def make_system(name: str, changes: Mapping[str, Any], facts: DataFacts = NO_FAC
     """The system of this name with these hyperparameters and settings, else as these facts ask for.
 
     A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
-    `calibrated`, or its `outlook` is taken.
+    wrapped by `calibrate`, or by `add_outcomes`.
 
     Raises:
       ValueError: if there is no such system, or as its factory does.
@@ -61,7 +61,7 @@ def make_system(name: str, changes: Mapping[str, Any], facts: DataFacts = NO_FAC
 def make_wrapped_system(
     wrappers: Sequence[str], make: Callable[..., RatingSystem], options: Mapping[str, Any]
 ) -> RatingSystem:
-    """What a factory makes of some of these hyperparameters and settings, remade by ways of `WAYS` with the others."""
+    """The system that a factory makes of its own options, wrapped by `PREDICTION_WRAPPERS` with the others."""
     other = {field for way in wrappers for field in PREDICTION_WRAPPERS[way][1]}
     system = make(**{field: value for field, value in options.items() if field not in other})
     for way in wrappers:
@@ -71,7 +71,7 @@ def make_wrapped_system(
 
 
 def wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
-    """The hyperparameters that the ways of `WAYS` would add to it."""
+    """The hyperparameters that the ways of `PREDICTION_WRAPPERS` would add to it."""
     if Matches not in system.events and Periods not in system.events:
         return ()
     return CalibrationParams._fields if system.traits.outlook else CalibrationParams._fields + DrawParams._fields

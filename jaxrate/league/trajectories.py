@@ -1,4 +1,4 @@
-"""The careers of everybody side by side: when each played, and what each event left them."""
+"""Rating trajectories of all players: the times of their events and the ratings after them."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import period_end
-from jaxrate.league.rated_history import Rated, to_days
+from jaxrate.league.rated_history import Rated, times_to_days
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.types import HostArray
 
@@ -17,8 +17,8 @@ PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings
 class Trajectories(NamedTuple):
     """The points of players one after the other: each begins with a point of no events, and has one more per event.
 
-    What an event left is what the player's next event found, and in the end what the state holds. With hindsight it is
-    what is known of it now.
+    The rating after an event is the one before the player's next event, and after the last event that of the state.
+    With hindsight it is the smoothed rating.
     """
 
     start: HostArray  # [N + 1] where the points of each player begin
@@ -29,21 +29,21 @@ class Trajectories(NamedTuple):
     deviation: HostArray | None  # [R]
 
     @property
-    def timed(self) -> bool:
+    def has_all_times(self) -> bool:
         """Whether all events have times."""
         return bool(np.isnan(self.time).sum() == len(self.start) - 1)
 
-    def points_at(self, now: float | None = None) -> HostArray:
-        """[N] the point at which each player stood at a moment: that before the first later event. None: the last."""
+    def points_at(self, query_time: float | None = None) -> HostArray:
+        """[N] each player's point at a time: the one before their first later event. None: the last."""
         points = self.start[1:] - 1
-        if now is not None:
-            later = np.flatnonzero(self.end > now)
+        if query_time is not None:
+            later = np.flatnonzero(self.end > query_time)
             player_ids, first = np.unique(np.searchsorted(self.start, later, side="right") - 1, return_index=True)
             points[player_ids] = later[first] - 1
         return points
 
     def iterate_points_at(self, times: HostArray) -> Iterator[HostArray]:
-        """[N] the point at which each player stood at each of these moments, the earliest first."""
+        """Iterate over times, the earliest first: [N] each player's point at that time."""
         order, player_ids = (
             np.argsort(self.end, kind="stable"),
             np.repeat(np.arange(len(self.start) - 1), np.diff(self.start)),
@@ -55,34 +55,36 @@ class Trajectories(NamedTuple):
             begin = until
             yield points.copy()
 
-    def highest(self, score: HostArray, last_points: HostArray, min_events: int = PEAK_MIN_EVENTS) -> HostArray:
-        """[N] the first point of the greatest score [R] up to `at`, or -1 for those without events.
+    def peak_points(self, score: HostArray, last_points: HostArray, min_events: int = PEAK_MIN_EVENTS) -> HostArray:
+        """[N] each player's first point with the greatest score [R] up to `last_points`; -1 for players without events.
 
-        It is one after at least so many events, or for those who have fewer, all of them.
+        Only points after `min_events` events count, or after all events of a player who has fewer.
         """
-        games = last_points - self.start[:-1]
-        each = np.diff(self.start)
-        place = np.arange(len(score))
-        soon = place < np.repeat(self.start[:-1] + np.maximum(np.minimum(games, min_events), 1), each)
-        score = np.where(soon | (place > np.repeat(last_points, each)), -np.inf, score)
-        best = np.flatnonzero(score == np.repeat(np.maximum.reduceat(score, self.start[:-1]), each))
-        player_ids, first = np.unique(np.searchsorted(self.start, best, side="right") - 1, return_index=True)
-        peak_points = np.full(len(games), -1)
-        peak_points[player_ids] = best[first]
-        return np.where(games > 0, peak_points, -1)
+        num_games = last_points - self.start[:-1]
+        points_per_player = np.diff(self.start)
+        point_index = np.arange(len(score))
+        is_too_early = point_index < np.repeat(
+            self.start[:-1] + np.maximum(np.minimum(num_games, min_events), 1), points_per_player
+        )
+        score = np.where(is_too_early | (point_index > np.repeat(last_points, points_per_player)), -np.inf, score)
+        at_peak = np.flatnonzero(score == np.repeat(np.maximum.reduceat(score, self.start[:-1]), points_per_player))
+        player_ids, first = np.unique(np.searchsorted(self.start, at_peak, side="right") - 1, return_index=True)
+        peak_points = np.full(len(num_games), -1)
+        peak_points[player_ids] = at_peak[first]
+        return np.where(num_games > 0, peak_points, -1)
 
 
 def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
-    """The points of a rated history, or of one with hindsight."""
+    """The trajectories of a rated or smoothed history."""
     if isinstance(rated, Smoothed):
         n, player = len(rated.state.time), np.asarray(rated.matches.player).ravel()
         time = np.full(len(player), np.nan) if rated.clock is None else np.repeat(rated.matches.time, 2)
-        left = [np.asarray(x).ravel() for x in rated.rating]
-        return _arrange_points(n, player, 2, time, None, left, None)
+        ratings_after = [np.asarray(x).ravel() for x in rated.rating]
+        return _arrange_points(n, player, 2, time, None, ratings_after, None)
     table = rated.predictions
     sides, name_columns = (("_a", "_b"), ("a", "b")) if rated.contests is None else (("",), ("player",))
     ids = [lookup_ids(table[name], rated.players) for name in name_columns]
-    time = np.full(len(table), np.nan) if rated.clock is None else to_days(table["time"].to_numpy())
+    time = np.full(len(table), np.nan) if rated.clock is None else times_to_days(table["time"].to_numpy())
     final_ratings = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
     event_ratings = [
         None if x is None else np.stack([table[f"{name}{side}"].to_numpy() for side in sides], axis=1).ravel()
@@ -91,14 +93,16 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
     if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
         rows = _first_rows(table["contest"], player)
-        some = [None if x is None else x[rows] for x in event_ratings]
-        course = _arrange_points(len(rated.players), player[rows], 1, times[rows], None, some, final_ratings)
-        return course._replace(row=np.where(course.row < 0, -1, rows[course.row]))
+        kept_ratings = [None if x is None else x[rows] for x in event_ratings]
+        trajectories = _arrange_points(
+            len(rated.players), player[rows], 1, times[rows], None, kept_ratings, final_ratings
+        )
+        return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
     return _arrange_points(len(rated.players), player, len(sides), times, rated.period, event_ratings, final_ratings)
 
 
 def _first_rows(contest: Any, player: HostArray) -> HostArray:
-    """The rows of participations but those of players who stand in the same contest before; `contest` is Arrow's."""
+    """The rows of each player's first participation in a contest; `contest` is an Arrow column."""
     label = contest.combine_chunks().dictionary_encode().indices.to_numpy()
     number = np.cumsum(np.diff(label, prepend=label[:1]) != 0)
     key = number * (player.max(initial=0) + np.int64(1)) + player
@@ -120,27 +124,27 @@ def _arrange_points(
     event_ratings: list[Any],
     final_ratings: list[Any] | None,
 ) -> Trajectories:
-    """Points, of the players [R] of rows with so many sides, of when they met and of what `each` event found of them.
+    """The trajectories of players [R], from ratings before events and final ratings; rows have `players_per_row` each.
 
-    With what is left of everybody in the `final` state; without it, `each` is what the event left.
+    Without `final_ratings`, `event_ratings` are those after the events.
     """
     order = np.argsort(player, kind="stable")
     start = np.append(0, np.cumsum(np.bincount(player, minlength=num_players) + 1))
-    before = player[order].astype(np.int64) + np.arange(len(order))  # the point that an event found
+    point_before = player[order].astype(np.int64) + np.arange(len(order))  # the point before an event
 
-    def points(values: HostArray, begin: Any, at: HostArray = before + 1) -> HostArray:
+    def arrange_by_point(values: HostArray, begin: Any, at: HostArray = point_before + 1) -> HostArray:
         filled = np.empty(start[-1], values.dtype)
         filled[start[:-1]] = begin
         filled[at] = values[order]
         return filled
 
     if final_ratings is None:
-        left: list[Any] = [points(x, np.nan) for x in event_ratings]
+        ratings_after: list[Any] = [arrange_by_point(x, np.nan) for x in event_ratings]
     else:
-        left = [None if x is None else points(x, 0.0, before) for x in event_ratings]
-        for values, last in zip(left, final_ratings, strict=True):
+        ratings_after = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in event_ratings]
+        for values, last in zip(ratings_after, final_ratings, strict=True):
             if values is not None:
                 values[start[1:] - 1] = last
     end = time if period is None else period_end(time, period)
-    row = points(np.arange(len(player)) // players_per_row, -1)
-    return Trajectories(start, row, points(time, np.nan), points(end, -np.inf), *left)
+    row = arrange_by_point(np.arange(len(player)) // players_per_row, -1)
+    return Trajectories(start, row, arrange_by_point(time, np.nan), arrange_by_point(end, -np.inf), *ratings_after)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import FARTHEST_TIME, Matches, Rounds, as_event_time, check_clock, is_date
+from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, check_clock, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable import bind
 from jaxrate.league.contest_performances import mask_uncontested
@@ -186,7 +186,7 @@ class LiveHistory:
             return 0.0
         if now.kind is not None and now.clock is None:
             raise ValueError("the events so far have no times; leave out time")
-        clock, last, quick = now.clock, now.last, type(time) is float and -FARTHEST_TIME <= time <= FARTHEST_TIME
+        clock, last, quick = now.clock, now.last, type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
         if clock is not None and not (quick and clock == "numbers"):
             check_clock(clock, time)
         when: float = time if quick else as_event_time("time", time)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments, check_not_traced, to_floats
-from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, further_seats
+from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.metrics.inversions import count_inversions, to_smallest_dtype
 from jaxrate.systems.outcome_probabilities import expected_score
@@ -188,7 +188,7 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
         counted = np.ones(len(player), bool)
     else:
         rounds, flat, event = _flatten_rounds(events)
-        player, counted = np.asarray(flat.player), _has_untied_opponent(flat, event) & ~further_seats(rounds)
+        player, counted = np.asarray(flat.player), _has_untied_opponent(flat, event) & ~repeat_seat_mask(rounds)
     order, before = np.argsort(player, kind="stable"), np.empty(len(player), np.int64)
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
     total = np.cumsum(counted[order]) - counted[order]

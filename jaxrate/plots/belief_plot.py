@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches, slice_events
-from jaxrate.league.beliefs import grid
+from jaxrate.league.blat_mmr_beliefs import belief_grid
 from jaxrate.league.event_ratings import rating_history as record
 from jaxrate.league.rated_history import find_player
 from jaxrate.plots.plot_helpers import (
@@ -51,7 +51,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     Raises:
       ValueError: for a system without a grid, rounds, a player who is unknown or plays at the end of the history only.
     """
-    rating = grid(system)
+    rating = belief_grid(system)
     matches, names = matches_and_names(data)
     _, end, clock = time_axis(data)
     took_part = np.asarray(matches.player)

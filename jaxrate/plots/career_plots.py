@@ -9,7 +9,7 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Ragged
 from jaxrate.league.event_ratings import History
 from jaxrate.league.player_history import career
-from jaxrate.league.rated_history import Rated, to_dates
+from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.plot_helpers import (
     COLOURS,
@@ -328,7 +328,7 @@ def _to_numbers(times: HostArray) -> HostArray:
 
 
 def _display_times(at: HostArray, rated: Rated | Smoothed) -> HostArray:
-    return to_dates(at) if rated.clock == "dates" else at
+    return days_to_dates(at) if rated.clock == "dates" else at
 
 
 def _step_end_ratings(line: RatingLine, last: float, length: float) -> tuple[HostArray, HostArray]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.fitting.fit_results import Fit, LossProfile
-from jaxrate.fitting.free_parameters import constrain, make_free_parameters
-from jaxrate.fitting.hyperparameter_fit import training_task
+from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
+from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.plot_helpers import COLOURS, GREY, Z_95, add_legend, events_names_clock, make_axes
@@ -60,7 +60,7 @@ def loss_surface(
 
     def at(where: Any) -> Any:
         """The hyperparameters at real numbers [2]; bounds move as in a fit."""
-        return constrain(form, where, np.ones(2, where.dtype), jax.tree.map(jnp.asarray, fit.params))
+        return to_hyperparameters(form, where, np.ones(2, where.dtype), jax.tree.map(jnp.asarray, fit.params))
 
     def both(params: Any) -> HostArray:
         return np.stack([np.asarray(getattr(params, name), np.float64) for name in names], axis=-1)
@@ -78,7 +78,7 @@ def loss_surface(
     grid = centre + reach * np.stack(np.meshgrid(span, span), axis=-1)
     params = jax.vmap(jax.vmap(at))(jnp.asarray(grid, float))
     columns = jax.tree.map(np.append, params, fit.params)
-    swept, count = sweep_parameters(fit, events, columns), training_task(system, events, fit.options).weight.sum()
+    swept, count = sweep_parameters(fit, events, columns), make_training_task(system, events, fit.options).weight.sum()
     above = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     ax = make_axes(ax, None, f"The loss about a fit of {fit.system.name}")
     place_of, levels = both(params), [level for level in CONTOUR_LEVELS if level < above.max()]
@@ -151,8 +151,8 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     ax.plot(np.exp(dense) if log else dense, np.interp(dense, nodes, roots) ** 2, color=COLOURS[0], linewidth=1.0)
     ax.plot(value, count * (loss - least), "o", color=COLOURS[0], markersize=4)
     top = min(MAX_LOSS_SHOWN, 1.05 * count * (loss.max() - least))
-    unit = "" if result.scored == "brier" else " (nats)"
-    ax.set(ylabel=f"summed excess {result.scored.replace('_', ' ')}{unit}")
+    unit = "" if result.loss_function == "brier" else " (nats)"
+    ax.set(ylabel=f"summed excess {result.loss_function.replace('_', ' ')}{unit}")
     ax.set_ylim(0.0, max(top, 2.0 * INTERVAL_DROP) if result.likelihood else None)
     _set_parameter_axis(ax, "x", system, name, value)
     if result.likelihood:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.argument_checks import format_value
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rated_history import find_player, to_dates
+from jaxrate.league.rated_history import days_to_dates, find_player
 from jaxrate.system import RatingSystem
 from jaxrate.types import HostArray
 
@@ -102,7 +102,7 @@ def time_axis(data: Any) -> tuple[HostArray, HostArray, str]:
         number = np.arange(len(time) + 1)
         return number[:-1], number[1:], "matches before" if isinstance(events, Matches) else "contests before"
     if clock == "dates":
-        time = to_dates(time)
+        time = days_to_dates(time)
     return time, time, "date" if clock == "dates" else "time"
 
 

@@ -11,7 +11,7 @@ from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.league.comparison_table import Comparison, result_label
-from jaxrate.league.evaluation import share_beaten
+from jaxrate.league.evaluation import share_of_sides_beaten
 from jaxrate.league.event_ratings import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots.plot_helpers import (
@@ -100,7 +100,7 @@ def _scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
         return np.asarray(events.score), mask, False
     if not isinstance(events.events, Rounds):
         raise ValueError("of rating periods, give the matches")
-    share = share_beaten(events)
+    share = share_of_sides_beaten(events)
     there = ~np.isnan(share)
     return np.where(there, share, 0.5), there if mask is None else there & np.asarray(mask), True
 
@@ -266,12 +266,12 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     Raises:
       ValueError: for a comparison of contests of many, which have no log loss, or of more than 100 forms.
     """
-    results = [result for result in compared_systems.results if result.behind is not None]
+    results = [result for result in compared_systems.results if result.log_loss_difference is not None]
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     check_count("systems", len(results), 1, MAX_ROWS)
     ax = make_axes(ax, figure_size_for_rows(len(results)), "Systems compared, match by match")
-    behind = np.array([result.behind for result in results])
+    behind = np.array([result.log_loss_difference for result in results])
     wide = np.nan_to_num(Z_95 * behind[:, 1])
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     ax.errorbar(behind[:, 0], np.arange(len(results)), xerr=wide, fmt="o", color=COLOURS[0], markersize=4, capsize=2)

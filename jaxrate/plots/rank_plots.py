@@ -10,7 +10,7 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.leaderboards import ranks_over_time as ranks_of
-from jaxrate.league.rated_history import Rated, to_dates, unpack_rated
+from jaxrate.league.rated_history import Rated, days_to_dates, unpack_rated
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.plots.plot_helpers import (
     COLOURS,
@@ -167,7 +167,7 @@ def ranks(
     course, names = build_trajectories(rated), rated.players
     chosen = label_chosen_players(players, names, len(course.start) - 1)
     check_count("players", len(chosen), 1, MAX_NAMED_LINES)
-    if rated.clock is None or not course.timed:
+    if rated.clock is None or not course.has_all_times:
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
     times = np.concatenate([course.time[course.start[i] + 1 : course.start[i + 1]] for i in chosen])
     if not len(times):
@@ -178,7 +178,7 @@ def ranks(
     length = step or max(last - times.min(), 1.0) / MAX_MOMENTS
     moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
     found = ranks_of(rated, [*chosen], moments, active=active, min_games=min_games, cautious=cautious)
-    shown = to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
+    shown = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
     ax = make_axes(ax, (8.0, 4.5), f"Ranks by {rated.system.name}")
     for name, rank, colour in zip(chosen.values(), found.T, (*COLOURS, GREY), strict=False):
         listed = np.flatnonzero(~np.isnan(rank))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import is_traced
-from jaxrate.events import Ragged, Rounds, RowError, count_teams, further_seats
+from jaxrate.events import Ragged, Rounds, RowError, count_teams, repeat_seat_mask
 from jaxrate.system import RatingSystem
 
 
@@ -18,7 +18,7 @@ def check_contest_features(system: RatingSystem, events: Ragged) -> None:
         return
     check_contest_noise(system, events.events)
     if events.events.seat is not None and not system.traits.seats:
-        further = np.zeros(0) if is_traced(events.events.seat) else np.flatnonzero(further_seats(events))
+        further = np.zeros(0) if is_traced(events.events.seat) else np.flatnonzero(repeat_seat_mask(events))
         if len(further):
             raise RowError(int(further[0]), no_seats(system, "the player of this row is in another team already"))
     if system.traits.teams or is_traced(events.events.team):

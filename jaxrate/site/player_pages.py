@@ -44,36 +44,36 @@ def write_player_pages(
 
 def career_columns(site_data: SiteData) -> dict[str, Any]:
     """[M] what the pages hold of every event of every player."""
-    trajectories, table = site_data.careers, site_data.rated.predictions
-    columns: dict[str, Any] = {"rating": ratings_for_json(site_data, trajectories.mean)}
-    if trajectories.deviation is not None:
-        columns["spread"] = interval_half_widths(site_data, trajectories.deviation)
+    careers, table = site_data.careers, site_data.rated.predictions
+    columns: dict[str, Any] = {"rating": ratings_for_json(site_data, careers.mean)}
+    if careers.deviation is not None:
+        columns["spread"] = interval_half_widths(site_data, careers.deviation)
     if site_data.rated.clock is not None:
-        columns["time"] = times_for_json(site_data, trajectories.time)
-    if trajectories.opponent is not None:
-        columns["opponent"] = trajectories.opponent
-        columns["score"] = round_for_json(trajectories.own_score(table["score"].to_numpy()), 3)
+        columns["time"] = times_for_json(site_data, careers.time)
+    if careers.opponent is not None:
+        columns["opponent"] = careers.opponent
+        columns["score"] = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
         columns |= _chance_columns(site_data)
         if site_data.points is not None:
-            mine, other = (trajectories.pick_own(x, y) for x, y in (site_data.points, site_data.points[::-1]))
+            mine, other = (careers.select_own_side(x, y) for x, y in (site_data.points, site_data.points[::-1]))
             columns["points"] = [f"{a:g}-{b:g}" for a, b in zip(mine.tolist(), other.tolist(), strict=True)]
     else:
         sides = "teams" if "teams" in table.column_names else "participants"
-        among = trajectories.of(table[sides].to_numpy())
-        columns["contest"] = [str(x) for x in trajectories.of(table["contest"].to_numpy(zero_copy_only=False)).tolist()]
-        columns["place"] = trajectories.of(table["rank"].to_numpy()).tolist()
+        among = careers.gather(table[sides].to_numpy())
+        columns["contest"] = [str(x) for x in careers.gather(table["contest"].to_numpy(zero_copy_only=False)).tolist()]
+        columns["place"] = careers.gather(table["rank"].to_numpy()).tolist()
         columns["among"] = among.tolist()
         columns["expected"] = round_for_json(
-            1.0 + (1.0 - trajectories.of(table["prediction"].to_numpy())) * (among - 1), 1
+            1.0 + (1.0 - careers.gather(table["prediction"].to_numpy())) * (among - 1), 1
         )
     if site_data.known is not None:
-        mean, deviation = (trajectories.pick_own(*x.T) for x in site_data.known)
+        mean, deviation = (careers.select_own_side(*x.T) for x in site_data.known)
         columns |= {
             "known": ratings_for_json(site_data, mean),
             "knownSpread": interval_half_widths(site_data, deviation),
         }
     for name, values in site_data.columns.items():
-        mine = trajectories.of(values)
+        mine = careers.gather(values)
         numbers = mine.dtype.kind in "iuf"
         columns[f"column {name}"] = (
             round_for_json(mine, 3) if numbers else [None if x is None or x != x else str(x) for x in mine.tolist()]
@@ -83,13 +83,13 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
 
 def _chance_columns(site_data: SiteData) -> dict[str, Any]:
     """The chances that a player was given: to win and to draw, or the expected score alone."""
-    trajectories, table = site_data.careers, site_data.rated.predictions
+    careers, table = site_data.careers, site_data.rated.predictions
     if not {"win", "draw", "loss"} <= set(table.column_names):
-        return {"chance": round_for_json(trajectories.own_score(table["prediction"].to_numpy()), 3)}
+        return {"chance": round_for_json(careers.score_of_own_side(table["prediction"].to_numpy()), 3)}
     win, draw, loss = (table[name].to_numpy() for name in ("win", "draw", "loss"))
     return {
-        "chance": round_for_json(trajectories.pick_own(win, loss), 3),
-        "draw": round_for_json(trajectories.of(draw), 3),
+        "chance": round_for_json(careers.select_own_side(win, loss), 3),
+        "draw": round_for_json(careers.gather(draw), 3),
     }
 
 
@@ -139,10 +139,10 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
 
 def _count_results(site_data: SiteData) -> list[list[int]]:
     """[num_players, 3] how many were won, drawn (or neither won nor lost), and lost."""
-    trajectories = site_data.careers
-    score = trajectories.own_score(site_data.rated.predictions["score"].to_numpy())
+    careers = site_data.careers
+    score = careers.score_of_own_side(site_data.rated.predictions["score"].to_numpy())
     way = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
-    who = np.repeat(np.arange(len(site_data.slugs)), np.diff(trajectories.start))
+    who = np.repeat(np.arange(len(site_data.slugs)), np.diff(careers.start))
     counts = np.bincount(who * 3 + way, minlength=3 * len(site_data.names))
     return list(counts.reshape(-1, 3).tolist())
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_match_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.rated_history import Rated, to_days
+from jaxrate.league.rated_history import Rated, times_to_days
 from jaxrate.site.wording import describe_current_players, format_count, format_time_span, format_times
 from jaxrate.text_format import coarse_decimals
 from jaxrate.types import HostArray
@@ -191,5 +191,5 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
 
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
     """Days since 1970-01-01 where there are dates; else the times."""
-    times = to_days(times)
+    times = times_to_days(times)
     return round_for_json(np.floor(times), 0) if data.rated.clock == "dates" else round_for_json(times, 3)

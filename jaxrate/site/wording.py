@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.league.leaderboard_table import Leaderboard
-from jaxrate.league.rated_history import Rated, to_dates
+from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.text_format import format_number
 from jaxrate.types import HostArray
 
@@ -14,7 +14,7 @@ def format_times(values: HostArray, *, dates: bool) -> HostArray:
     """As text: days, moments to the second, or numbers."""
     if not dates:
         return np.array([format_number(round(x, 2)) for x in values.tolist()], object)
-    days: Any = to_dates(values) if values.dtype.kind == "f" else values
+    days: Any = days_to_dates(values) if values.dtype.kind == "f" else values
     unit: Any = "D" if days.dtype == "datetime64[D]" else "s"
     texts = np.datetime_as_string(days, unit=unit, casting="unsafe").tolist()
     return np.array([text.replace("T", " ") for text in texts], object)

@@ -1,9 +1,9 @@
-"""One pass forwards and one backwards over all timelines, with what each match says held fixed.
+"""One pass forwards and one backwards over all timelines, with the sites of the matches held fixed.
 
 Forwards it is the filter of the system: time passes, the match is played, and its site exp(h z - I z^2 / 2), of
-z = x^T theta, is told. Backwards it is the smoother of Bryson and Frazier (1963) in the form of Bierman (1973, "Fixed
-interval smoothing with discrete measurements", International Journal of Control 18), for which no matrix is inverted:
-with P x = u and x^T P x = s before a site, and q = 1 / (1 + s I),
+z = x^T theta, is applied. Backwards it is the smoother of Bryson and Frazier (1963) in the form of Bierman (1973,
+"Fixed interval smoothing with discrete measurements", International Journal of Control 18), for which no matrix is
+inverted: with P x = u and x^T P x = s before a site, and q = 1 / (1 + s I),
 
     l <- C^T l - x V q,   L <- C^T L C + x x^T I q,   C = 1 - u x^T I q,   V = h - I x^T m
 
@@ -33,76 +33,93 @@ from jaxrate.types import Array
 
 
 class NodeDynamics(NamedTuple):
-    """What happens at each node of the timelines, whatever the matches say. Leaves [steps, ..., lanes]."""
+    """The changes at each node of the timelines that do not depend on results. Leaves [steps, ..., lanes]."""
 
-    first: Array
-    transitions: tuple[tuple[Array | None, Array], ...]  # shares of a lead, and [..., D] what is added to the variances
-    added: Array | None  # to the variance of the common skill, by the match
-    picked: Array  # [D] x
+    is_first: Array
+    transitions: tuple[tuple[Array | None, Array], ...]  # retained share of a lead, and [..., D] growth of variances
+    match_variance: Array | None  # growth of the variance of the common skill by the match
+    coefficients: Array  # [D] x
 
 
 class NodeBelief(NamedTuple):
-    mean: Array  # [D, lanes], ahead of a newcomer
+    """The belief about a player at a node."""
+
+    mean: Array  # [D, lanes], above a newcomer's
     covariance: Array  # [D, D, lanes]
 
 
 class NodePrediction(NamedTuple):
-    """A node before its site."""
+    """The predicted strength at a node, before its site."""
 
     mean: Array  # [] x^T m
     variance: Array  # [] s
-    toward: Array  # [D] u
+    cross_covariance: Array  # [D] u
 
 
 class Site(NamedTuple):
+    """A Gaussian factor exp(h z - I z^2 / 2) of a player's strength z in a match."""
+
     precision: Array  # I
     pull: Array  # h
 
 
-def node_dynamics(model: Model, constants: Constants, lines: Timelines, coefficients: tuple[Any, Any]) -> NodeDynamics:
-    """Of these timelines; `picked` are [size, D] x of the first players and of the second, None if D = 1."""
+def make_node_dynamics(
+    model: Model, constants: Constants, timelines: Timelines, coefficients: tuple[Any, Any]
+) -> NodeDynamics:
+    """The dynamics of these timelines; `coefficients` are x [size, D] of first and of second players, None if D = 1."""
     params = constants.params
-    keep, span = mean_reversion.decay_over_time(params.reversion, lines.elapsed)
-    growth = jnp.reshape(jnp.asarray(constants.growth, span.dtype), (1, -1, 1))
-    passages = [(keep, span[:, None] * growth)]
-    if lines.begun is not None:
-        kept, gain = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, lines.begun)
-        passages.append(
-            (kept, jnp.moveaxis(common_skill_vector(model, gain[..., None] if model.size == 1 else gain), -1, 1))
+    retention, elapsed = mean_reversion.decay_over_time(params.reversion, timelines.elapsed)
+    growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, -1, 1))
+    transitions = [(retention, elapsed[:, None] * growth)]
+    if timelines.seasons_begun is not None:
+        season_retention, season_variance = mean_reversion.decay_over_seasons(
+            params.season_keep, params.season_growth, timelines.seasons_begun
         )
-    added = None
+        transitions.append(
+            (
+                season_retention,
+                jnp.moveaxis(
+                    common_skill_vector(model, season_variance[..., None] if model.size == 1 else season_variance),
+                    -1,
+                    1,
+                ),
+            )
+        )
+    match_variance = None
     if constants.match_growth is not None:
-        weight = lines.events.context.weight
-        both = jnp.ones((2, *lines.real.shape), span.dtype) if weight is None else jnp.stack([weight, weight])
-        added = constants.match_growth * gather_at_nodes(both, lines)
+        weight = timelines.events.context.weight
+        weights = (
+            jnp.ones((2, *timelines.is_match.shape), elapsed.dtype) if weight is None else jnp.stack([weight, weight])
+        )
+        match_variance = constants.match_growth * matches_to_nodes(weights, timelines)
     if coefficients[0] is None:
-        x = jnp.ones((*lines.node.shape, 1), span.dtype)
+        x = jnp.ones((*timelines.participant_at_node.shape, 1), elapsed.dtype)
     else:
-        x = jnp.concatenate(coefficients).at[lines.node].get(mode="fill", fill_value=0)
-    return NodeDynamics(lines.first, tuple(passages), added, jnp.moveaxis(x, -1, 1))
+        x = jnp.concatenate(coefficients).at[timelines.participant_at_node].get(mode="fill", fill_value=0)
+    return NodeDynamics(timelines.is_first, tuple(transitions), match_variance, jnp.moveaxis(x, -1, 1))
 
 
-def gather_at_nodes(values: Array, lines: Timelines) -> Array:
-    """[steps, lanes] values of both players of each match [2, size]; 0 where nobody stands."""
-    return values.reshape(-1).at[lines.node].get(mode="fill", fill_value=0)
+def matches_to_nodes(values: Array, timelines: Timelines) -> Array:
+    """[steps, lanes] the values of nodes, from those of both players of each match [2, size]; 0 at empty nodes."""
+    return values.reshape(-1).at[timelines.participant_at_node].get(mode="fill", fill_value=0)
 
 
 def forward_pass(
     model: Model, constants: Constants, dynamics: NodeDynamics, site: Site
 ) -> tuple[NodePrediction, NodeBelief]:
-    """What is known at each node before its site, and the beliefs there."""
-    lanes, dtype = dynamics.first.shape[1], site.pull.dtype
+    """The predicted strengths and the beliefs at each node, before its site."""
+    lanes, dtype = dynamics.is_first.shape[1], site.pull.dtype
     variance = jnp.reshape(jnp.asarray(initial_variance(model, constants.params), dtype), (model.size,))
     square = (model.size, model.size, lanes)
     newcomer = NodeBelief(
         jnp.zeros((model.size, lanes), dtype), jnp.broadcast_to(jnp.diag(variance)[..., None], square)
     )
-    one = jax.vmap(partial(_forward_step, model, constants), -1, -1)
+    step_lanes = jax.vmap(partial(_forward_step, model, constants), -1, -1)
 
     def step(
-        belief: NodeBelief, now: tuple[NodeDynamics, Site]
+        belief: NodeBelief, node_inputs: tuple[NodeDynamics, Site]
     ) -> tuple[NodeBelief, tuple[NodePrediction, NodeBelief]]:
-        return one(_select_lanes(now[0].first, newcomer, belief), *now)
+        return step_lanes(_select_lanes(node_inputs[0].is_first, newcomer, belief), *node_inputs)
 
     return lax.scan(step, newcomer, (dynamics, site))[1]
 
@@ -110,34 +127,36 @@ def forward_pass(
 def _forward_step(
     model: Model, constants: Constants, belief: NodeBelief, dynamics: NodeDynamics, site: Site
 ) -> tuple[NodeBelief, tuple[NodePrediction, NodeBelief]]:
-    """From the belief after a node to that after the next, and what is known before its site."""
+    """The belief after a node, from that after the previous one; and the prediction and the belief before its site."""
     row = State(belief.mean, belief.covariance, jnp.zeros(()), jnp.zeros(()))
     if model.size == 1:
         row = row._replace(mean=belief.mean[0], covariance=belief.covariance[0, 0])
     for keep, added in dynamics.transitions:
         row = decay_and_grow(model, constants, row, keep, added[0] if model.size == 1 else added)
-    if dynamics.added is not None:
+    if dynamics.match_variance is not None:
         row = row._replace(
-            covariance=add_to_diagonal(model, row.covariance, common_skill_vector(model, dynamics.added))
+            covariance=add_to_diagonal(model, row.covariance, common_skill_vector(model, dynamics.match_variance))
         )
     shape = (model.size,)
     belief = NodeBelief(jnp.reshape(row.mean, shape), jnp.reshape(row.covariance, shape * 2))
-    toward = covariance_with_strength(belief.covariance, dynamics.picked)
-    seen = NodePrediction(
-        jnp.sum(dynamics.picked * belief.mean), jnp.maximum(jnp.sum(dynamics.picked * toward), 0.0), toward
+    cross_covariance = covariance_with_strength(belief.covariance, dynamics.coefficients)
+    prediction = NodePrediction(
+        jnp.sum(dynamics.coefficients * belief.mean),
+        jnp.maximum(jnp.sum(dynamics.coefficients * cross_covariance), 0.0),
+        cross_covariance,
     )
-    return apply_site(belief, dynamics.picked, seen, site), (seen, belief)
+    return apply_site(belief, dynamics.coefficients, prediction, site), (prediction, belief)
 
 
 def _select_lanes(mask: Array, chosen_belief: NodeBelief, other_belief: NodeBelief) -> NodeBelief:
-    """[..., lanes] of the first in some lanes, of the other in the rest."""
+    """[..., lanes] the chosen belief where `mask` is true, the other one elsewhere."""
     return NodeBelief(
         *(jnp.where(jnp.broadcast_to(mask, x.shape), x, y) for x, y in zip(chosen_belief, other_belief, strict=True))
     )
 
 
 def apply_site(belief: NodeBelief, coefficients: Array, prediction: NodePrediction, site: Site) -> NodeBelief:
-    """After the site of a node."""
+    """The belief after the site of a node."""
     covariance, gain = _condition_on_message(belief.covariance, coefficients, site.precision)
     return NodeBelief(belief.mean + gain * (site.pull - site.precision * prediction.mean), covariance)
 
@@ -145,61 +164,72 @@ def apply_site(belief: NodeBelief, coefficients: Array, prediction: NodePredicti
 def backward_pass(
     dynamics: NodeDynamics, prediction: NodePrediction, site: Site, belief: NodeBelief | None = None
 ) -> tuple[Strength, Rating | None]:
-    """What all but its site says of x^T theta at each node; and where beliefs are given, what they become in hindsight.
+    """The cavity of x^T theta at each node, without its own site; and with beliefs, the smoothed means and variances.
 
-    Those are means and variances [steps, D, lanes].
+    Smoothed means and variances are [steps, D, lanes].
     """
-    size, lanes = dynamics.picked.shape[1:]
-    nothing = NodeBelief(jnp.zeros((size, lanes), site.pull.dtype), jnp.zeros((size, size, lanes), site.pull.dtype))
-    one = jax.vmap(_backward_step, -1, -1)
+    size, lanes = dynamics.coefficients.shape[1:]
+    no_future = NodeBelief(jnp.zeros((size, lanes), site.pull.dtype), jnp.zeros((size, size, lanes), site.pull.dtype))
+    step_lanes = jax.vmap(_backward_step, -1, -1)
 
-    def step(carry: tuple[NodeBelief, Array], now: tuple[NodeDynamics, NodePrediction, Site, NodeBelief | None]) -> Any:
+    def step(
+        carry: tuple[NodeBelief, Array], node_inputs: tuple[NodeDynamics, NodePrediction, Site, NodeBelief | None]
+    ) -> Any:
         future, ended = carry
-        before, found = one(_select_lanes(ended, nothing, future), *now)
-        keep = _lead_retention(now[0])
-        passed = (
-            before
-            if keep is None
-            else NodeBelief(keep[None] * before.mean, (keep * keep)[None, None] * before.covariance)
+        before_site, outputs = step_lanes(_select_lanes(ended, no_future, future), *node_inputs)
+        retention = _lead_retention(node_inputs[0])
+        previous_future = (
+            before_site
+            if retention is None
+            else NodeBelief(
+                retention[None] * before_site.mean, (retention * retention)[None, None] * before_site.covariance
+            )
         )
-        return (passed, now[0].first), found
+        return (previous_future, node_inputs[0].is_first), outputs
 
-    end = jnp.ones(lanes, bool)
-    return lax.scan(step, (nothing, end), (dynamics, prediction, site, belief), reverse=True)[1]
+    all_ended = jnp.ones(lanes, bool)
+    return lax.scan(step, (no_future, all_ended), (dynamics, prediction, site, belief), reverse=True)[1]
 
 
 def _lead_retention(dynamics: NodeDynamics) -> Array | None:
-    shares = [keep for keep, _ in dynamics.transitions if keep is not None]
-    return math.prod(shares[1:], start=shares[0]) if shares else None
+    """The share of a lead that all transitions of a node retain; None if all of it."""
+    retentions = [keep for keep, _ in dynamics.transitions if keep is not None]
+    return math.prod(retentions[1:], start=retentions[0]) if retentions else None
 
 
 def _backward_step(
     future: NodeBelief, dynamics: NodeDynamics, prediction: NodePrediction, site: Site, belief: NodeBelief | None
 ) -> tuple[NodeBelief, tuple[Strength, Rating | None]]:
-    """From l and L after a node's site to those before it."""
-    push, hold = future
-    x, u = dynamics.picked, prediction.toward
-    met = covariance_with_strength(hold, u)
-    a, b = jnp.maximum(jnp.sum(u * met), 0.0), jnp.sum(u * push)
+    """l and L before a node's site from those after it, with the cavity and the smoothed rating."""
+    future_mean, future_information = future
+    x, u = dynamics.coefficients, prediction.cross_covariance
+    information_product = covariance_with_strength(future_information, u)
+    a, b = jnp.maximum(jnp.sum(u * information_product), 0.0), jnp.sum(u * future_mean)
     q = 1.0 / (1.0 + prediction.variance * site.precision)
-    share, surprise = site.precision * q, (site.pull - site.precision * prediction.mean) * q
-    f = 1.0 / (1.0 + a * share)
-    least = float(np.finfo(a.dtype).eps)
+    scaled_precision, surprise = site.precision * q, (site.pull - site.precision * prediction.mean) * q
+    f = 1.0 / (1.0 + a * scaled_precision)
+    rounding = float(np.finfo(a.dtype).eps)
     cavity = Strength(
         None,
         prediction.mean - f * (b - a * surprise),
-        jnp.maximum(prediction.variance - f * a, least * prediction.variance),
+        jnp.maximum(prediction.variance - f * a, rounding * prediction.variance),
     )
-    side = met[:, None] * x[None, :]
-    square = (share * (1.0 + share * a)) * (x[:, None] * x[None, :])
-    before = NodeBelief(push - x * (share * b + surprise), hold - share * (side + side.T) + square)
+    cross_term = information_product[:, None] * x[None, :]
+    outer_term = (scaled_precision * (1.0 + scaled_precision * a)) * (x[:, None] * x[None, :])
+    before_site = NodeBelief(
+        future_mean - x * (scaled_precision * b + surprise),
+        future_information - scaled_precision * (cross_term + cross_term.T) + outer_term,
+    )
     if belief is None:
-        return before, (cavity, None)
+        return before_site, (cavity, None)
     mean, covariance = belief
     variance = jnp.diagonal(covariance)
-    both = jnp.sum(covariance[:, :, None] * before.covariance[None], axis=1)  # P L, sooner than by a dot of two
-    lost = jnp.sum(covariance * both, axis=1)
+    covariance_information = jnp.sum(
+        covariance[:, :, None] * before_site.covariance[None], axis=1
+    )  # P L, sooner than by a dot of two
+    variance_reduction = jnp.sum(covariance * covariance_information, axis=1)
     hindsight = Rating(
-        mean - covariance_with_strength(covariance, before.mean), jnp.maximum(variance - lost, least * variance)
+        mean - covariance_with_strength(covariance, before_site.mean),
+        jnp.maximum(variance - variance_reduction, rounding * variance),
     )
-    return before, (cavity, hindsight)
+    return before_site, (cavity, hindsight)

@@ -1,4 +1,4 @@
-"""Forecasts with hindsight: the past is smoothed anew every so often, and filtered on from there."""
+"""Forecasts with hindsight: the past is smoothed at intervals, and the filter goes on from there."""
 
 from itertools import pairwise
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from jaxrate.argument_checks import OWN, check_arguments
 from jaxrate.events import Matches, as_event_time, is_date, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.replay.checked_replay import Run, run
-from jaxrate.smoothing.ep_sweeps import final_state, run_sweeps
+from jaxrate.smoothing.expectation_propagation import filtered_final_state, run_sweeps
 from jaxrate.smoothing.forward_backward import Site
 from jaxrate.smoothing.smoother import prepare_smoothing
 from jaxrate.smoothing.timelines import truncate_timelines
@@ -19,7 +19,7 @@ from jaxrate.system import Params, RatingSystem
 from jaxrate.text_format import format_number
 
 TOLERANCE, FIRST_SWEEPS = 1e-3, 200  # of the first smoothing
-LATER_SWEEPS = 3  # sweeps of each later one, which begins with what the matches before said
+LATER_SWEEPS = 3  # sweeps of each later smoothing, which starts from the sites of the one before
 
 
 @check_arguments
@@ -32,18 +32,18 @@ def forecast_by_smoothing(
     params: Params = None,
     num_players: int | None = None,
 ) -> Run:
-    """Forecast every match from those before it, of which more is known in hindsight than as they were played.
+    """Forecast every match from the matches before it, smoothed, which say more than they did when they were played.
 
-    From `start` on, every `refit` the matches before are smoothed anew, as by `smooth`, and the filter goes on from
-    their state until the next time. A filter judges a newcomer's first opponents by what it knew then; this corrects it
-    by what they did later, and still no forecast knows of its own match or of any after it. With fitted hyperparameters
-    log losses of tennis, college basketball and international football fall by 0.0005 to 0.0008 nats; that of the
-    National Football League does not (`experiments/hindsight_prediction.py`).
+    From `start` on, after every `refit` the matches before are smoothed anew, as by `smooth`, and the filter goes on
+    from their state until the next time. A filter judges a newcomer's first opponents by what it knew then; smoothing
+    corrects that by what they did later. Still no forecast knows its own match or any later one. With fitted
+    hyperparameters log losses of tennis, college basketball and international football fall by 0.0005 to 0.0008 nats;
+    that of the National Football League does not (`experiments/hindsight_prediction.py`).
 
         data = jr.data.datasets.nfl()
         system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
-        found = jr.forecasts.forecast_by_smoothing(system, data, start="2019-01-01", refit=28.0)
-        loss = jr.metrics.log_loss(found.prediction, data.matches.score)
+        result = jr.forecasts.forecast_by_smoothing(system, data, start="2019-01-01", refit=28.0)
+        loss = jr.metrics.log_loss(result.prediction, data.matches.score)
 
     Args:
       system: `skills`, in any of its forms.
@@ -68,35 +68,35 @@ def forecast_by_smoothing(
         raise ValueError("forecast needs times, and this history has none; name the column of time when it is read")
     if isinstance(events, Dataset) and is_date(start) and events.clock != "dates":
         raise ValueError(f"start {start} is a date, but the history has none; give a number on its clock")
-    moment = as_event_time("start", start)
-    model, params, matches, lines = prepare_smoothing("forecast", system, events, params, num_players)
-    if moment > matches.time[-1]:
+    first_smoothing = as_event_time("start", start)
+    model, params, matches, timelines = prepare_smoothing("forecast", system, events, params, num_players)
+    if first_smoothing > matches.time[-1]:
         last = float(matches.time[-1])
-        said = np.datetime64(int(last // 1), "D") if is_date(start) else format_number(last)
+        last_text = np.datetime64(int(last // 1), "D") if is_date(start) else format_number(last)
         raise ValueError(
-            f"start {start} is after the last match, at {said}; give the time of the first match to forecast with "
+            f"start {start} is after the last match, at {last_text}; give the time of the first match to forecast with "
             "hindsight of those before it, or take jr.run, which has none"
         )
-    system, bounds = system._replace(params=params), _smoothing_bounds(matches.time, moment, refit)
-    filter_run = run(system, slice_events(matches, 0, bounds[0]), num_players=len(lines.last))
-    guesses = [filter_run.prediction]
-    site = Site(jnp.zeros(lines.place.shape), jnp.zeros(lines.place.shape))
+    system, bounds = system._replace(params=params), _smoothing_bounds(matches.time, first_smoothing, refit)
+    filter_run = run(system, slice_events(matches, 0, bounds[0]), num_players=len(timelines.last_node))
+    predictions = [filter_run.prediction]
+    site = Site(jnp.zeros(timelines.node_of_player.shape), jnp.zeros(timelines.node_of_player.shape))
     for low, high in pairwise(bounds):
         state = filter_run.state
         if low > 0:
-            known_lines = truncate_timelines(lines, matches.player, low)
+            known_timelines = truncate_timelines(timelines, matches.player, low)
             site = run_sweeps(
-                model, params, known_lines, TOLERANCE, LATER_SWEEPS if guesses[1:] else FIRST_SWEEPS, site
+                model, params, known_timelines, TOLERANCE, LATER_SWEEPS if predictions[1:] else FIRST_SWEEPS, site
             ).site
-            state = final_state(model, params, known_lines, site)
+            state = filtered_final_state(model, params, known_timelines, site)
         filter_run = run(system, slice_events(matches, low, high), state=state)
-        guesses.append(filter_run.prediction)
-    prediction = jax.tree.map(lambda *x: jax.device_put(np.concatenate([np.asarray(y) for y in x])), *guesses)
+        predictions.append(filter_run.prediction)
+    prediction = jax.tree.map(lambda *x: jax.device_put(np.concatenate([np.asarray(y) for y in x])), *predictions)
     return Run(filter_run.state, prediction)
 
 
 def _smoothing_bounds(time: Any, start: float, refit: float) -> list[int]:
-    """Of the matches that are forecast from one smoothing; the first of those before any."""
+    """Indices that bound the matches forecast from one smoothing; the first is that of the first smoothing."""
     begin, n = int(np.searchsorted(time, start)), len(time)
     later = np.floor((np.asarray(time[begin:], float) - start) / refit)
     return [begin, *(begin + 1 + np.flatnonzero(np.diff(later))).tolist(), n]

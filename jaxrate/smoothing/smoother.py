@@ -1,4 +1,4 @@
-"""The door: a history with hindsight."""
+"""The smoother: checks, sweeps and the smoothed history."""
 
 import warnings
 from typing import Annotated, Any, NamedTuple
@@ -14,7 +14,7 @@ from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.memory_limits import check_memory_fits, device_memory
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.padded_arrays import check_ids, check_rows, resolve_params, truncate_leaves
-from jaxrate.smoothing.ep_sweeps import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
+from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import Params, Rating, RatingSystem, check_system
@@ -32,18 +32,18 @@ def smooth(
     tolerance: float = 1e-3,
     sweeps: Annotated[int, OWN] = 200,
 ) -> Smoothed:
-    """Rate a whole history with hindsight: every player at every match of theirs, given all matches.
+    """Rate a whole history with hindsight: every player at each of their matches, given all matches.
 
     A filter knows of each match only what came before it. This is expectation propagation (Minka 2001) in the model of
-    `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): what a match says of its two
-    players is made anew from what all other matches say of them, before and after, until nothing changes. Where
+    `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a
+    match is computed from the sites of all other matches of its players, before and after, until nothing changes. Where
     opponents' beliefs are as if independent, as in the filter, deviations come out somewhat small; with margins, means
     are those of the exact posterior.
 
         data = jr.data.datasets.nfl()
         system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
-        found = jr.smooth(system, data)
-        best = found.rating.mean.max()  # of all teams in all games
+        smoothed = jr.smooth(system, data)
+        best = smoothed.rating.mean.max()  # of all teams in all games
 
     Args:
       system: `skills`, in any of its forms. Glicko's model is `skills("logistic")`, and TrueSkill's of two players
@@ -57,7 +57,7 @@ def smooth(
 
     Returns:
       `Smoothed`. Its `state` is what `run(..., state=...)` filters on from. Its `prediction` leaves out the match
-      itself, and tells how well the past is explained; it is no forecast.
+      itself and says how well the past is explained; it is no forecast.
 
     Raises:
       ValueError: for another system, rating periods or rounds, a history without matches, bad rows (see `matches`),
@@ -67,20 +67,22 @@ def smooth(
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
     if not (is_whole(sweeps) and sweeps >= 1):
         raise ValueError(f"sweeps must be a whole number from 1, got {sweeps!r}")
-    model, params, matches, lines = prepare_smoothing("smooth", system, events, params, num_players)
+    model, params, matches, timelines = prepare_smoothing("smooth", system, events, params, num_players)
     n = len(matches.score)
-    sweep_result = run_sweeps(model, params, lines, tolerance, sweeps)
+    sweep_result = run_sweeps(model, params, timelines, tolerance, sweeps)
     change, converged = float(sweep_result.change), bool(sweep_result.change <= tolerance)
     if not converged:
-        text = f"means still moved by up to {change:.2g} deviations after {sweeps} sweeps: allow more by sweeps=..."
-        warnings.warn(text, stacklevel=3)  # past the check of arguments
-    quantities = smoothed_quantities(model, params, lines, sweep_result.site)
+        message = f"means still moved by up to {change:.2g} deviations after {sweeps} sweeps: allow more by sweeps=..."
+        warnings.warn(message, stacklevel=3)  # past the check of arguments
+    quantities = smoothed_quantities(model, params, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
-    rating, parts = (Rating(*(_to_match_rows(x, n) for x in one)) for one in (quantities.rating, quantities.parts))
+    rating, components = (
+        Rating(*(_to_match_rows(x, n) for x in one)) for one in (quantities.rating, quantities.components)
+    )
     names, clock = (events.players, events.clock) if isinstance(events, Dataset) else (None, "numbers")
     return Smoothed(
         rating,
-        None if model.size == 1 else parts,
+        None if model.size == 1 else components,
         truncate_leaves(quantities.prediction, n),
         evidence,
         quantities.state,
@@ -96,31 +98,31 @@ def smooth(
 
 
 class SmoothingProblem(NamedTuple):
-    """What is to be smoothed."""
+    """A checked history with its model, hyperparameters and timelines."""
 
     model: Model
     params: Any
     matches: Matches
-    lines: Timelines
+    timelines: Timelines
 
 
 def prepare_smoothing(
     caller: str, system: RatingSystem, events: Matches | Dataset, params: Params, num_players: int | None
 ) -> SmoothingProblem:
-    """Checked; ValueError as in `smooth`. `what` is how errors call the function."""
+    """The checked problem; ValueError as in `smooth`. `caller` names the function in errors."""
     check_system(system)
-    model = smoothing_model(system)
-    history, num_players = resolve_events(events, num_players)
-    if not isinstance(history, Matches):
-        kind = type(getattr(history, "events", history)).__name__
+    model = resolve_smoothing_model(system)
+    matches_or_ragged, num_players = resolve_events(events, num_players)
+    if not isinstance(matches_or_ragged, Matches):
+        kind = type(getattr(matches_or_ragged, "events", matches_or_ragged)).__name__
         raise ValueError(f"{caller} takes matches, each at its own time, and not {kind}")
-    check_events(system, history, None)
+    check_events(system, matches_or_ragged, None)
     params = resolve_params(system, params)
     check_concrete("hindsight is calculated until it converges", params, "; give numbers")
-    matches = check_matches(history)
+    matches = check_matches(matches_or_ragged)
     n = len(matches.score)
     if n == 0:
-        raise ValueError("there are no matches, of which hindsight could know more")
+        raise ValueError("there are no matches to smooth")
     id_count = int(matches.player.max()) + 1
     check_ids(system, matches.player, id_count, num_players, 0)
     _check_memory(model, n)
@@ -128,8 +130,8 @@ def prepare_smoothing(
     return SmoothingProblem(model, params, matches, build_timelines(matches, rows, model.seasons, model.size))
 
 
-def smoothing_model(system: RatingSystem) -> Model:
-    """The model behind skills; ValueError for another system."""
+def resolve_smoothing_model(system: RatingSystem) -> Model:
+    """The model of a `skills` system; ValueError for another system."""
     if system.traits.smoothing_model is None:
         advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
         raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
@@ -138,9 +140,9 @@ def smoothing_model(system: RatingSystem) -> Model:
 
 def _check_memory(model: Model, num_matches: int) -> None:
     """ValueError if the passes do not fit into memory."""
-    numbers = 2 * num_matches * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
-    need = numbers * jnp.result_type(float).itemsize
-    check_memory_fits(f"hindsight of {num_matches:,} matches", need, device_memory(jax.devices()[0]))
+    num_floats = 2 * num_matches * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
+    required_bytes = num_floats * jnp.result_type(float).itemsize
+    check_memory_fits(f"hindsight of {num_matches:,} matches", required_bytes, device_memory(jax.devices()[0]))
 
 
 def _to_match_rows(x: Array, num_matches: int) -> Array:

@@ -1,26 +1,26 @@
-"""What hindsight finds, and how it reads."""
+"""The result of smoothing, and how it prints."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.events import Matches
-from jaxrate.smoothing.ep_sweeps import ratings_at_moment
+from jaxrate.smoothing.expectation_propagation import ratings_at_query_time
 from jaxrate.smoothing.forward_backward import Site
-from jaxrate.smoothing.timelines import timelines_at_moment
+from jaxrate.smoothing.timelines import timelines_with_query
 from jaxrate.system import Rating, RatingSystem, State
 from jaxrate.types import Array, HostArray
 
 
 class Smoothed(NamedTuple):
-    """A history with hindsight: what is believed of both players of each match, given all that came before and after.
+    """A smoothed history: the beliefs about both players of each match, given all matches before and after.
 
     Means and deviations are in points, and as each match left its players: where it is a player's last, they are those
     of the state.
     """
 
     rating: Rating  # leaves [n, 2]
-    parts: Rating | None  # leaves [n, 2, D] of common skill, modifiers, own side advantage; None if D = 1
+    components: Rating | None  # leaves [n, 2, D] of common skill, modifiers, own side advantage; None if D = 1
     prediction: Array  # [n] expected score of player 0, given all matches but this one
     evidence: float  # log likelihood of all results, by expectation propagation
     state: State  # leaves [num_players, ...] after the last match of each, to filter on from
@@ -31,25 +31,25 @@ class Smoothed(NamedTuple):
     matches: Matches
     players: HostArray | None  # [num_players] names in order of id; None if there are none
     clock: str | None  # of the times, as in `Dataset`
-    site: Site  # what the matches say, [2, n or more] of their first and of their second players
+    site: Site  # the sites of the matches, [2, n or more] of their first and second players
 
     def at(self, time: float) -> Rating:
         """[num_players] the ratings as of a number on the clock of the matches, given the whole history.
 
-        Matches of that very time have been played. NaN of those who have not played until then.
+        Matches of that very time have been played. NaN for players who have not played by then.
         """
-        model, params, n = self.system.traits.smoothing_model, self.system.params, len(self.state.time)
-        lines, moment = timelines_at_moment(self.matches, n, model.seasons, model.size, time)
-        rating = np.full((2, n), np.nan)
-        if len(moment.player):
-            rating[:, np.asarray(moment.player)] = ratings_at_moment(model, params, lines, moment, self.site)
+        model, params, num_players = self.system.traits.smoothing_model, self.system.params, len(self.state.time)
+        timelines, query = timelines_with_query(self.matches, num_players, model.seasons, model.size, time)
+        rating = np.full((2, num_players), np.nan)
+        if len(query.player):
+            rating[:, np.asarray(query.player)] = ratings_at_query_time(model, params, timelines, query, self.site)
         return Rating(*rating)
 
     def __repr__(self) -> str:
         n, players = len(self.prediction), len(self.state.time)
-        how = "converged" if self.converged else "not converged"
+        status = "converged" if self.converged else "not converged"
         return (
             f"Smoothed of {n:,} matches of {players:,} players\n"
             f"  log likelihood  {self.evidence:,.2f}\n"
-            f"  sweeps          {self.sweeps}, {how}: means moved by up to {self.change:.2g} deviations in the last"
+            f"  sweeps          {self.sweeps}, {status}: means moved by up to {self.change:.2g} deviations in the last"
         )

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import DAYS
+from jaxrate.events import MAX_ABS_DAYS
 from jaxrate.replay.padded_arrays import leaves_by_name, state_shapes
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
@@ -70,7 +70,7 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
     seasons = metadata.get("seasons")
     if seasons is not None and not (isinstance(seasons, dict) and all(map(_is_number, seasons.values()))):
         raise ValueError(f"seasons must be times by name, not {_short_repr(seasons)}")
-    if metadata["clock"] == "dates" and metadata["last"] is not None and abs(metadata["last"]) > DAYS:
+    if metadata["clock"] == "dates" and metadata["last"] is not None and abs(metadata["last"]) > MAX_ABS_DAYS:
         raise ValueError(f"last is no date: {metadata['last']}")
 
 

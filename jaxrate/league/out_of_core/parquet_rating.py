@@ -37,7 +37,7 @@ from jaxrate.league.out_of_core.resumption import (
 from jaxrate.league.out_of_core.stop_signals import catch_stop_signals
 from jaxrate.league.player_history import rating_table
 from jaxrate.league.rated_history import Rated
-from jaxrate.league.run_description import describe_run
+from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.metrics.running_metrics import MetricSums, metrics_from_sums
 from jaxrate.replay.checked_replay import check_kind
 from jaxrate.replay.padded_arrays import leaves_by_name
@@ -209,5 +209,7 @@ def _describe_run(system: RatingSystem, period: float | None, clock: str | None)
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     nobody = np.zeros(0, np.int64)
     with suppress(ValueError):
-        return describe_run(Rated(system, None, nobody, nobody, period, None, clock, import_pyarrow().table({}), {}))
+        return make_run_metadata(
+            Rated(system, None, nobody, nobody, period, None, clock, import_pyarrow().table({}), {})
+        )
     return None

@@ -9,11 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.hashable import HashableArray, display_name, hashable_array
-from jaxrate.numerics.special_functions import (
-    convolve_by_spectrum,
-    difference_spectrum,
-    grid_differences,
-)
+from jaxrate.numerics.special_functions import convolve_by_spectrum, difference_spectrum, grid_differences
 from jaxrate.systems.blat_mmr.function_arguments import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.systems.blat_mmr.laplace_recursions import exponential_decays, exponential_tails
 from jaxrate.text_format import suggest_name

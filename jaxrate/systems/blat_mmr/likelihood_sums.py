@@ -19,11 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.numerics.special_functions import (
-    convolve_by_spectrum,
-    difference_spectrum,
-    grid_differences,
-)
+from jaxrate.numerics.special_functions import convolve_by_spectrum, difference_spectrum, grid_differences
 from jaxrate.systems.blat_mmr import laplace_recursions
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.types import Array, HostArray

@@ -1,4 +1,4 @@
-"""What run.json tells of a rated history."""
+"""The metadata of a saved run: the contents of run.json."""
 
 from importlib.metadata import version
 from typing import Any
@@ -14,8 +14,8 @@ from jaxrate.systems import SYSTEMS
 from jaxrate.systems.rounds.densities import Density
 
 
-def describe_run(rated: Rated) -> dict[str, Any]:
-    """What run.json tells of a rated history; ValueError if that cannot be kept."""
+def make_run_metadata(rated: Rated) -> dict[str, Any]:
+    """The contents of run.json for a rated history; ValueError if JSON cannot hold them."""
     system = rated.system
     settings = {name: x.name if isinstance(x, Density) else x for name, x in system.settings.items()}
     for name, value in settings.items():
@@ -42,7 +42,7 @@ def describe_run(rated: Rated) -> dict[str, Any]:
 
 
 def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -> bool:
-    """Whether the system of that name has these rules, remade as they are."""
+    """Whether the system of that name in the package has these rules."""
     try:
         return (
             make_wrapped_system(system.traits.remade, SYSTEMS[system.name], system.settings | params).rules

@@ -19,29 +19,29 @@ from jax import lax
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events
-from jaxrate.fitting.free_parameters import FreeParameters, constrain
+from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
 from jaxrate.replay.execution import jit_with_vector_loops
-from jaxrate.smoothing.ep_sweeps import log_evidence_terms, run_sweeps
-from jaxrate.smoothing.smoother import smoothing_model
+from jaxrate.smoothing.expectation_propagation import log_evidence_terms, run_sweeps
+from jaxrate.smoothing.smoother import resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import Params, RatingSystem
 from jaxrate.systems.skills.model import Model
 from jaxrate.types import Array, HostArray
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400
-MAX_DIFFERENCE_STEP = 0.1  # the longest step of a difference of slopes
+MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 
 
 class EvidenceProblem(NamedTuple):
-    """A history whose evidence is to be great."""
+    """A history whose evidence is maximised."""
 
     model: Model
-    lines: Timelines
-    length: int  # matches
+    timelines: Timelines
+    num_matches: int
 
 
 class EvidenceStatics(NamedTuple):
-    """What is fixed in a search."""
+    """Static values of a search."""
 
     model: Model
     free: FreeParameters
@@ -52,17 +52,17 @@ class EvidenceStatics(NamedTuple):
 
 
 def check_evidence_options(method: str, options: dict[str, Any]) -> None:
-    """ValueError for another method than the evidence, or for options that it does not take and that are not None."""
+    """ValueError for a method other than the evidence, or for an option that it does not take."""
     if method != "evidence":
         raise ValueError(f'method must be "ahead" or "evidence", got {method!r}')
     if names := ", ".join(sorted(name for name, value in options.items() if value is not None)):
         raise ValueError(f'method="evidence" counts all matches alike, and takes no {names}')
 
 
-def prepare_evidence(system: RatingSystem, data: Any) -> EvidenceProblem:
-    """ValueError where slopes of the evidence are not those with fixed sites."""
+def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem:
+    """The problem of a history; ValueError where slopes of the evidence are not those with fixed sites."""
     params: Any = system.params
-    model, events = smoothing_model(system), resolve_events(data)[0]
+    model, events = resolve_smoothing_model(system), resolve_events(data)[0]
     if not isinstance(events, Matches):
         raise ValueError("the evidence is of matches, each at its own time; take method='ahead'")
     matches = check_matches(events)
@@ -74,21 +74,23 @@ def prepare_evidence(system: RatingSystem, data: Any) -> EvidenceProblem:
     if model.outcome == "win" and params.draw_margin is None and drawn.any():
         row = int(np.flatnonzero(drawn)[0])
         raise ValueError(f"row {row} is no win and no loss: half a win has no likelihood; give a draw_margin")
-    known = int(np.max(matches.player)) + 1
-    return EvidenceProblem(model, build_timelines(matches, known, model.seasons, model.size), len(matches.score))
+    num_players = int(np.max(matches.player)) + 1
+    return EvidenceProblem(model, build_timelines(matches, num_players, model.seasons, model.size), len(matches.score))
 
 
 @jit_with_vector_loops
 def _evidence_gradients(
-    statics: EvidenceStatics, lines: Timelines, site: Any, x: Array, unit: Array, params: Params
+    statics: EvidenceStatics, timelines: Timelines, site: Any, x: Array, unit: Array, params: Params
 ) -> Any:
-    """[size] minus the shares of the evidence, and their slopes [k, size]."""
+    """[size] minus the log evidence of each match, and the slopes [k, size]."""
     model, free = statics
 
-    def lost(x: Array) -> Array:
-        return -log_evidence_terms(model, constrain(free, x, unit, params), lines, site)
+    def negative_log_evidence(x: Array) -> Array:
+        return -log_evidence_terms(model, to_hyperparameters(free, x, unit, params), timelines, site)
 
-    return lost(x), lax.map(lambda along: jax.jvp(lost, (x,), (along,))[1], jnp.eye(len(x)))
+    return negative_log_evidence(x), lax.map(
+        lambda along: jax.jvp(negative_log_evidence, (x,), (along,))[1], jnp.eye(len(x))
+    )
 
 
 def evidence_derivatives(
@@ -100,38 +102,42 @@ def evidence_derivatives(
     params: Params,
     hessian_indices: Any,
 ) -> Any:
-    """As `slopes.calculate`, of minus the evidence: sums, for all matches count 1."""
-    one = partial(_evidence_at, problem, free, unit)
+    """`loss_derivatives` of minus the log evidence; all matches count 1."""
+    evaluate = partial(_negative_evidence_at, problem, free, unit)
     rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
     if quantity == "hessian":
-        return np.stack([_difference_hessian(one, *row, hessian_indices) for row in rows])
-    losses = [one(*row) for row in rows]
-    value, slope, product = (np.stack(y) for y in zip(*losses, strict=True))
+        return np.stack([_difference_hessian(evaluate, *row, hessian_indices) for row in rows])
+    evaluations = [evaluate(*row) for row in rows]
+    value, slope, product = (np.stack(y) for y in zip(*evaluations, strict=True))
     values = np.stack([value, np.zeros_like(value)], axis=1)
     return values if quantity == "values" else (values, slope, product)
 
 
-def _evidence_at(
+def _negative_evidence_at(
     problem: EvidenceProblem, free: FreeParameters, unit: HostArray, x: HostArray, params: Params
 ) -> tuple[float, HostArray, HostArray]:
-    """Minus the evidence, its slopes [k], and [k, k] the sum of products of those of matches."""
-    model, lines, n = problem
-    at, units = jnp.asarray(x, float), jnp.asarray(unit, float)
+    """Minus the log evidence, its slopes [k], and [k, k] the sum of products of the matches' slopes."""
+    model, timelines, n = problem
+    point, units = jnp.asarray(x, float), jnp.asarray(unit, float)
     other_params = jax.tree.map(lambda y: jnp.asarray(y, float), params)
-    sweep_result = run_sweeps(model, constrain(free, at, units, other_params), lines, TOLERANCE, MAX_SWEEPS)
+    sweep_result = run_sweeps(
+        model, to_hyperparameters(free, point, units, other_params), timelines, TOLERANCE, MAX_SWEEPS
+    )
     if not sweep_result.change <= TOLERANCE:
         return np.nan, np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
-    event_terms = _evidence_gradients(EvidenceStatics(model, free), lines, sweep_result.site, at, units, other_params)
-    lost, slope = (np.asarray(y, np.float64)[..., :n] for y in event_terms)
-    return float(lost.sum()), slope.sum(axis=1), slope @ slope.T
+    match_terms = _evidence_gradients(
+        EvidenceStatics(model, free), timelines, sweep_result.site, point, units, other_params
+    )
+    losses, slope = (np.asarray(y, np.float64)[..., :n] for y in match_terms)
+    return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
 
 
-def _difference_hessian(evidence_at: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
+def _difference_hessian(evaluate: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
     """[k, k] by differences of slopes over about a standard error to either side."""
-    product, whole = evidence_at(x, params)[2], np.zeros((len(x), len(x)))
-    chosen = np.arange(len(x)) if hessian_indices is None else np.asarray(hessian_indices)
-    for i in chosen:
+    product, hessian = evaluate(x, params)[2], np.zeros((len(x), len(x)))
+    indices = np.arange(len(x)) if hessian_indices is None else np.asarray(hessian_indices)
+    for i in indices:
         step = min(MAX_DIFFERENCE_STEP, 1.0 / np.sqrt(product[i, i]))
-        sides = [evidence_at(x + sign * step * np.eye(len(x))[i], params)[1] for sign in (1.0, -1.0)]
-        whole[i] = (sides[0] - sides[1]) / (2.0 * step)
-    return 0.5 * (whole + whole.T)
+        slopes = [evaluate(x + sign * step * np.eye(len(x))[i], params)[1] for sign in (1.0, -1.0)]
+        hessian[i] = (slopes[0] - slopes[1]) / (2.0 * step)
+    return 0.5 * (hessian + hessian.T)

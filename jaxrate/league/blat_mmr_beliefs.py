@@ -1,6 +1,6 @@
-"""What the beliefs of BlatMMR say, beyond the mean and deviation that `ratings` gives.
+"""Quantiles, modes and probabilities of the beliefs of BlatMMR, beyond the mean and deviation of `ratings`.
 
-Every function takes a system made by `blat_mmr` and its state, or the part of it that belongs to some players.
+Every function takes a system made by `blat_mmr` and its state, or the rows of some players.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from jaxrate.types import Array
 
 
 @check_arguments
-def grid(system: RatingSystem) -> Any:
+def belief_grid(system: RatingSystem) -> Any:
     """The ratings [n] in points, float64, whose probabilities every player's belief holds.
 
     Raises:
@@ -36,7 +36,7 @@ def grid(system: RatingSystem) -> Any:
 
 
 @check_arguments
-def quantile(system: RatingSystem, state: State, probability: Numbers) -> Array:
+def belief_quantile(system: RatingSystem, state: State, probability: Numbers) -> Array:
     """Ratings [num_players, ...] in points below which a player is with these probabilities [...].
 
     Linear between the points of the support, each of which has half its mass on either side.
@@ -44,28 +44,30 @@ def quantile(system: RatingSystem, state: State, probability: Numbers) -> Array:
     Raises:
       ValueError: for a probability outside [0, 1].
     """
-    wanted = np.asarray(probability, float)
-    if not ((wanted >= 0) & (wanted <= 1)).all():
+    probabilities = np.asarray(probability, float)
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ValueError(f"a probability must lie in [0, 1], got {probability!r}")
     model = _blat_model(system)
     value, belief = _sort_by_strength(belief_strengths(model, state), state.belief)
-    below = jnp.cumsum(belief, axis=-1) - 0.5 * belief
-    flat = jnp.asarray(wanted.ravel(), float)
-    quantiles = jax.vmap(lambda at, x: jnp.interp(flat, at, x))(below, value)
-    return CENTRE_RATING + model.luck.unit * quantiles.reshape(-1, *wanted.shape)
+    cumulative = jnp.cumsum(belief, axis=-1) - 0.5 * belief
+    flat_probabilities = jnp.asarray(probabilities.ravel(), float)
+    quantiles = jax.vmap(lambda at, x: jnp.interp(flat_probabilities, at, x))(cumulative, value)
+    return CENTRE_RATING + model.luck.unit * quantiles.reshape(-1, *probabilities.shape)
 
 
 @check_arguments
-def mode(system: RatingSystem, state: State) -> Array:
+def belief_mode(system: RatingSystem, state: State) -> Array:
     """The most likely rating [num_players] in points: a point of the support."""
     model = _blat_model(system)
-    best = jnp.argmax(state.belief, axis=-1)[:, None]
-    return CENTRE_RATING + model.luck.unit * jnp.take_along_axis(belief_strengths(model, state), best, axis=-1)[:, 0]
+    best_point = jnp.argmax(state.belief, axis=-1)[:, None]
+    return (
+        CENTRE_RATING + model.luck.unit * jnp.take_along_axis(belief_strengths(model, state), best_point, axis=-1)[:, 0]
+    )
 
 
 @check_arguments
-def stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
-    """How likely players a [m] are stronger than players b [m], equal strengths counting half: [m].
+def probability_stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
+    """[m] the probability that players a [m] are stronger than players b [m]; equal strengths count half.
 
     Luck has no part in it: it is not the chance to win.
 
@@ -79,16 +81,16 @@ def stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
     values = belief_strengths(model, state)
     (x, p), (y, q) = (_sort_by_strength(values[i], state.belief[i]) for i in ids)
 
-    def one(x: Array, p: Array, y: Array, q: Array) -> Array:
+    def probability_stronger_pair(x: Array, p: Array, y: Array, q: Array) -> Array:
         mass = jnp.concatenate([jnp.zeros(1, q.dtype), jnp.cumsum(q)])
         below = mass[jnp.searchsorted(y, x, side="left")] + mass[jnp.searchsorted(y, x, side="right")]
         return 0.5 * jnp.sum(p * below)
 
-    return jax.vmap(one)(x, p, y, q)
+    return jax.vmap(probability_stronger_pair)(x, p, y, q)
 
 
 @check_arguments
-def outcomes(
+def outcome_probabilities(
     system: RatingSystem, state: State, matches: Matches, *, draws: float = 0.0, params: Params = None
 ) -> Array:
     """Probabilities [n, 3] that player 0 wins, draws, loses the matches.
@@ -119,7 +121,7 @@ def outcomes(
 
 
 @check_arguments
-def evidence(system: RatingSystem) -> RatingSystem:
+def predict_evidence(system: RatingSystem) -> RatingSystem:
     """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 
     A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.
@@ -152,7 +154,7 @@ def _result_evidence(model: Model, constants: Constants, rows: State, event: Mat
 
 
 def _sort_by_strength(value: Array, belief: Array) -> tuple[Array, Array]:
-    """By strength: distributions over distributions need not be in order."""
+    """Values and probabilities in order of strength: distributions over distributions need not be."""
     order = jnp.argsort(value, axis=-1)
     return jnp.take_along_axis(value, order, axis=-1), jnp.take_along_axis(belief, order, axis=-1)
 
@@ -165,6 +167,6 @@ def _blat_model(system: RatingSystem) -> Model:
 
 
 def _replace_prediction(system: RatingSystem, rule: Any) -> RatingSystem:
-    """The system with `guess(model, ...)` for its prediction."""
+    """The system with `rule(model, ...)` as its prediction."""
     rules = system.rules._replace(predict=bind(rule, _blat_model(system)))
     return system._replace(rules=rules, make=None)

@@ -1,0 +1,112 @@
+"""The systems that can be compared on a dataset: as given, or by name with changes of hyperparameters."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from jaxrate.argument_checks import format_value
+from jaxrate.data.nested_teams import dataset_has_teams
+from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.events.dataset import Dataset
+from jaxrate.league.dataset_rating import check_contest_times
+from jaxrate.league.margin_scale import adapt_margin_scale
+from jaxrate.league.system_choice import adapt_system, rates_events
+from jaxrate.system import RatingSystem
+from jaxrate.systems import systems_with_trait
+
+
+def system_choices_by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Systems, or changes of hyperparameters of systems given by name, by the name to show."""
+    if isinstance(systems, Mapping):
+        return dict(systems)
+    listed_systems = [systems] if isinstance(systems, (str, RatingSystem)) else list(systems)
+    by_name: dict[str, Any] = {}
+    for system in listed_systems:
+        name = system.name if isinstance(system, RatingSystem) else system
+        if not isinstance(name, str):
+            raise ValueError(f"compare takes systems, or their names, got {format_value(system)}")
+        if name in by_name:
+            raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
+        by_name[name] = system if isinstance(system, RatingSystem) else {}
+    return by_name
+
+
+def resolve_system(
+    name: str, system_or_changes: Any, period: float | None, data: Dataset, num_past: int = 0
+) -> RatingSystem:
+    """The given system, or the system of this name adapted to the data with these changes.
+
+    The first `num_past` matches are not scored.
+    """
+    if isinstance(system_or_changes, RatingSystem):
+        return system_or_changes
+    return adapt_margin_scale(
+        adapt_system(name, system_or_changes, period, data, unscored_count=num_past),
+        system_or_changes,
+        data,
+        period,
+        num_past,
+    )
+
+
+def select_candidates(
+    data: Dataset, systems: Mapping[str, Any], *, is_named: bool
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The systems, or changes by name, that rate the data; and why others are left out, by name.
+
+    Unless the user named them, systems are left out whose requirements the data do not meet.
+
+    Raises:
+      ValueError: if none is left, or if contests are not in order of time and a system takes notice.
+    """
+    of_matches = isinstance(data.events, Matches)
+    candidates = {name: resolve_system(name, given, None, data) for name, given in systems.items()}
+    candidate_names = [name for name, system in candidates.items() if rates_events(system, data)]
+    if not is_named and of_matches:
+        candidate_names = [name for name in candidate_names if not candidates[name].traits.contests]
+    if not is_named and of_matches and (data.categories is None or data.clock is None):
+        candidate_names = [name for name in candidate_names if Matches in candidates[name].events]
+    if not candidate_names:
+        kind = "matches" if of_matches else "rounds"
+        raise ValueError(f"none of these systems rates {kind}: {', '.join(candidates)}")
+    left_out: dict[str, str] = {}
+    if dataset_has_teams(data):
+        left_out = {
+            name: "team-mates would be opponents" for name in candidate_names if not candidates[name].traits.teams
+        }
+        if len(left_out) == len(candidate_names):
+            supporting_systems = " or ".join(systems_with_trait("teams"))
+            raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {supporting_systems}")
+    flat: Any = None if of_matches else data.rounds.events
+    if flat is not None and flat.seat is not None:
+        left_out |= {
+            name: "it rates nobody in several teams" for name in candidate_names if not candidates[name].traits.seats
+        }
+        if len(left_out) == len(candidate_names):
+            supporting_systems = " or ".join(systems_with_trait("seats"))
+            raise ValueError(
+                f"none of these rates players in several teams: {', '.join(left_out)}; try {supporting_systems}"
+            )
+    if flat is not None and flat.noise is not None:
+        left_out |= {
+            name: "it knows no noise of contests" for name in candidate_names if not candidates[name].traits.noise
+        }
+        if len(left_out) == len(candidate_names):
+            supporting_systems = " or ".join(systems_with_trait("noise"))
+            raise ValueError(
+                f"none of these systems knows the noise of contests: {', '.join(left_out)}; try {supporting_systems}"
+            )
+    for name in candidate_names:
+        if of_matches and not is_named:
+            try:
+                resolve_system(name, systems[name], None, data).check(data.events)
+            except ValueError as error:
+                left_out[name] = str(error)
+        elif not of_matches and name not in left_out:
+            check_contest_times(candidates[name], data)
+    return {name: systems[name] for name in candidate_names if name not in left_out}, left_out
+
+
+def rated_event_type(data: Dataset, period: float | None) -> type:
+    """The type of events to rate."""
+    whole = Matches if isinstance(data.events, Matches) else Rounds
+    return whole if period is None else Periods
