@@ -221,7 +221,7 @@ def test_a_loss_of_ones_own_is_a_function_and_a_name(monkeypatch):
 
 
 def test_a_loss_may_be_of_some_events(monkeypatch):
-    monkeypatch.setitem(LOST.LOSSES, "weekly", LOST.Loss(LOST.brier, events=(Periods, Rounds)))
+    monkeypatch.setitem(LOST.LOSSES, "weekly", LOST.Loss(LOST.elementwise_brier, events=(Periods, Rounds)))
     with pytest.raises(ValueError, match="the weekly loss is of periods or rounds; take log_loss"):
         jr.fit(jr.elo(), league(), loss="weekly")
 

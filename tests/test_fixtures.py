@@ -42,7 +42,7 @@ def test_draws_are_as_frequent_as_the_history_says(rated, tmp_path):
     assert abs(grid[np.argmin([loss(x) for x in grid])] - nu) <= grid[1] - grid[0]
     assert abs(np.asarray(davidson_outlook(guess, nu).draw[:, 0]).mean() - (score == 0.5).mean()) < 0.02
     jr.data.write(found, tmp_path / "chances.parquet")
-    assert jr.data.to_frame(found, "pyarrow").column_names == list(found) and found.rows()[1]["a"] == "Málaga"
+    assert jr.data.to_frame(found, "pyarrow").column_names == list(found) and found.to_records()[1]["a"] == "Málaga"
 
 
 def test_plain_numbers_are_no_moments_of_dates(rated):

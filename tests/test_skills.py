@@ -13,7 +13,7 @@ import jaxrate as jr
 from jaxrate.data.measurement_noise import measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.league.system_choice import adapt_system
-from jaxrate.systems.skills.posterior import _condition_on_message
+from jaxrate.systems.skills.posterior import condition_on_message
 from jaxrate.testing.case_assertions import assert_close_leaves
 from tests.conftest import quick
 from tests.reference.skills_twin import Skills, game
@@ -251,7 +251,7 @@ def test_covariances_stay_positive_definite_in_a_long_history(monkeypatch):
 
 def test_covariances_stay_positive_definite_where_a_match_tells_nearly_all():
     """In float32, where the variances are far apart."""
-    told = jax.vmap(partial(_condition_on_message, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0])))
+    told = jax.vmap(partial(condition_on_message, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0])))
     covariance, _ = told(jnp.geomspace(1e-6, 1e9, 40))
     assert np.linalg.eigvalsh(correlations(np.asarray(covariance, np.float64))).min() > 0
 

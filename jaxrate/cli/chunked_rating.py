@@ -101,7 +101,7 @@ def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
     system = rated_files.system
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
     summary |= {"matches": rated_files.matches, "players": len(rated_files.players)} | rated_files.quality
-    return json.dumps(summary | {"leaderboard": board.rows()}, indent=1)
+    return json.dumps(summary | {"leaderboard": board.to_records()}, indent=1)
 
 
 def _text_result(rated_files: jr.league.RatedFiles, board: Any) -> str:

@@ -127,6 +127,6 @@ def _format_count(rated: jr.Rated) -> str:
 
 def _json_league(by: str, name: Any, rated: jr.Rated, board: Any) -> dict[str, Any]:
     """The result of a league for JSON."""
-    rows = board.rows()
+    rows = board.to_records()
     counts = {"matches": len(rated.predictions)} if rated.contests is None else {"contests": rated.contests}
     return {by: name, "system": rated.system.name} | counts | {"players": len(rated.players), "leaderboard": rows}

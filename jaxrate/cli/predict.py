@@ -74,9 +74,9 @@ def predict(
         jr.data.write(predictions, out)
         report.note(f"saved the table to {out}")
     if as_json:
-        print_escaped(json.dumps(predictions.rows(), indent=1))
+        print_escaped(json.dumps(predictions.to_records(), indent=1))
         return
-    headings, rows = predictions.drop_columns(*HIDDEN_COLUMNS).shown(MAX_ROWS_SHOWN)
+    headings, rows = predictions.drop_columns(*HIDDEN_COLUMNS).heads_and_cells(MAX_ROWS_SHOWN)
     text = format_table(headings, rows, left_aligned=("a", "b", "side", "contest", "player"))
     total = len(predictions["row"])
     print_escaped(

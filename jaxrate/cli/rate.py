@@ -205,11 +205,11 @@ def rate(
     if upsets:
         upsets_table = jr.league.upsets(rated, player=player, top=top)
         sections.append(f"least expected\n\n{upsets_table}")
-        json_values["upsets"] = upsets_table.rows()
+        json_values["upsets"] = upsets_table.to_records()
     if player is not None and against is not None:
         meetings = jr.league.head_to_head(rated, player, against)
         sections.append(str(meetings))
-        json_values["against"] = meetings._asdict() | {"matches": meetings.matches.rows()}
+        json_values["against"] = meetings._asdict() | {"matches": meetings.matches.to_records()}
     elif player is not None:
         hindsight_columns = {} if hindsight is None else smoothed_career_columns(hindsight, player)
         career = career_up_to(jr.career(rated, player) | hindsight_columns, until)
@@ -273,7 +273,7 @@ def _table_rows(columns: Any) -> list[dict[str, Any]]:
     from jaxrate.league.column_table import ColumnTable
 
     columns = columns if isinstance(columns, dict) else columns._asdict()
-    return ColumnTable({name: x for name, x in columns.items() if np.ndim(x)}).rows()
+    return ColumnTable({name: x for name, x in columns.items() if np.ndim(x)}).to_records()
 
 
 def _summary_line(rated: jr.Rated) -> str:

@@ -75,7 +75,7 @@ def season(
             rated, file, results=results, points=points, relegated=relegated, samples=samples,
             key=jax.random.key(seed), newcomers=newcomers, **settings, **options,
         )  # fmt: skip
-    print_escaped(json.dumps(season_forecast.columns().rows(), indent=1) if as_json else season_forecast)
+    print_escaped(json.dumps(season_forecast.columns().to_records(), indent=1) if as_json else season_forecast)
 
 
 @click.command(short_help="Say how a tournament of groups and a knock-out may end.", epilog=TOURNAMENT_HELP)
@@ -98,4 +98,4 @@ def tournament(
         tournament_forecast = jr.forecasts.simulate_tournament(
             jr.load(run), plan, samples=samples, key=jax.random.key(seed), newcomers=newcomers
         )  # fmt: skip
-    print_escaped(json.dumps(tournament_forecast.columns().rows(), indent=1) if as_json else tournament_forecast)
+    print_escaped(json.dumps(tournament_forecast.columns().to_records(), indent=1) if as_json else tournament_forecast)

@@ -1,4 +1,4 @@
-"""What `fit` makes small: how much the predictions of a history lose, match by match or participant by participant.
+"""The losses that `fit` minimises, match by match or participant by participant.
 
 `log_loss`: minus the logarithm of the probability that was given to the result. An expected score p against a score s
 loses -s log p - (1 - s) log(1 - p); a system that gives every score a probability, [n, K] of 0, 1/(K-1), ..., 1 (an
@@ -45,7 +45,7 @@ _HASH_MULTIPLIER = (
 
 
 class Loss(NamedTuple):
-    """What a prediction loses, and of what it can be taken."""
+    """The loss of a prediction, and the events that it suits."""
 
     each: Callable[[Array, Array], Array]  # (predictions [n], or [n, K] of every score, and scores [n]) -> [n]
     events: tuple[type, ...] = (Matches, Periods, Rounds)
@@ -66,18 +66,19 @@ def resolve_loss(loss: Any) -> Loss:
 
 
 def loss_label(loss: Any) -> str:
-    """How a loss, by its name or as a function, is called among people."""
+    """The name of a loss for messages, from its name or its function."""
     return display_name(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
 
 
 def check_loss_shape(loss: Loss, name: str, prediction: Any, count: int) -> None:
-    """ValueError unless a loss of one's own gives a number for each of the predictions, of this shape and type."""
+    """ValueError unless a loss of your own returns a number for each prediction of this shape and type."""
     shape = jax.eval_shape(loss.each, prediction, jax.ShapeDtypeStruct((count,), jnp.result_type(float))).shape
     if shape != (count,):
         raise ValueError(f"the loss {name} must give [{count}], a number for each prediction, got shape {shape}")
 
 
-def log_loss(prediction: Array, score: Array) -> Array:
+def elementwise_log_loss(prediction: Array, score: Array) -> Array:
+    """[n] minus the logarithm of the probability of each score."""
     if prediction.ndim == 1:
         return cross_entropy(prediction, score)
     level = jnp.round(score * (prediction.shape[1] - 1)).astype(jnp.int32)
@@ -85,13 +86,14 @@ def log_loss(prediction: Array, score: Array) -> Array:
     return cross_entropy(p, jnp.ones_like(p))
 
 
-def brier(prediction: Array, score: Array) -> Array:
+def elementwise_brier(prediction: Array, score: Array) -> Array:
+    """[n] the squared distance of each expected score from the score."""
     mean = prediction if prediction.ndim == 1 else prediction @ jnp.linspace(0.0, 1.0, prediction.shape[1])
     return (mean - score) ** 2
 
 
 def identity_loss(loss: Array, score: Array) -> Array:
-    """What the rules of the loss have said."""
+    """The recorded losses themselves."""
     del score
     return loss
 
@@ -105,7 +107,7 @@ def cross_entropy(p: Array, score: Array) -> Array:
 
 @partial(jax.jit, static_argnums=0)
 def prediction_losses(loss: Loss, prediction: Any, score: Array, weight: Array) -> Array:
-    """[n] of predictions and scores [n]; 0 where the weights [2, n] are."""
+    """[n] the losses of predictions; 0 where both weights [2, n] are 0."""
     if isinstance(prediction, OutcomeProbabilities) and prediction.win.ndim == 1:
         raise ValueError("there is no loss of an outlook of rounds; fit the system itself")
     return jnp.where(jnp.any(weight > 0, axis=0), loss.each(score_probabilities(prediction), score), 0.0)
@@ -128,38 +130,40 @@ def margin_record(system: RatingSystem) -> Record:
 
 
 def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> Array:
-    """[P] what each loses against `max_opponents` to either side, of the rows before the round."""
+    """[P] each participant's mean loss against `max_opponents` to either side, from the rows before the round."""
     rows, event = rated.before, rated.event
     is_participant = cdf_sums.participant_mask(event)
     count, size = jnp.sum(is_participant, dtype=jnp.int32), len(event.rank)
-    mixed = (event.player.astype(jnp.uint32) * jnp.uint32(_HASH_MULTIPLIER)) >> 1
-    order = jnp.argsort(jnp.where(is_participant, mixed.astype(jnp.int32), LAST_ID))
-    one = jax.tree.map(lambda x: x[order], (rows, event.rank, cdf_sums.participant_weights(event)))
-    place = jnp.arange(size, dtype=jnp.int32)
+    hashed_ids = (event.player.astype(jnp.uint32) * jnp.uint32(_HASH_MULTIPLIER)) >> 1
+    order = jnp.argsort(jnp.where(is_participant, hashed_ids.astype(jnp.int32), LAST_ID))
+    participants = jax.tree.map(lambda x: x[order], (rows, event.rank, cdf_sums.participant_weights(event)))
+    position = jnp.arange(size, dtype=jnp.int32)
 
-    def pair(one: tuple[State, Array, Array], two: tuple[State, Array, Array]) -> Array:
-        """What the system says of the two."""
-        both, _, weight = jax.tree.map(lambda x, y: jnp.stack([x, y]), one, two)
+    def predict_pair(first: tuple[State, Array, Array], second: tuple[State, Array, Array]) -> Array:
+        """The system's prediction for a match of the two."""
+        both, _, weight = jax.tree.map(lambda x, y: jnp.stack([x, y]), first, second)
         match = Matches(jnp.arange(2, dtype=jnp.int32), jnp.full((), 0.5), event.time, Context(weight=weight.mean()))
         return predict(rated.constants, both, match)
 
-    def behind(step: Array) -> Array:
-        """[P] the losses against those so many places further on, and before, in the circle; twice if it is them."""
-        on, back = ((place + x) % jnp.maximum(count, 1) for x in (step, -step))
-        two = jax.tree.map(lambda x: x[on], one)
-        score = 0.5 + 0.5 * jnp.sign(two[1] - one[1]).astype(jnp.result_type(float))
-        value = cross_entropy(jax.vmap(pair)(one, two), score)
-        value = jnp.where(2 * step == count, 0.5, 1.0) * (value + value[back])
-        return jnp.where((place < count) & (2 * step <= count), value, 0.0)
+    def losses_at_distance(distance: Array) -> Array:
+        """[P] the losses against the opponents at this distance in the circle, on either side."""
+        next_position, previous_position = ((position + x) % jnp.maximum(count, 1) for x in (distance, -distance))
+        opponents = jax.tree.map(lambda x: x[next_position], participants)
+        score = 0.5 + 0.5 * jnp.sign(opponents[1] - participants[1]).astype(jnp.result_type(float))
+        losses = cross_entropy(jax.vmap(predict_pair)(participants, opponents), score)
+        losses = jnp.where(2 * distance == count, 0.5, 1.0) * (losses + losses[previous_position])
+        return jnp.where((position < count) & (2 * distance <= count), losses, 0.0)
 
-    total = jnp.sum(lax.map(behind, jnp.arange(1, min(size // 2, max_opponents) + 1, dtype=jnp.int32)), axis=0)
+    total = jnp.sum(
+        lax.map(losses_at_distance, jnp.arange(1, min(size // 2, max_opponents) + 1, dtype=jnp.int32)), axis=0
+    )
     num_opponents = jnp.clip(count - 1, 1, 2 * max_opponents).astype(total.dtype)
     return jnp.zeros_like(total).at[order].set(total / num_opponents, unique_indices=True)
 
 
 LOSSES = {
-    "log_loss": Loss(log_loss, likelihood=(Matches, Periods)),
-    "brier": Loss(brier),
+    "log_loss": Loss(elementwise_log_loss, likelihood=(Matches, Periods)),
+    "brier": Loss(elementwise_brier),
     "margin": Loss(identity_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=margin_record),
     "pairwise": Loss(identity_loss, events=(Rounds,), teams=False, record=pairwise_record, even=math.log(2.0)),
 }

@@ -40,16 +40,16 @@ class ColumnTable(dict[str, HostArray]):
     to_pandas, to_json = table_to_pandas, table_to_json
 
     def __str__(self) -> str:
-        return self.text()
+        return self.to_text()
 
-    def text(self, top: int | None = None) -> str:
+    def to_text(self, top: int | None = None) -> str:
         """The table as text, with the first `top` rows."""
-        return format_table(*self.shown(top), left_aligned=LEFT_ALIGNED_COLUMNS)
+        return format_table(*self.heads_and_cells(top), left_aligned=LEFT_ALIGNED_COLUMNS)
 
     def _repr_html_(self) -> str:
-        return html_table(*self.shown(), left_aligned=LEFT_ALIGNED_COLUMNS)
+        return html_table(*self.heads_and_cells(), left_aligned=LEFT_ALIGNED_COLUMNS)
 
-    def shown(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
         cells = [_format_cells(name, np.asarray(values)[:top]) for name, values in self.items()]
         return [name.replace("_", " ") for name in self], [*zip(*cells, strict=True)]
@@ -58,7 +58,7 @@ class ColumnTable(dict[str, HostArray]):
         """All other columns."""
         return ColumnTable({name: values for name, values in self.items() if name not in names})
 
-    def rows(self) -> list[dict[str, Any]]:
+    def to_records(self) -> list[dict[str, Any]]:
         """A dict for each row, of what JSON can hold: dates as text, None for what is missing."""
         columns = {name: _json_values(np.asarray(values)) for name, values in self.items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

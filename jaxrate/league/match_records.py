@@ -46,7 +46,7 @@ class HeadToHead(NamedTuple):
         head = f"{self.player} against {self.opponent}: {self.won:,} won, {drawn}{self.lost:,} lost"
         if not n:
             return f"{self.player} and {self.opponent} have not met"
-        shown = self.matches.text(PRINTED_MATCHES)
+        shown = self.matches.to_text(PRINTED_MATCHES)
         rest = f"\nand {n - PRINTED_MATCHES:,} before" if n > PRINTED_MATCHES else ""
         return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{shown}{rest}"
 

@@ -57,9 +57,9 @@ def build_upcoming_tables(coming: ColumnTable | None, season: SeasonForecast | N
 def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str, str], note: str) -> UpcomingTable:
     names = [name for name in columns if name in headings]
     chosen = ColumnTable({name: columns[name] for name in names})
-    rows = [{headings[name]: x for name, x in row.items()} for row in chosen.rows()]
+    rows = [{headings[name]: x for name, x in row.items()} for row in chosen.to_records()]
     return UpcomingTable(
-        title, file, rows, [[_format_value(name, x) for name, x in row.items()] for row in chosen.rows()], note
+        title, file, rows, [[_format_value(name, x) for name, x in row.items()] for row in chosen.to_records()], note
     )
 
 

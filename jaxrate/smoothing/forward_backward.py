@@ -28,7 +28,7 @@ from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.aging import add_to_diagonal, common_skill_vector, decay_and_grow
 from jaxrate.systems.skills.match_strengths import Strength, covariance_with_strength
 from jaxrate.systems.skills.model import Constants, Model, State, initial_variance
-from jaxrate.systems.skills.posterior import _condition_on_message
+from jaxrate.systems.skills.posterior import condition_on_message
 from jaxrate.types import Array
 
 
@@ -157,7 +157,7 @@ def _select_lanes(mask: Array, chosen_belief: NodeBelief, other_belief: NodeBeli
 
 def apply_site(belief: NodeBelief, coefficients: Array, prediction: NodePrediction, site: Site) -> NodeBelief:
     """The belief after the site of a node."""
-    covariance, gain = _condition_on_message(belief.covariance, coefficients, site.precision)
+    covariance, gain = condition_on_message(belief.covariance, coefficients, site.precision)
     return NodeBelief(belief.mean + gain * (site.pull - site.precision * prediction.mean), covariance)
 
 

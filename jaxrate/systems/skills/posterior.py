@@ -72,7 +72,7 @@ def _learn_match(
 ) -> State:
     information, surprise = message
     row = _add_match_growth(model, constants, row, weight)
-    covariance, gain = _condition_on_message(row.covariance, loading, information)
+    covariance, gain = condition_on_message(row.covariance, loading, information)
     return row._replace(mean=row.mean + gain * surprise[..., None], covariance=covariance)
 
 
@@ -89,11 +89,11 @@ def _learn_period(
         direction = jnp.where(some[:, None], column / jnp.where(some, pivot, 1.0)[:, None], 0.0)
         pivot = jnp.where(some, pivot, 0.0)
         rest = rest - pivot[:, None, None] * direction[:, :, None] * direction[:, None, :]
-        covariance, _ = _condition_on_message(covariance, direction, pivot)
+        covariance, _ = condition_on_message(covariance, direction, pivot)
     return rows._replace(mean=rows.mean + covariance_with_strength(covariance, surprise), covariance=covariance)
 
 
-def _condition_on_message(covariance: Array, loading: Array, information: Array) -> tuple[Array, Array]:
+def condition_on_message(covariance: Array, loading: Array, information: Array) -> tuple[Array, Array]:
     """P after a message of precision I about x^T theta, and the gain P' x.
 
     P' = P - P x x^T P I / (1 + x^T P x I). Rounding errs by less than the part of the diagonal of P that is added, so
